@@ -1,0 +1,169 @@
+"""The one error tree of vmtune.
+
+::
+
+    VmtuneError
+    ├── InvalidInput          a value, a body or a file that cannot be accepted
+    ├── NotFound              no such host, VM, profile, ...
+    ├── Conflict              the request contradicts what is stored or running
+    │   ├── DuplicateName
+    │   ├── OperationInProgress   one application or migration per VM at a time
+    │   ├── Blocked               the plan's preflight found blockers
+    │   └── TooLate               the thing can no longer be aborted or changed
+    ├── StaleRevision         If-Match names a revision that is no longer current
+    ├── HostUnreachable       no connection to libvirt or QEMU could be made
+    ├── MonitorBusy           another client holds QEMU's monitor
+    ├── CommandRefused        QEMU or libvirt answered, and refused
+    ├── OutcomeUnknown        the connection was lost while a command ran
+    └── SetupError            this machine or installation is not ready
+        ├── SchemaMismatch    the database is of another version
+        └── LabError          the two-host lab cannot be brought up or down
+
+Every error carries a list of :class:`Problem`, so that a user reads which
+field is wrong, why, and what to do about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong.
+
+    :param field: path of the offending input (``values.multifd_channels``,
+        ``If-Match``); empty when no single field is to blame.
+    :param code: stable machine-readable code, lower-case with underscores.
+    :param message: what is wrong, in a sentence.
+    :param remedy: what the user can do about it; empty when there is nothing.
+    """
+
+    field: str
+    code: str
+    message: str
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        where = f"{self.field}: " if self.field else ""
+        what_to_do = f" ({self.remedy})" if self.remedy else ""
+        return f"{where}{self.message}{what_to_do}"
+
+
+class VmtuneError(Exception):
+    """Root of all errors that vmtune raises on purpose."""
+
+    code: ClassVar[str] = "error"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        field: str = "",
+        code: str = "",
+        remedy: str = "",
+        problems: Sequence[Problem] = (),
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.problems: tuple[Problem, ...] = tuple(problems) or (
+            Problem(field, code or type(self).code, message, remedy),
+        )
+
+    def __str__(self) -> str:
+        return "; ".join(str(problem) for problem in self.problems)
+
+
+class InvalidInput(VmtuneError):
+    """A value, a body or a file that cannot be accepted as it is."""
+
+    code = "invalid_input"
+
+
+class NotFound(VmtuneError):
+    """The named object does not exist."""
+
+    code = "not_found"
+
+
+class Conflict(VmtuneError):
+    """The request contradicts what is stored or what is running."""
+
+    code = "conflict"
+
+
+class DuplicateName(Conflict):
+    """An object of that name exists already."""
+
+    code = "duplicate_name"
+
+
+class OperationInProgress(Conflict):
+    """Another application or migration of the same VM is still running."""
+
+    code = "operation_in_progress"
+
+
+class Blocked(Conflict):
+    """The preflight found blockers that were not overridden by name."""
+
+    code = "blocked"
+
+
+class TooLate(Conflict):
+    """The operation has passed the point where it can be stopped."""
+
+    code = "too_late"
+
+
+class StaleRevision(VmtuneError):
+    """If-Match names a revision that is no longer the current one."""
+
+    code = "stale_revision"
+
+
+class HostUnreachable(VmtuneError):
+    """No connection to the host's libvirt or QEMU could be made."""
+
+    code = "host_unreachable"
+
+
+class MonitorBusy(VmtuneError):
+    """Another client holds QEMU's monitor: it accepts one at a time."""
+
+    code = "monitor_busy"
+
+
+class CommandRefused(VmtuneError):
+    """QEMU or libvirt answered, and refused."""
+
+    code = "command_refused"
+
+
+class OutcomeUnknown(VmtuneError):
+    """The connection was lost while a command ran: it may have taken effect.
+
+    Never to be read as failed nor as done: look again, then settle.
+    """
+
+    code = "outcome_unknown"
+
+
+class SetupError(VmtuneError):
+    """This machine or this installation is not ready for what was asked."""
+
+    code = "setup"
+
+
+class SchemaMismatch(SetupError):
+    """The database's schema is not the one this version works with."""
+
+    code = "schema_mismatch"
+
+
+class LabError(SetupError):
+    """The two-host lab cannot be brought up or down."""
+
+    code = "lab"
