@@ -1,0 +1,233 @@
+"""What a preflight can find: each code once, with its severity, reason and remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+
+
+class Severity(StrEnum):
+    """Whether a finding stops the work or only warns."""
+
+    BLOCKER = "blocker"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class FindingKind:
+    """A row of the table of findings.
+
+    :param why: why it matters, a sentence; *remedy*: what to do about it. Both may
+        name the evidence's keys in braces.
+    """
+
+    code: str
+    severity: Severity
+    why: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing the preflight found.
+
+    :param tunable: the tunable concerned, empty where it is the VM or a host.
+    :param evidence: what was seen, by name.
+    """
+
+    code: str
+    tunable: str = ""
+    evidence: Mapping[str, str | int] = MappingProxyType({})
+
+    @property
+    def kind(self) -> FindingKind:
+        """The row of the table that this finding is an instance of."""
+        return FINDINGS[self.code]
+
+    @property
+    def severity(self) -> Severity:
+        """Blocker or warning."""
+        return self.kind.severity
+
+    @property
+    def message(self) -> str:
+        """Why it matters, with the evidence filled in."""
+        return self.kind.why.format_map(self.evidence)
+
+    @property
+    def remedy(self) -> str:
+        """What to do about it, with the evidence filled in."""
+        return self.kind.remedy.format_map(self.evidence)
+
+
+def _blocker(code: str, why: str, remedy: str) -> FindingKind:
+    return FindingKind(code, Severity.BLOCKER, why, remedy)
+
+
+def _warning(code: str, why: str, remedy: str) -> FindingKind:
+    return FindingKind(code, Severity.WARNING, why, remedy)
+
+
+_TABLE = (
+    _blocker(
+        "not_offered_by_qemu",
+        "QEMU {version} on the {side} does not offer it; {since}",
+        "unset it, or use a QEMU that has it",
+    ),
+    _blocker(
+        "needs_newer_libvirt",
+        "libvirt {version} does not know it, and both sides need it; libvirt {since} does",
+        "unset it, or upgrade libvirt on both hosts",
+    ),
+    _blocker(
+        "compression_not_built_in",
+        "QEMU on the {side} was built without {method}; it has {methods}",
+        "choose one of {methods}",
+    ),
+    _blocker(
+        "postcopy_excludes_multifd",
+        "QEMU {version} refuses post-copy together with multifd",
+        "unset postcopy or multifd, or use QEMU 10.1 or newer",
+    ),
+    _blocker(
+        "dirty_limit_needs_ring",
+        "the VM tracks dirty pages with {tracking}; dirty_limit needs KVM with a dirty ring",
+        "set dirty_ring_size_entries and restart the VM, or unset dirty_limit",
+    ),
+    _blocker(
+        "dirty_limit_not_alone",
+        "{conflict} is on in QEMU, and it excludes {wanted}",
+        "set {conflict} to off in the profile",
+    ),
+    _blocker(
+        "thread_pool_out_of_order",
+        "the least would be {least} and the most {most}",
+        "set {missing} as well",
+    ),
+    _blocker(
+        "throttle_out_of_order",
+        "the first throttle step would be {first} % and the most {most} %",
+        "set {missing} as well",
+    ),
+    _blocker(
+        "no_such_part",
+        "the VM has no {part}",
+        "unset it, or give the VM {part} and restart it",
+    ),
+    _blocker(
+        "not_whole_mib",
+        "libvirt takes this value in MiB/s, and {value} bytes/s are not whole MiB/s",
+        "use {below} or {above}",
+    ),
+    _blocker(
+        "set_by_libvirt",
+        "libvirt {how}; it cannot be asked for",
+        "unset it",
+    ),
+    _blocker(
+        "tls_creds_missing",
+        "QEMU that is driven without libvirt needs the id of its TLS credentials object",
+        "set tls_creds",
+    ),
+    _blocker(
+        "destination_needs_command_line",
+        "under libvirt the destination QEMU takes this only as a -global argument, which marks "
+        "the guest as tainted",
+        "allow it with the setting destination_command_line, or unset it",
+    ),
+    _blocker(
+        "boot_needs_owner",
+        "this QEMU was not started by libvirt, so vmtune has no configuration to change",
+        "start QEMU with {option}",
+    ),
+    _blocker(
+        "host_value_differs",
+        "the {side}'s {name} is {value}, not {wanted}; vmtune was not allowed to change hosts",
+        "run: {command}",
+    ),
+    _blocker(
+        "migration_active",
+        "a migration of this VM is active, and QEMU would crash or refuse",
+        "wait until it has ended, or abort it",
+    ),
+    _blocker(
+        "vm_not_running",
+        "the VM is {state}",
+        "start it first",
+    ),
+    _blocker(
+        "vm_cannot_migrate",
+        "QEMU says: {reason}",
+        "remove what blocks the migration",
+    ),
+    _blocker(
+        "vm_on_destination",
+        "the destination already has a running VM of this name or UUID",
+        "remove it there, or choose another destination",
+    ),
+    _blocker(
+        "no_incoming_qemu",
+        "no QEMU on the destination waits for this VM",
+        "start one there with the same devices and -incoming defer",
+    ),
+    _blocker(
+        "no_peer_uri",
+        "vmtune does not know how the source reaches the destination's libvirt",
+        "set the host's peer_uri, such as qemu+tls://{host}/system",
+    ),
+    _blocker(
+        "locked_memory_too_low",
+        "zero-copy needs {needed} bytes of lockable memory; QEMU has {limit}, and libvirt may "
+        "not raise it",
+        "run libvirtd with CAP_SYS_RESOURCE, start the VM with a memtune hard_limit, or unset "
+        "zero_copy_send",
+    ),
+    _blocker(
+        "optmem_too_low",
+        "net.core.optmem_max is {value}; zero-copy fails below {least}",
+        "run: sysctl -w net.core.optmem_max={wanted}",
+    ),
+    _warning(
+        "optmem_low",
+        "net.core.optmem_max is {value}; with {channels} channels zero-copy may run out of it "
+        "and fail",
+        "run: sysctl -w net.core.optmem_max={wanted}",
+    ),
+    _warning(
+        "more_channels_than_cpus",
+        "{channels} channels want as many CPUs; the {side} has {cpus}, which its guests use too",
+        "use {cpus} channels or fewer, or measure that more do help",
+    ),
+    _warning(
+        "monitor_taints",
+        "libvirt marks a guest as tainted (custom-monitor) when its monitor is used",
+        "nothing to do; leave the route monitor unused where that matters",
+    ),
+    _warning(
+        "pending_restart",
+        "it changes only when the VM is shut off and started again; a reboot inside the guest "
+        "is not enough",
+        "shut the VM off and start it when that suits",
+    ),
+    _warning(
+        "transient_vm",
+        "the VM is transient: it has no persistent configuration that could be changed",
+        "make it persistent with virsh define, or unset what needs a restart",
+    ),
+    _warning(
+        "fresh_destination",
+        "QEMU's parameters do not travel: the destination starts with defaults",
+        "nothing to do; vmtune sets the standing application's values there again",
+    ),
+    _warning(
+        "postcopy_can_lose_guest",
+        "once in post-copy, a failure of either host or the network loses the guest",
+        "use post-copy where a migration does not converge otherwise",
+    ),
+)
+
+FINDINGS: Mapping[str, FindingKind] = MappingProxyType({kind.code: kind for kind in _TABLE})
+"""Every finding by code."""
+assert len(FINDINGS) == len(_TABLE), "a finding code is defined twice"

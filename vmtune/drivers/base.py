@@ -1,0 +1,141 @@
+"""What every driver can do. The contract suite in tests/contract holds all of them to it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+from uuid import UUID
+
+from vmtune.domain.changes import Change
+from vmtune.domain.facts import HostFacts, Reading, VmFacts, VmSummary
+from vmtune.domain.migration import Snapshot, Totals
+from vmtune.domain.tunables import Value
+
+
+class EventKind(StrEnum):
+    """What a driver tells its watchers."""
+
+    MIGRATION_STATUS = "migration status"
+    MIGRATION_ITERATION = "migration iteration"
+    VM_STATE = "vm state"
+    CONNECTION_LOST = "connection lost"
+
+
+@dataclass(frozen=True, slots=True)
+class DriverEvent:
+    """Something that happened to a VM, as QEMU or libvirt reported it.
+
+    :param vm: None where it concerns the whole host (a lost connection).
+    :param detail: the new status, the iteration's number, or a reason.
+    """
+
+    kind: EventKind
+    vm: UUID | None
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class MigrateOrder:
+    """A migration to start.
+
+    :param values: the ``migrate`` route's tunables; what is not named is left as the
+        connection has it (libvirt: off).
+    :param destination_values: tunables of the destination alone (announce-*).
+    """
+
+    vm: UUID
+    values: Mapping[str, Value]
+    destination_values: Mapping[str, Value]
+
+
+class MigrationHandle(Protocol):
+    """A migration that this driver started and whose end it will hear of."""
+
+    @property
+    def done(self) -> bool:
+        """Whether :meth:`wait` would return at once."""
+
+    async def wait(self) -> None:
+        """Return when the migration has succeeded.
+
+        :raise CommandRefused: it failed or was aborted; the message is QEMU's or libvirt's.
+        :raise OutcomeUnknown: the connection was lost: look again.
+        """
+
+
+class Driver(Protocol):
+    """One host. Safe for concurrent use from one event loop; no call blocks the loop.
+
+    Every method may raise :class:`~vmtune.errors.HostUnreachable` when no connection can be
+    made, :class:`~vmtune.errors.MonitorBusy` when another client holds QEMU's monitor,
+    :class:`~vmtune.errors.NotFound` when the VM is not on this host,
+    :class:`~vmtune.errors.CommandRefused` when QEMU or libvirt refuses, and
+    :class:`~vmtune.errors.OutcomeUnknown` when the connection is lost while a command that
+    changes something is under way. A driver connects on demand and reconnects by itself.
+    """
+
+    @property
+    def uri(self) -> str:
+        """The host's address, as it was given."""
+
+    async def close(self) -> None:
+        """Give up connections and threads. Nothing on the host changes."""
+
+    async def host_facts(self) -> HostFacts:
+        """Probe the host."""
+
+    async def list_vms(self) -> Sequence[VmSummary]:
+        """The VMs of the host, running or not."""
+
+    async def vm_facts(self, vm: UUID) -> VmFacts:
+        """Probe a VM and its QEMU, with a reading of every tunable that can be read."""
+
+    async def read(self, vm: UUID, tunables: Collection[str]) -> dict[str, Reading]:
+        """What the named tunables are set to right now: cheaper than :meth:`vm_facts`."""
+
+    async def write(self, vm: UUID, changes: Sequence[Change]) -> None:
+        """Set values in the order given; neighbours of one kind go in one command.
+
+        Stops at the first refusal. What came before stays set: putting it back is the
+        caller's work, who has journaled what was there.
+
+        :raise CommandRefused: with the field ``values.<tunable>`` where one is to blame.
+        """
+
+    async def write_boot(self, vm: UUID, changes: Sequence[Change]) -> None:
+        """Set values in the persistent configuration, for the VM's next start.
+
+        :raise CommandRefused: where there is none (a transient VM, a QEMU without libvirt).
+        """
+
+    async def start_migration(self, order: MigrateOrder, destination: Driver) -> MigrationHandle:
+        """Begin a live migration to *destination*, both sides prepared as *order* says.
+
+        Returns as soon as it has been handed over; it may not be active yet.
+
+        :raise CommandRefused: it could not be begun; both sides are as before.
+        """
+
+    async def migration(self, vm: UUID, at_ms: int = 0, boundary: bool = False) -> Snapshot:
+        """The VM's outgoing migration, as QEMU says right now.
+
+        :raise NotFound: the VM is no longer here: it has gone, or was never here.
+        """
+
+    async def completed(self, vm: UUID) -> Totals | None:
+        """The figures of the VM's last completed migration, asked on its destination."""
+
+    async def abort_migration(self, vm: UUID) -> None:
+        """Ask QEMU to cancel.
+
+        :raise TooLate: in post-copy, or ended already.
+        """
+
+    async def reset_after_migration(self, vm: UUID) -> None:
+        """Put the ``migrate`` route's settings of this side back to QEMU's defaults, where
+        nobody else does it (libvirt does). Harmless when repeated."""
+
+    def events(self) -> AsyncIterator[DriverEvent]:
+        """What happens on the host from now on; several watchers may listen at once."""

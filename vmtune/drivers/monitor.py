@@ -1,0 +1,22 @@
+"""A QEMU monitor, whoever holds it: a QMP socket, libvirt, or a fake."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+
+class Monitor(Protocol):
+    """Executes QMP commands on one QEMU."""
+
+    async def execute(
+        self,
+        command: str,
+        arguments: Mapping[str, Any] | None = None,  # any JSON
+    ) -> Any:  # any JSON: the reply's "return"
+        """Run one command and return its result.
+
+        :raise CommandRefused: QEMU's own error text.
+        :raise MonitorBusy: another client holds the monitor.
+        :raise OutcomeUnknown: the connection was lost before the reply came.
+        """
