@@ -1,0 +1,104 @@
+"""Hosts and VMs as vmtune remembers them, apart from what is probed of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+from vmtune.errors import InvalidInput
+
+_URI = re.compile(
+    r"(?P<scheme>qemu(?:\+(?:unix|tcp|ssh|tls|libssh|libssh2))?|qmp\+unix)://"
+    r"(?P<server>[A-Za-z0-9@._:\[\]-]*)(?P<path>/[A-Za-z0-9._/-]*)(?:\?[A-Za-z0-9=&_./-]*)?"
+)
+_ADDRESS = re.compile(r"[A-Za-z0-9._:\[\]-]{1,253}")
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A libvirt connection, or a folder of QMP sockets.
+
+    :param uri: a libvirt URI (``qemu:///system``, ``qemu+ssh://root@a/system``), or
+        ``qmp+unix:///FOLDER``: each socket in it is one QEMU's monitor.
+    :param peer_uri: how other hosts reach its libvirt; empty to derive it from *uri*.
+    :param migration_address: where its QEMUs listen for a migration in direct mode.
+    """
+
+    name: str
+    uri: str
+    peer_uri: str
+    migration_address: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Vm:
+    """A VM that was seen on a host, with the operator's labels."""
+
+    uuid: UUID
+    name: str
+    host: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+    seen_at: datetime | None = None
+
+
+def check_uri(uri: str, what: str = "uri") -> str:
+    """*uri* if vmtune can drive what it names.
+
+    :raise InvalidInput: otherwise.
+    """
+    match = _URI.fullmatch(uri)
+    remote = match is not None and "+" in match["scheme"] and match["scheme"][-4:] != "unix"
+    if match is None or (remote and not match["server"]):
+        raise InvalidInput(
+            f"{uri[:100]!r} is no host that vmtune can drive",
+            field=what,
+            remedy="write a libvirt URI such as qemu:///system or qemu+ssh://root@NAME/system, "
+            "or qmp+unix:///FOLDER for a folder of QMP sockets",
+        )
+    return uri
+
+
+def check_address(address: str, what: str = "migration_address") -> str:
+    """*address* if it can be a host name or an IP address; empty is allowed.
+
+    :raise InvalidInput: otherwise.
+    """
+    if address and not _ADDRESS.fullmatch(address):
+        raise InvalidInput(
+            f"{address[:100]!r} is no host name or IP address",
+            field=what,
+            remedy="write a name or an address, without port",
+        )
+    return address
+
+
+class EventTopic(StrEnum):
+    """What an event is about."""
+
+    HOST = "host"
+    VM = "vm"
+    PROFILE = "profile"
+    ASSIGNMENT = "assignment"
+    APPLICATION = "application"
+    MIGRATION = "migration"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that changed, told to those who follow the event stream.
+
+    :param id: grows by one or more from event to event; a stream resumes after it.
+    :param subject: the UUID or name of what changed.
+    :param data: what changed, ready for JSON.
+    """
+
+    id: int
+    at: datetime
+    topic: EventTopic
+    subject: str
+    data: Mapping[str, object]
