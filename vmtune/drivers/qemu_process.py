@@ -1,0 +1,92 @@
+"""A local QEMU process, as /proc shows it: what no monitor command tells."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+PROC = Path("/proc")
+UNLIMITED_BYTES = 1 << 62
+"""What an unlimited locked-memory limit reads as: the tunable's greatest value."""
+_CAP_IPC_LOCK = 14  # linux/capability.h
+
+
+class QemuProcess:
+    """Reads a QEMU's command line and limits. What cannot be seen (another user's process
+    where /proc hides it, a process that has ended) is None.
+
+    :param proc: where the proc filesystem is mounted.
+    """
+
+    def __init__(self, pid: int, proc: Path = PROC) -> None:
+        self.pid = pid
+        self._folder = proc / str(pid)
+
+    def arguments(self) -> tuple[str, ...] | None:
+        """Its command line."""
+        text = self._read("cmdline")
+        return tuple(text.rstrip("\0").split("\0")) if text else None
+
+    def option(self, name: str) -> list[dict[str, str]] | None:
+        """Each use of ``-name key=value,...`` on the command line. The word before the
+        first comma, which has no key, is under the empty key."""
+        arguments = self.arguments()
+        if arguments is None:
+            return None
+        # Every option is accepted with one dash and with two.
+        spelt = (f"-{name}", f"--{name}")
+        pairs = itertools.pairwise(arguments)
+        return [_keyed(value) for option, value in pairs if option in spelt]
+
+    def dirty_ring_size_entries(self) -> int | None:
+        """What ``-accel kvm,dirty-ring-size=`` says; 0, a bitmap, where it says nothing.
+
+        QEMU offers it nowhere over QMP (accel/kvm/kvm-all.c: the accelerator is not in the
+        object tree).
+        """
+        uses = self.option("accel")
+        if uses is None:
+            return None
+        for use in uses:
+            size = use.get("dirty-ring-size")
+            if size is not None and use.get("accel", use.get("")) == "kvm":
+                try:
+                    return int(size, 0)
+                except ValueError:
+                    return None
+        return 0
+
+    def locked_memory_limit_bytes(self) -> int | None:
+        """Its soft RLIMIT_MEMLOCK."""
+        for line in (self._read("limits") or "").splitlines():
+            if line.startswith("Max locked memory"):
+                soft = line.removeprefix("Max locked memory").split()[0]
+                return UNLIMITED_BYTES if soft == "unlimited" else int(soft)
+        return None
+
+    def may_lock_memory(self) -> bool | None:
+        """Whether CAP_IPC_LOCK is effective, so that the limit does not bind it."""
+        return has_capability(self._read("status"), _CAP_IPC_LOCK)
+
+    def _read(self, name: str) -> str | None:
+        try:
+            return (self._folder / name).read_text(errors="replace")
+        except OSError:
+            return None
+
+
+def has_capability(status: str | None, number: int) -> bool | None:
+    """Whether a /proc/PID/status lists capability *number* as effective."""
+    for line in (status or "").splitlines():
+        if line.startswith("CapEff:"):
+            return bool(int(line.split()[1], 16) >> number & 1)
+    return None
+
+
+def _keyed(text: str) -> dict[str, str]:
+    """QEMU's ``word,key=value,...``; a doubled comma stands for one in a value."""
+    keyed: dict[str, str] = {}
+    for part in text.replace(",,", "\0").split(","):
+        key, equals, value = part.replace("\0", ",").partition("=")
+        keyed.setdefault(*((key, value) if equals else ("", key)))
+    return keyed
