@@ -1,0 +1,1 @@
+"""The use cases: profiles, plan, apply, verify, migrate. They know drivers by Protocol only."""

@@ -1,0 +1,303 @@
+"""Apply, verify, revert: a plan carried out on one VM, and proven by reading back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+from uuid import UUID
+
+import structlog
+
+from vmtune.domain.changes import Change, in_order, undo
+from vmtune.domain.inventory import EventTopic
+from vmtune.domain.outcome import Application, ApplicationState, Outcome, Status
+from vmtune.domain.tunable_table import TUNABLES
+from vmtune.domain.tunables import Route
+from vmtune.drivers.base import Driver
+from vmtune.errors import (
+    Conflict,
+    HostUnreachable,
+    InvalidInput,
+    NotFound,
+    OutcomeUnknown,
+    Problem,
+    VmtuneError,
+)
+from vmtune.services.bus import EventBus
+from vmtune.services.carrying import (
+    SET_NOW,
+    boot_differs,
+    outcomes_of,
+    refuse,
+    restore,
+    set_again,
+    set_each,
+    set_now,
+)
+from vmtune.services.hosts import HostService
+from vmtune.services.planning import Planned, PlanService
+from vmtune.store import Store
+
+log = structlog.get_logger(__name__)
+
+_LOST = (OutcomeUnknown, HostUnreachable, NotFound)
+_WAITS = (Status.EFFECTIVE, Status.PENDING_MIGRATION, Status.PENDING_RESTART)
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What a VM runs with, held against what it is to have.
+
+    :param application: the standing application; None where only an assignment says
+        what the VM is to have.
+    """
+
+    vm: UUID
+    host: str
+    profile: str
+    revision: int
+    application: UUID | None
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def clean(self) -> bool:
+        """Every tunable is effective or waits for its migration or restart."""
+        return all(outcome.status in _WAITS for outcome in self.outcomes)
+
+
+class ApplyService:
+    """Carries plans out, one at a time for each VM."""
+
+    def __init__(self, store: Store, bus: EventBus, hosts: HostService, plans: PlanService) -> None:
+        self._store = store
+        self._bus = bus
+        self._hosts = hosts
+        self._plans = plans
+
+    async def apply(
+        self,
+        vm: UUID,
+        profile: str | None = None,
+        revision: int | None = None,
+        best_effort: bool = False,
+    ) -> Application:
+        """Set what can be set now, write what waits for a restart, and read everything back.
+
+        Prior values are journaled first. At the first refusal everything is put back and the
+        application ends as failed, with that first error; with *best_effort* what is refused
+        is left out and the rest is applied.
+
+        :raise Blocked: the plan has blockers; with *best_effort* only those of the VM itself.
+        :raise InvalidInput: no profile was named and none is assigned.
+        :raise OperationInProgress: another application or migration of the VM is open.
+        """
+        planned = await self._plans.plan(vm, profile, revision)
+        plan = planned.plan
+        if not planned.chosen.profile:
+            raise InvalidInput(
+                "no profile was named and none is assigned to this VM",
+                field="profile",
+                remedy="name a profile, or assign one",
+            )
+        refuse([f for f in plan.blockers() if not (best_effort and f.tunable)])
+        changes = list(filter(set_now, plan.changes(*SET_NOW)))
+        boot = [c for c in plan.changes(Route.BOOT) if boot_differs(c, planned.facts)]
+        journal = undo(changes, planned.facts.readings) + undo(boot, planned.facts.boot_readings)
+        record = await asyncio.to_thread(
+            self._store.applications.begin,
+            vm=vm,
+            host=plan.host,
+            profile=plan.profile,
+            revision=plan.revision,
+            wanted=planned.chosen.values,
+            best_effort=best_effort,
+            journal=tuple(journal),
+        )
+        await self._tell(record)
+        return await _to_its_end(self._carry_out(record, planned, changes, boot))
+
+    async def _carry_out(
+        self,
+        record: Application,
+        planned: Planned,
+        changes: Sequence[Change],
+        boot: Sequence[Change],
+    ) -> Application:
+        driver, vm = planned.driver, record.vm
+        refused: dict[str, str] = {}
+        try:
+            if record.best_effort:
+                refused = await set_each(driver, vm, changes)
+            elif changes:
+                await driver.write(vm, in_order(changes, planned.facts.readings))
+            if boot:
+                await driver.write_boot(vm, boot)
+            outcomes = await self._read_back(planned, bool(boot), refused)
+        except VmtuneError as error:
+            return await self._put_back(record, driver, error)
+        except Exception as error:
+            # A fault of ours must not leave half of it set either.
+            await self._put_back(record, driver, VmtuneError(f"internal error: {error!r}"))
+            raise
+        return await self._finish(record, ApplicationState.APPLIED, outcomes, ())
+
+    async def _read_back(
+        self, planned: Planned, boot: bool, refused: dict[str, str]
+    ) -> list[Outcome]:
+        plan, driver = planned.plan, planned.driver
+        names = {item.tunable for item in plan.items if item.route in SET_NOW}
+        now = await driver.read(plan.vm, names) if names else {}
+        configured = planned.facts.boot_readings
+        if boot:
+            configured = (await driver.vm_facts(plan.vm)).boot_readings
+        return outcomes_of(plan, now, configured, refused)
+
+    async def _put_back(
+        self, record: Application, driver: Driver, error: VmtuneError
+    ) -> Application:
+        """Put the journal back after *error*; unknown where the host no longer answers."""
+        try:
+            outcomes = await restore(driver, record.vm, record.journal)
+        except VmtuneError as second:
+            state = ApplicationState.UNKNOWN if isinstance(second, _LOST) else None
+            problems = (*error.problems, *second.problems)
+            return await self._finish(
+                record,
+                state or ApplicationState.FAILED,
+                _all_unknown(record, second.message),
+                problems,
+            )
+        return await self._finish(record, ApplicationState.FAILED, outcomes, error.problems)
+
+    async def revert(self, application: UUID) -> Application:
+        """Put back what was set before the application, and prove it by reading back.
+
+        :raise NotFound: no such application.
+        :raise Conflict: it is not applied, or a newer one stands on the VM.
+        """
+        record = await asyncio.to_thread(self._store.applications.get, application)
+        standing = await asyncio.to_thread(self._store.applications.standing, record.vm)
+        if record.state not in (ApplicationState.APPLIED, ApplicationState.UNKNOWN):
+            raise Conflict(
+                f"the application is {record.state.value}",
+                field="application",
+                code="not_applied",
+                remedy="revert an application that is applied",
+            )
+        if standing is not None and standing.id != record.id:
+            raise Conflict(
+                f"a newer application stands on this VM: {standing.id}",
+                field="application",
+                code="newer_application",
+                remedy="revert the newer one first",
+            )
+        _, driver, _ = await self._hosts.locate(record.vm)
+        record = await asyncio.to_thread(self._store.applications.begin_revert, application)
+        return await _to_its_end(self._revert(record, driver))
+
+    async def _revert(self, record: Application, driver: Driver) -> Application:
+        try:
+            outcomes = await restore(driver, record.vm, record.journal)
+        except _LOST as error:
+            outcomes = _all_unknown(record, error.message)
+            return await self._finish(record, ApplicationState.UNKNOWN, outcomes, error.problems)
+        except VmtuneError as error:
+            state = ApplicationState.APPLIED
+            return await self._finish(record, state, record.outcomes, error.problems)
+        return await self._finish(record, ApplicationState.REVERTED, outcomes, ())
+
+    async def verify(self, vm: UUID) -> Verification:
+        """Hold what the VM runs with against its standing application, or its assignment.
+
+        :raise NotFound: the VM has neither, or is gone.
+        """
+        standing = await asyncio.to_thread(self._store.applications.standing, vm)
+        if standing is not None:
+            planned = await self._plans.plan(vm, standing.profile, standing.revision)
+        else:
+            planned = await self._plans.plan(vm)
+        plan, facts = planned.plan, planned.facts
+        if not planned.chosen.profile:
+            raise NotFound(
+                "nothing was applied to this VM and no profile is assigned to it",
+                field="vm",
+                remedy="apply a profile, or assign one",
+            )
+        outcomes = outcomes_of(plan, facts.readings, facts.boot_readings)
+        return Verification(
+            vm,
+            plan.host,
+            plan.profile,
+            plan.revision,
+            standing.id if standing else None,
+            tuple(outcomes),
+        )
+
+    async def carry_over(self, vm: UUID, driver: Driver) -> list[Outcome]:
+        """Set the standing application's values again after a migration: they do not travel.
+
+        What fails becomes an outcome: the VM runs, and verify shows what it lacks.
+        """
+        standing = await asyncio.to_thread(self._store.applications.standing, vm)
+        if standing is None:
+            return []
+        changes = [
+            Change(outcome.tunable, standing.wanted[outcome.tunable])
+            for outcome in standing.outcomes
+            if outcome.status is Status.EFFECTIVE
+            and TUNABLES[outcome.tunable].route in SET_NOW
+            and outcome.tunable in standing.wanted
+        ]
+        return await set_again(driver, vm, changes) if changes else []
+
+    async def reconcile(self) -> None:
+        """Settle the applications that a service left open when it died: put back what they
+        had begun to change, and say so."""
+        for record in await asyncio.to_thread(self._store.applications.open):
+            log.info("settling an interrupted application", application=str(record.id))
+            await self._settle(record)
+
+    async def _settle(self, record: Application) -> None:
+        why = Problem("", "interrupted", "the service stopped while it was at work", "apply again")
+        reverting = record.state is ApplicationState.REVERTING
+        end = ApplicationState.REVERTED if reverting else ApplicationState.FAILED
+        try:
+            _, driver, _ = await self._hosts.locate(record.vm)
+            outcomes = await restore(driver, record.vm, record.journal)
+        except VmtuneError as error:
+            outcomes = _all_unknown(record, error.message)
+            problems = (why, *error.problems)
+            await self._finish(record, ApplicationState.UNKNOWN, outcomes, problems)
+        else:
+            await self._finish(record, end, outcomes, () if reverting else (why,))
+
+    async def _finish(
+        self,
+        record: Application,
+        state: ApplicationState,
+        outcomes: Iterable[Outcome],
+        problems: Sequence[Problem],
+    ) -> Application:
+        done = await asyncio.to_thread(
+            self._store.applications.finish, record.id, state, tuple(outcomes), tuple(problems)
+        )
+        await self._tell(done)
+        return done
+
+    async def _tell(self, record: Application) -> None:
+        data = {"state": record.state.value, "vm": str(record.vm), "profile": record.profile}
+        await self._bus.tell(EventTopic.APPLICATION, record.id, data)
+
+
+def _all_unknown(record: Application, why: str) -> list[Outcome]:
+    return [
+        Outcome(name, Status.UNKNOWN, wanted, None, why) for name, wanted in record.wanted.items()
+    ]
+
+
+async def _to_its_end(work: Coroutine[Any, Any, _T]) -> _T:  # any: what a coroutine yields
+    """Run *work* to its end even when the caller goes away in the middle."""
+    return await asyncio.shield(asyncio.ensure_future(work))

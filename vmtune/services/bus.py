@@ -1,0 +1,80 @@
+"""Events out: stored ones with an id that a stream resumes from, and passing progress."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from vmtune.domain.inventory import Event, EventTopic
+from vmtune.store import Store
+
+_QUEUE_LENGTH = 1000
+_REPLAY_PAGE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far something is, told to those who listen now and to nobody later."""
+
+    topic: EventTopic
+    subject: str
+    data: Mapping[str, object]
+
+
+class EventBus:
+    """Stores events and hands them, with passing progress, to every listener.
+
+    A listener that falls more than a thousand messages behind loses the oldest progress;
+    stored events it can read again from the store.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._queues: set[asyncio.Queue[Event | Progress]] = set()
+
+    async def tell(self, topic: EventTopic, subject: object, data: Mapping[str, Any]) -> Event:
+        """Store an event, then hand it out: never before it is committed."""
+        event = await asyncio.to_thread(self._store.events.append, topic, str(subject), data)
+        self._hand_out(event)
+        return event
+
+    def progress(self, topic: EventTopic, subject: object, data: Mapping[str, object]) -> None:
+        """Hand out progress without storing it."""
+        self._hand_out(Progress(topic, str(subject), data))
+
+    def _hand_out(self, message: Event | Progress) -> None:
+        for queue in self._queues:
+            if queue.full():
+                queue.get_nowait()
+            queue.put_nowait(message)
+
+    @contextmanager
+    def _listening(self) -> Iterator[asyncio.Queue[Event | Progress]]:
+        queue: asyncio.Queue[Event | Progress] = asyncio.Queue(_QUEUE_LENGTH)
+        self._queues.add(queue)
+        try:
+            yield queue
+        finally:
+            self._queues.discard(queue)
+
+    async def follow(self, after: int | None = None) -> AsyncIterator[Event | Progress]:
+        """Stored events after the id *after* (none when None), then all as they happen."""
+        with self._listening() as queue:
+            newest = after
+            while newest is not None:
+                page = await asyncio.to_thread(self._store.events.since, newest, _REPLAY_PAGE)
+                for event in page:
+                    newest = event.id
+                    yield event
+                if len(page) < _REPLAY_PAGE:
+                    break
+            while True:
+                message = await queue.get()
+                if isinstance(message, Event):
+                    if newest is not None and message.id <= newest:
+                        continue  # was among the replayed ones
+                    newest = message.id if newest is not None else None
+                yield message

@@ -1,0 +1,151 @@
+"""Setting values on one VM, putting them back, and judging what was read back."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from uuid import UUID
+
+from vmtune.domain.changes import Change, in_order
+from vmtune.domain.facts import Reading, VmFacts
+from vmtune.domain.findings import Finding
+from vmtune.domain.outcome import Outcome, Status, judge
+from vmtune.domain.plan import Plan, PlanItem
+from vmtune.domain.tunables import Route, Side
+from vmtune.drivers.base import Driver
+from vmtune.errors import Blocked, CommandRefused, Problem, VmtuneError
+
+SET_NOW = (Route.MONITOR, Route.LIVE)
+Readings = Mapping[str, Reading]
+
+
+def as_problems(findings: Iterable[Finding]) -> list[Problem]:
+    """Findings as a user reads them in an error."""
+    return [
+        Problem(f"values.{f.tunable}" if f.tunable else "vm", f.code, f.message, f.remedy)
+        for f in findings
+    ]
+
+
+def refuse(findings: Collection[Finding]) -> None:
+    """:raise Blocked: naming every finding, if there are any."""
+    if findings:
+        count = len(findings)
+        raise Blocked(
+            f"the preflight found {count} blocker{'s' if count > 1 else ''}",
+            problems=as_problems(findings),
+        )
+
+
+def set_now(change: Change) -> bool:
+    """Whether the running QEMU can take it now; announcements belong to a destination."""
+    return change.row.side is not Side.DESTINATION
+
+
+def boot_differs(change: Change, facts: VmFacts) -> bool:
+    """Whether the persistent configuration lacks what *change* wants."""
+    reading = facts.boot_readings.get(change.tunable, Reading(None))
+    parts = tuple(reading.parts.values()) or (reading.value,)
+    return any(part != change.value for part in parts)
+
+
+def outcome_of(item: PlanItem, plan: Plan, now: Readings, boot: Readings) -> Outcome:
+    """How one planned tunable stands, judged by what was read back."""
+    name, wanted = item.tunable, item.wanted
+    against = plan.reason_against(name)
+    if against:
+        return Outcome(name, Status.REJECTED, wanted, item.current.value, against)
+    reading = now.get(name, item.current)
+    if item.route is Route.MIGRATE or item.side is Side.DESTINATION:
+        return Outcome(name, Status.PENDING_MIGRATION, wanted, reading.value)
+    if item.route is Route.HOST:
+        return Outcome(name, Status.EFFECTIVE, wanted, reading.value)
+    outcome = judge(name, wanted, reading)
+    if item.route is Route.BOOT and outcome.status is not Status.EFFECTIVE:
+        configured = judge(name, wanted, boot.get(name, Reading(None)))
+        if configured.status is Status.EFFECTIVE:
+            reason = "shut the VM off and start it again"
+            return Outcome(name, Status.PENDING_RESTART, wanted, reading.value, reason)
+    return outcome
+
+
+def outcomes_of(
+    plan: Plan, now: Readings, boot: Readings, refused: Mapping[str, str] | None = None
+) -> list[Outcome]:
+    """How every planned tunable stands.
+
+    :param refused: tunables that QEMU refused although the plan allowed them, with its words.
+    """
+    refused = refused or {}
+    return [
+        Outcome(i.tunable, Status.REJECTED, i.wanted, i.current.value, refused[i.tunable])
+        if i.tunable in refused
+        else outcome_of(i, plan, now, boot)
+        for i in plan.items
+    ]
+
+
+async def restore(driver: Driver, vm: UUID, journal: Sequence[Change]) -> list[Outcome]:
+    """Put back what the journal holds, read it back, and say how each ended."""
+    boot = [c for c in journal if c.row.route is Route.BOOT]
+    now = [c for c in journal if c.row.route is not Route.BOOT]
+    names = {c.tunable for c in now}
+    if now:
+        readings = await driver.read(vm, names)
+        await driver.write(vm, in_order(now, readings))
+    if boot:
+        await driver.write_boot(vm, boot)
+    readings = await driver.read(vm, names) if names else {}
+    outcomes = {c.tunable: _put_back(c, readings.get(c.tunable, Reading(None))) for c in now}
+    for change in boot:
+        outcomes[change.tunable] = Outcome(
+            change.tunable, Status.REVERTED, change.value, change.value
+        )
+    return list(outcomes.values())
+
+
+def _put_back(change: Change, reading: Reading) -> Outcome:
+    seen = reading.parts.get(change.owner) if change.owner else reading.value
+    if seen == change.value:
+        return Outcome(change.tunable, Status.REVERTED, change.value, seen)
+    return judge(change.tunable, change.value, Reading(seen, why_unknown=reading.why_unknown))
+
+
+async def set_each(driver: Driver, vm: UUID, changes: Iterable[Change]) -> dict[str, str]:
+    """Set what can be set; the refused ones come back with QEMU's words.
+
+    First all together, in the order that QEMU wants; only where that is refused one by one.
+    """
+    wanted = list(changes)
+    if not wanted:
+        return {}
+    readings = await driver.read(vm, {c.tunable for c in wanted})
+    ordered = in_order(wanted, readings)
+    try:
+        await driver.write(vm, ordered)
+    except CommandRefused:
+        pass
+    else:
+        return {}
+    refused: dict[str, str] = {}
+    for change in ordered:
+        try:
+            await driver.write(vm, [change])
+        except CommandRefused as error:
+            refused[change.tunable] = error.message
+    return refused
+
+
+async def set_again(driver: Driver, vm: UUID, changes: Sequence[Change]) -> list[Outcome]:
+    """Set values on a VM that has moved, and read them back. Never raises vmtune's errors:
+    the VM runs, and what it lacks is told by the outcomes."""
+    try:
+        refused = await set_each(driver, vm, changes)
+        readings = await driver.read(vm, {c.tunable for c in changes})
+    except VmtuneError as error:
+        return [Outcome(c.tunable, Status.UNKNOWN, c.value, None, error.message) for c in changes]
+    return [
+        Outcome(c.tunable, Status.REJECTED, c.value, None, refused[c.tunable])
+        if c.tunable in refused
+        else judge(c.tunable, c.value, readings.get(c.tunable, Reading(None)))
+        for c in changes
+    ]

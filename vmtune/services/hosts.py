@@ -1,0 +1,217 @@
+"""Hosts and VMs: what vmtune knows of them, and what they say right now."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from uuid import UUID
+
+from vmtune.domain.facts import HostFacts, VmFacts, VmState, VmSummary
+from vmtune.domain.inventory import EventTopic, Host, Vm, check_address, check_uri
+from vmtune.domain.profile import check_labels, check_name
+from vmtune.drivers.base import Driver
+from vmtune.errors import HostUnreachable, NotFound, Problem, VmtuneError
+from vmtune.services.bus import EventBus
+from vmtune.store import Store
+
+DriverFactory = Callable[[Host], Driver]
+_LIST_TIMEOUT_S = 10.0
+_PRESENT = (VmState.RUNNING, VmState.PAUSED)
+
+
+@dataclass(frozen=True, slots=True)
+class SeenVm:
+    """A VM as its host lists it right now."""
+
+    host: str
+    summary: VmSummary
+    labels: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class VmListing:
+    """The VMs of the hosts that answered, and why others did not."""
+
+    vms: tuple[SeenVm, ...]
+    problems: tuple[Problem, ...]
+
+
+class HostService:
+    """Keeps the hosts and one driver for each."""
+
+    def __init__(self, store: Store, bus: EventBus, factory: DriverFactory) -> None:
+        self._store = store
+        self._bus = bus
+        self._factory = factory
+        self._drivers: dict[str, tuple[Host, Driver]] = {}
+        self._last_host: dict[UUID, str] = {}
+
+    async def close(self) -> None:
+        """Give up all connections."""
+        drivers = [driver for _, driver in self._drivers.values()]
+        self._drivers.clear()
+        await asyncio.gather(*(driver.close() for driver in drivers), return_exceptions=True)
+
+    async def add(
+        self, name: str, uri: str, peer_uri: str = "", migration_address: str = ""
+    ) -> Host:
+        """Remember a host, after talking to it once.
+
+        :raise InvalidInput: a name or an address that cannot be one.
+        :raise DuplicateName: the name is taken.
+        :raise HostUnreachable: it does not answer; nothing is remembered.
+        """
+        host = Host(
+            check_name(name),
+            check_uri(uri),
+            check_uri(peer_uri, "peer_uri") if peer_uri else "",
+            check_address(migration_address),
+            datetime.now(UTC),
+        )
+        driver = self._factory(host)
+        try:
+            await driver.host_facts()
+            added = await asyncio.to_thread(self._store.hosts.add, host)
+        except BaseException:
+            await driver.close()
+            raise
+        self._drivers[name] = (added, driver)
+        await self._bus.tell(EventTopic.HOST, name, {"change": "added", "uri": uri})
+        return added
+
+    async def remove(self, name: str) -> None:
+        """Forget a host. Its VMs, their history and the host itself are left alone.
+
+        :raise Conflict: an application or migration on it is still open.
+        """
+        await asyncio.to_thread(self._store.hosts.remove, name)
+        if name in self._drivers:
+            await self._drivers.pop(name)[1].close()
+        await self._bus.tell(EventTopic.HOST, name, {"change": "removed"})
+
+    async def get(self, name: str) -> Host:
+        """:raise NotFound: no such host."""
+        return await asyncio.to_thread(self._store.hosts.get, name)
+
+    async def driver(self, name: str) -> Driver:
+        """The host's driver, kept from call to call.
+
+        :raise NotFound: no such host.
+        """
+        if name not in self._drivers:
+            host = await self.get(name)
+            if name not in self._drivers:  # another task may have come first
+                self._drivers[name] = (host, self._factory(host))
+        return self._drivers[name][1]
+
+    async def facts(self, name: str) -> HostFacts:
+        """Probe a host; its peer URI and migration address are the operator's where given."""
+        driver = await self.driver(name)
+        facts = await driver.host_facts()
+        host = self._drivers[name][0]
+        return replace(
+            facts,
+            peer_uri=host.peer_uri or facts.peer_uri,
+            migration_address=host.migration_address or facts.migration_address,
+        )
+
+    async def list_vms(self, host: str | None = None) -> VmListing:
+        """Ask one host, or all at once.
+
+        :raise HostUnreachable: the one host that was named does not answer. Of all hosts,
+            those that do not answer are told as problems.
+        """
+        names = [host] if host else [h.name for h in await self._all_hosts()]
+        answers = await asyncio.gather(*map(self._ask, names), return_exceptions=True)
+        listed: dict[str, list[VmSummary]] = {}
+        problems: list[Problem] = []
+        for name, answer in zip(names, answers, strict=True):
+            if isinstance(answer, list):
+                listed[name] = answer
+            elif isinstance(answer, VmtuneError) and host is None:
+                problems += [replace(p, field=f"hosts.{name}") for p in answer.problems]
+            else:
+                raise answer
+        labels = await asyncio.to_thread(self._remember, listed)
+        seen = tuple(SeenVm(name, vm, labels[vm.uuid]) for name in listed for vm in listed[name])
+        return VmListing(seen, tuple(problems))
+
+    async def _ask(self, name: str) -> list[VmSummary]:
+        driver = await self.driver(name)
+        try:
+            async with asyncio.timeout(_LIST_TIMEOUT_S):
+                return list(await driver.list_vms())
+        except TimeoutError:
+            raise HostUnreachable(
+                f"{name} did not answer within {_LIST_TIMEOUT_S:g} s",
+                field="host",
+                remedy="look at its libvirtd or its QEMU processes",
+            ) from None
+
+    async def _all_hosts(self) -> list[Host]:
+        hosts: list[Host] = []
+        after: str | None = None
+        while True:
+            page = await asyncio.to_thread(self._store.hosts.list, after, 200)
+            hosts += page.items
+            if page.next is None:
+                return hosts
+            after = page.next
+
+    def _remember(self, listed: Mapping[str, list[VmSummary]]) -> dict[UUID, Mapping[str, str]]:
+        now = datetime.now(UTC)
+        return {
+            vm.uuid: self._store.vms.remember(vm.uuid, vm.name, name, now).labels
+            for name, vms in listed.items()
+            for vm in vms
+        }
+
+    async def locate(self, vm: UUID, host: str | None = None) -> tuple[str, Driver, VmFacts]:
+        """The host where a VM runs, and its facts; where none runs it, one that defines it.
+
+        :raise NotFound: no host that answers has it.
+        :raise HostUnreachable: none has it, and some did not answer.
+        """
+        names = [host] if host else await self._likely_first(vm)
+        resting: tuple[str, Driver, VmFacts] | None = None
+        silent: HostUnreachable | None = None
+        for name in names:
+            driver = await self.driver(name)
+            try:
+                facts = await driver.vm_facts(vm)
+            except NotFound:
+                continue
+            except HostUnreachable as error:
+                silent = silent or error
+                continue
+            if facts.state in _PRESENT:
+                self._last_host[vm] = name
+                return name, driver, facts
+            resting = resting or (name, driver, facts)
+        if resting is not None:
+            return resting
+        if silent is not None:
+            raise silent
+        raise NotFound(
+            f"no VM {vm} on {host or 'any host'}",
+            field="vm",
+            remedy="`vmtune vm list` shows the VMs of all hosts",
+        )
+
+    async def _likely_first(self, vm: UUID) -> list[str]:
+        names = [host.name for host in await self._all_hosts()]
+        last = self._last_host.get(vm)
+        return sorted(names, key=lambda name: name != last)
+
+    async def label(self, vm: UUID, labels: Mapping[str, str]) -> Vm:
+        """Replace a VM's labels.
+
+        :raise NotFound: the VM was never seen.
+        :raise InvalidInput: a key or value that cannot be a label.
+        """
+        checked = check_labels(labels)
+        known = await asyncio.to_thread(self._store.vms.set_labels, vm, checked)
+        await self._bus.tell(EventTopic.VM, vm, {"change": "labels", "labels": checked})
+        return known

@@ -1,0 +1,305 @@
+"""The phases of a migration: prepare, carry, settle. Each can be repeated: it reads the
+record, asks QEMU or libvirt what is true, and goes on from there."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from uuid import UUID
+
+import structlog
+
+from vmtune.domain.changes import in_order, undo
+from vmtune.domain.facts import Connection, Reading
+from vmtune.domain.inventory import EventTopic
+from vmtune.domain.migration import (
+    AbortState,
+    Migration,
+    MigrationState,
+    QemuStatus,
+    Sample,
+    Snapshot,
+)
+from vmtune.domain.outcome import Outcome, Status, judge
+from vmtune.domain.tunable_table import TUNABLES
+from vmtune.domain.tunables import Route, Side
+from vmtune.drivers.base import Driver, MigrateOrder, MigrationHandle
+from vmtune.errors import CommandRefused, NotFound, OutcomeUnknown, TooLate, VmtuneError
+from vmtune.jobs.base import JobEngine
+from vmtune.services.bus import EventBus
+from vmtune.services.carrying import SET_NOW, outcomes_of, set_now
+from vmtune.services.hosts import HostService
+from vmtune.services.planning import Planned, PlanService
+from vmtune.services.settling import Evidence, Fields, MigrationRecords, Settler
+from vmtune.services.watching import fraction, watch
+from vmtune.store import Store
+
+log = structlog.get_logger(__name__)
+
+JOB_KIND = "migration"
+_FLUSH_SAMPLES = 10
+
+
+@dataclass(slots=True)
+class _Run:
+    """What this process knows of a migration that it carries; lost when it dies."""
+
+    planned: Planned | None = None
+    handle: MigrationHandle | None = None
+    started: float = field(default_factory=time.monotonic)
+    snapshot: Snapshot | None = None
+    samples: list[Sample] = field(default_factory=list)
+    read_back: bool = False
+    shown: float = 0.0
+    error: VmtuneError | None = None
+
+
+class MigrationJob:
+    """Carries migrations out, phase by phase."""
+
+    def __init__(
+        self,
+        store: Store,
+        bus: EventBus,
+        hosts: HostService,
+        plans: PlanService,
+        settler: Settler,
+        sample_hz: float,
+    ) -> None:
+        self._store = store
+        self._bus = bus
+        self._hosts = hosts
+        self._plans = plans
+        self._settler = settler
+        self._sample_hz = sample_hz
+        self._records = MigrationRecords(store, bus)
+        self._runs: dict[UUID, _Run] = {}
+
+    def register(self, jobs: JobEngine) -> None:
+        """Give the job engine the phases."""
+        phases = (("prepare", self.prepare), ("carry", self.carry), ("settle", self.settle))
+        jobs.register(JOB_KIND, phases)
+
+    def remember(self, migration: UUID, planned: Planned) -> None:
+        """Keep a fresh plan, so that the first phase need not probe again."""
+        self._runs[migration] = _Run(planned)
+
+    @asynccontextmanager
+    async def _keeping_error(self, job_id: str) -> AsyncIterator[None]:
+        """Keep the first error for the settle phase, which completes the record with it."""
+        try:
+            yield
+        except VmtuneError as error:
+            self._run(UUID(job_id)).error = error
+            raise
+        except Exception as error:
+            # A fault of ours: the record is completed all the same, by looking.
+            self._run(UUID(job_id)).error = OutcomeUnknown(f"internal error: {error!r}")
+            log.exception("migration broke", migration=job_id)
+            raise
+
+    async def prepare(self, job_id: str) -> None:
+        """Journal and set what goes through the monitor, on the source."""
+        async with self._keeping_error(job_id):
+            await self._prepare(job_id)
+
+    async def _prepare(self, job_id: str) -> None:
+        record = await self._get(job_id)
+        if record.state.ended:
+            return
+        planned = await self._planned(record)
+        changes = list(filter(set_now, planned.plan.changes(*SET_NOW)))
+        if record.state is MigrationState.QUEUED:
+            journal = undo(changes, planned.facts.readings)
+            await self._records.save(
+                record.id, Fields(state=MigrationState.PREPARING, journal=tuple(journal))
+            )
+        if changes:
+            await planned.driver.write(record.vm, in_order(changes, planned.facts.readings))
+
+    async def carry(self, job_id: str) -> None:
+        """Start the migration, or find it again, and watch it to its end."""
+        async with self._keeping_error(job_id):
+            await self._carry(job_id)
+
+    async def _carry(self, job_id: str) -> None:
+        record = await self._get(job_id)
+        if record.state.ended:
+            return
+        run = self._run(record.id)
+        source = await self._hosts.driver(record.source)
+        if record.state is MigrationState.PREPARING:
+            record = await self._records.save(
+                record.id, Fields(state=MigrationState.STARTING, started_at=datetime.now(UTC))
+            )
+            await self._start(record, run)
+        elif not await self._still_runs(source, record.vm):
+            return  # it ended, or never began, while nobody looked: settle finds out
+        await watch(
+            source,
+            record.vm,
+            self._sample_hz,
+            lambda snapshot: self._on_snapshot(record, run, source, snapshot),
+            run.handle,
+            run.started,
+        )
+
+    async def _start(self, record: Migration, run: _Run) -> None:
+        planned = await self._planned(record)
+        assert planned.destination is not None
+        values = {c.tunable: c.value for c in planned.plan.changes(Route.MIGRATE)}
+        announce = {
+            c.tunable: c.value for c in planned.plan.changes(Route.MONITOR) if not set_now(c)
+        }
+        run.started = time.monotonic()
+        order = MigrateOrder(record.vm, values, announce)
+        run.handle = await planned.driver.start_migration(order, planned.destination)
+
+    async def _still_runs(self, source: Driver, vm: UUID) -> bool:
+        try:
+            return (await source.migration(vm)).status.running
+        except NotFound:
+            return False
+
+    async def _on_snapshot(
+        self, record: Migration, run: _Run, source: Driver, snapshot: Snapshot
+    ) -> None:
+        run.snapshot = snapshot
+        if snapshot.status.running:
+            await self._on_running(record, run, source, snapshot)
+        if snapshot.sample is None:
+            return
+        run.samples.append(snapshot.sample)
+        if len(run.samples) >= _FLUSH_SAMPLES:
+            await self._flush(record.id, run)
+        run.shown = max(run.shown, min(fraction(snapshot.sample), 0.99))
+        self._bus.progress(
+            EventTopic.MIGRATION, record.id, progress_data(snapshot.sample, run.shown)
+        )
+
+    async def _on_running(
+        self, record: Migration, run: _Run, source: Driver, snapshot: Snapshot
+    ) -> None:
+        """At QEMU's first sign: record it, abort if that was asked meanwhile, read back."""
+        if run.read_back:
+            return
+        if snapshot.status is not QemuStatus.SETUP:
+            current = await self._get(str(record.id))
+            if current.state is MigrationState.STARTING:
+                current = await self._records.save(
+                    record.id, Fields(state=MigrationState.ACTIVE, active_at=datetime.now(UTC))
+                )
+            if current.abort is AbortState.REQUESTED:
+                await self._abort(source, record.vm)
+            run.read_back = True
+            outcomes = await self._read_back(record, run, source)
+            await self._records.save(record.id, Fields(outcomes=tuple(outcomes)))
+
+    async def _abort(self, source: Driver, vm: UUID) -> None:
+        try:
+            await source.abort_migration(vm)
+        except (TooLate, NotFound, CommandRefused) as error:
+            log.info("abort came too late", vm=str(vm), reason=str(error))
+
+    async def _read_back(self, record: Migration, run: _Run, source: Driver) -> list[Outcome]:
+        """What QEMU runs with while it migrates, held against what was asked for."""
+        planned = await self._planned(record)
+        names = set(record.wanted)
+        now: dict[str, Reading]
+        try:
+            now = await source.read(record.vm, names)
+        except VmtuneError as error:
+            now = {name: Reading(None, why_unknown=error.message) for name in names}
+        there: dict[str, Reading] = {}
+        assert planned.destination is not None
+        if planned.plan.connection is Connection.QMP:
+            try:
+                there = await planned.destination.read(record.vm, names)
+            except VmtuneError as error:
+                log.info("destination not read back", migration=str(record.id), reason=str(error))
+        planned_outcomes = outcomes_of(planned.plan, now, planned.facts.boot_readings)
+        return [_while_running(outcome, now, there) for outcome in planned_outcomes]
+
+    async def settle(self, job_id: str) -> None:
+        """Find out how it ended, put back what was set for it, complete the record."""
+        record = await self._get(job_id)
+        run = self._run(record.id)
+        try:
+            if not record.state.ended:
+                await self._flush(record.id, run)
+                evidence = Evidence(run.handle, run.snapshot, run.error)
+                await self._records.save(record.id, await self._settler.settle(record, evidence))
+        finally:
+            self._runs.pop(record.id, None)
+
+    async def settle_unknown(self) -> None:
+        """Look again at migrations whose end could not be seen when they ended."""
+        for record in await asyncio.to_thread(self._store.migrations.unknown):
+            fields = await self._settler.settle(record, Evidence())
+            if fields.get("state") is not MigrationState.UNKNOWN:
+                await self._records.save(record.id, fields)
+
+    def _run(self, migration: UUID) -> _Run:
+        return self._runs.setdefault(migration, _Run())
+
+    async def _get(self, job_id: str) -> Migration:
+        return await asyncio.to_thread(self._store.migrations.get, UUID(job_id))
+
+    async def _planned(self, record: Migration) -> Planned:
+        """The plan: the one that was just made, or one made anew after a restart."""
+        run = self._run(record.id)
+        if run.planned is None:
+            run.planned = await self._plans.plan(
+                record.vm, record.profile or None, record.revision or None, record.destination
+            )
+        return run.planned
+
+    async def _flush(self, migration: UUID, run: _Run) -> None:
+        samples, run.samples = run.samples, []
+        if samples:
+            await asyncio.to_thread(self._store.migrations.add_samples, migration, samples)
+
+
+def progress_data(sample: Sample, share: float) -> dict[str, object]:
+    """What a progress bar shows: the share done (0 to 1, never going back) and the rates."""
+    return {
+        "share": round(share, 4),
+        "at_ms": sample.at_ms,
+        "status": sample.status.value,
+        "iteration": sample.iteration,
+        "transferred_bytes": sample.transferred_bytes,
+        "remaining_bytes": sample.remaining_bytes,
+        "total_bytes": sample.total_bytes,
+        "dirty_bytes_per_s": sample.dirty_pages_per_s * sample.page_size_bytes,
+        "throughput_bytes_per_s": sample.throughput_bytes_per_s,
+        "throttle_percent": sample.throttle_percent,
+        "expected_downtime_ms": sample.expected_downtime_ms,
+    }
+
+
+def _while_running(
+    planned: Outcome, now: Mapping[str, Reading], there: Mapping[str, Reading]
+) -> Outcome:
+    """A planned outcome once the migration runs: what waited for it is judged now.
+
+    :param there: readings of the destination, empty where it cannot be read meanwhile.
+    """
+    if planned.status is not Status.PENDING_MIGRATION or planned.wanted is None:
+        return planned
+    tunable = TUNABLES[planned.tunable]
+    if tunable.side is Side.DESTINATION and not there:
+        return planned  # judged when it has arrived
+    nothing = Reading(None, why_unknown="it cannot be read while the migration runs")
+    readings = {Side.SOURCE: now, Side.DESTINATION: there}.get(tunable.side, now)
+    outcome = judge(
+        tunable.name, planned.wanted, readings.get(tunable.name, nothing), tunable.overwriter
+    )
+    if tunable.side is Side.BOTH and there and outcome.status is Status.EFFECTIVE:
+        other = judge(tunable.name, planned.wanted, there.get(tunable.name, nothing))
+        if other.status is not Status.EFFECTIVE:
+            return replace(other, reason=f"on the destination: {other.reason}")
+    return outcome

@@ -1,0 +1,143 @@
+"""Live migrations: asked for, refused on blockers, followed, aborted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+from dataclasses import dataclass
+from uuid import UUID
+
+from vmtune.domain.findings import FINDINGS, Severity
+from vmtune.domain.migration import Migration, MigrationState, Trigger
+from vmtune.errors import (
+    InvalidInput,
+    NotFound,
+    Problem,
+    TooLate,
+)
+from vmtune.jobs.base import JobEngine
+from vmtune.services.bus import EventBus
+from vmtune.services.carrying import refuse
+from vmtune.services.hosts import HostService
+from vmtune.services.migration_job import JOB_KIND, MigrationJob
+from vmtune.services.planning import PlanService
+from vmtune.services.settling import MigrationRecords
+from vmtune.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class MigrationRequest:
+    """A migration that somebody asks for.
+
+    :param profile: None for the one that is assigned; none assigned migrates untuned.
+    :param overrides: codes of blockers that are overridden; what they concern is left out.
+    """
+
+    vm: UUID
+    destination: str
+    profile: str | None = None
+    revision: int | None = None
+    overrides: tuple[str, ...] = ()
+
+
+class MigrationService:
+    """Starts migrations and answers for them."""
+
+    def __init__(
+        self,
+        store: Store,
+        bus: EventBus,
+        hosts: HostService,
+        plans: PlanService,
+        jobs: JobEngine,
+        job: MigrationJob,
+    ) -> None:
+        self._store = store
+        self._hosts = hosts
+        self._plans = plans
+        self._jobs = jobs
+        self._job = job
+        self._records = MigrationRecords(store, bus)
+
+    async def start(self, request: MigrationRequest) -> Migration:
+        """Begin a migration; it goes on as a job, also across a restart of the service.
+
+        :raise Blocked: the preflight found blockers that *overrides* does not name.
+        :raise InvalidInput: an override that is no blocker's code.
+        :raise OperationInProgress: another application or migration of the VM is open.
+        """
+        _check_overrides(request.overrides)
+        planned = await self._plans.plan(
+            request.vm, request.profile, request.revision, request.destination
+        )
+        plan = planned.plan
+        refuse(plan.blockers(frozenset(request.overrides)))
+        record = await asyncio.to_thread(
+            self._store.migrations.begin,
+            vm=request.vm,
+            vm_name=plan.vm_name,
+            source=plan.host,
+            destination=request.destination,
+            trigger=Trigger.VMTUNE,
+            profile=plan.profile,
+            revision=plan.revision,
+            wanted=planned.chosen.values,
+            overrides=request.overrides,
+        )
+        await self._records.tell(record)
+        self._job.remember(record.id, planned)
+        await self._jobs.submit(JOB_KIND, str(record.id))
+        return record
+
+    async def abort(self, migration: UUID) -> Migration:
+        """Ask for an end without success; the record tells whether it came in time.
+
+        :raise NotFound: no such migration.
+        :raise TooLate: it has ended, or the guest runs on the destination already.
+        """
+        record = await asyncio.to_thread(self._store.migrations.get, migration)
+        if record.state.ended:
+            raise TooLate(
+                f"the migration has ended: {record.state.value}",
+                field="migration",
+                remedy="migrate the VM back if it should not be there",
+            )
+        if record.state is MigrationState.ACTIVE or record.state is MigrationState.STARTING:
+            await self._abort_on_source(record)
+        record = await asyncio.to_thread(self._store.migrations.request_abort, migration)
+        if record.state in (MigrationState.QUEUED, MigrationState.PREPARING):
+            await self._jobs.cancel(str(migration))
+        await self._records.tell(record)
+        return record
+
+    async def _abort_on_source(self, record: Migration) -> None:
+        driver = await self._hosts.driver(record.source)
+        try:
+            await driver.abort_migration(record.vm)
+        except NotFound:
+            raise TooLate(
+                "the VM has left the source already",
+                field="migration",
+                remedy="migrate the VM back if it should not be there",
+            ) from None
+        except TooLate:
+            # Between the order and QEMU's first sign there is nothing yet to cancel: the
+            # request is kept, and the job aborts as soon as there is.
+            if record.state is not MigrationState.STARTING:
+                raise
+
+
+def _check_overrides(codes: Collection[str]) -> None:
+    known = [code for code, kind in FINDINGS.items() if kind.severity is Severity.BLOCKER]
+    problems = [
+        Problem(
+            f"overrides.{index}",
+            "unknown_code",
+            f"{code[:60]!r} is no blocker's code",
+            f"blockers are {', '.join(known)}",
+        )
+        for index, code in enumerate(codes)
+        if code not in known
+    ]
+    if problems:
+        raise InvalidInput("an override is unknown", problems=problems)

@@ -1,0 +1,101 @@
+"""Makes plans: probes what is true, and lets the pure planner judge."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from uuid import UUID
+
+from vmtune.domain.facts import Connection, VmFacts, VmState
+from vmtune.domain.plan import Plan, make_plan
+from vmtune.domain.situation import Destination, Permissions, Situation
+from vmtune.drivers.base import Driver
+from vmtune.errors import InvalidInput, NotFound
+from vmtune.services.hosts import HostService
+from vmtune.services.profiles import AssignmentService, Chosen
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A plan with what it was made from, for those who carry it out."""
+
+    plan: Plan
+    chosen: Chosen
+    facts: VmFacts
+    driver: Driver
+    destination: Driver | None
+
+
+class PlanService:
+    """Plans applications and migrations."""
+
+    def __init__(
+        self, hosts: HostService, assignments: AssignmentService, permissions: Permissions
+    ) -> None:
+        self._hosts = hosts
+        self._assignments = assignments
+        self._permissions = permissions
+
+    async def plan(
+        self,
+        vm: UUID,
+        profile: str | None = None,
+        revision: int | None = None,
+        destination: str | None = None,
+    ) -> Planned:
+        """What would be done for *vm*, and what stands against it. Changes nothing.
+
+        :param profile: None for the one that is assigned; none assigned plans nothing.
+        :param destination: name of the host it is to migrate to; None for an application.
+        :raise NotFound: no such VM, profile, revision or host.
+        :raise InvalidInput: the destination is where the VM runs.
+        :raise HostUnreachable: one of the hosts does not answer.
+        """
+        name, driver, facts = await self._hosts.locate(vm)
+        chosen = await self._assignments.choose(vm, name, profile, revision)
+        host = await self._hosts.facts(name)
+        goal: Destination | None = None
+        destination_driver: Driver | None = None
+        if destination is not None:
+            destination_driver = await self._hosts.driver(destination)
+            goal = await self._destination(destination, destination_driver, name, facts)
+            same = goal.host.uuid == host.uuid and host.connection is Connection.LIBVIRT
+            if destination == name or same:
+                raise InvalidInput(
+                    f"the VM already runs on {name}",
+                    field="destination",
+                    code="destination_is_source",
+                    remedy="name another host",
+                )
+            if goal.host.connection is not host.connection:
+                raise InvalidInput(
+                    f"{name} is driven by {host.connection.value} and {destination} by "
+                    f"{goal.host.connection.value}",
+                    field="destination",
+                    code="mixed_connections",
+                    remedy="name a destination that is driven the same way",
+                )
+        situation = Situation(chosen.values, facts, host, goal, self._permissions)
+        plan = make_plan(situation, name, chosen.profile, chosen.revision)
+        return Planned(plan, chosen, facts, driver, destination_driver)
+
+    async def _destination(
+        self, name: str, driver: Driver, source: str, facts: VmFacts
+    ) -> Destination:
+        host, vms = await asyncio.gather(self._hosts.facts(name), driver.list_vms())
+        waiting: VmFacts | None = None
+        occupied = False
+        for there in vms:
+            same = there.uuid == facts.uuid or there.name == facts.name
+            if same and there.state is VmState.INCOMING and there.uuid == facts.uuid:
+                waiting = await _facts_or_none(driver, there.uuid)
+            elif same and there.state in (VmState.RUNNING, VmState.PAUSED):
+                occupied = name != source
+        return Destination(name, host, waiting, occupied)
+
+
+async def _facts_or_none(driver: Driver, vm: UUID) -> VmFacts | None:
+    try:
+        return await driver.vm_facts(vm)
+    except NotFound:
+        return None

@@ -1,0 +1,203 @@
+"""Profiles, their revisions, and their assignments to VMs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from vmtune.domain.inventory import EventTopic
+from vmtune.domain.profile import (
+    Assignment,
+    Explanation,
+    Profile,
+    Revision,
+    Subject,
+    Target,
+    check_name,
+    explain,
+    parse_selector,
+)
+from vmtune.domain.rules import accept_values
+from vmtune.domain.tunables import Value
+from vmtune.errors import InvalidInput
+from vmtune.services.bus import EventBus
+from vmtune.store import Store
+
+
+class ProfileService:
+    """Writes profiles: every change makes a revision, none is ever altered."""
+
+    def __init__(self, store: Store, bus: EventBus) -> None:
+        self._store = store
+        self._bus = bus
+
+    async def create(
+        self, name: str, values: Mapping[str, object], description: str = "", note: str = ""
+    ) -> Profile:
+        """A new profile at revision 1.
+
+        :raise InvalidInput: a bad name, or values that are unknown, out of range or
+            contradict each other.
+        :raise DuplicateName: the name is taken.
+        """
+        accepted = accept_values(values)
+        profile = await asyncio.to_thread(
+            self._store.profiles.create, check_name(name), description, accepted, note
+        )
+        await self._tell(profile, "created")
+        return profile
+
+    async def revise(
+        self,
+        name: str,
+        values: Mapping[str, object],
+        expected: int | None,
+        note: str = "",
+        description: str | None = None,
+    ) -> Profile:
+        """A new revision with *values*, all of them; the same values make none.
+
+        :param expected: the revision that the change was made on; None to skip the check.
+        :raise StaleRevision: the profile has moved on since.
+        """
+        accepted = accept_values(values)
+        profile = await asyncio.to_thread(
+            self._store.profiles.revise, name, accepted, note, expected, description
+        )
+        await self._tell(profile, "revised")
+        return profile
+
+    async def amend(
+        self, name: str, changes: Mapping[str, object], expected: int | None, note: str = ""
+    ) -> Profile:
+        """A new revision with *changes* made to the current values; null unsets a tunable.
+
+        :raise InvalidInput: nothing to change, or a value that is refused.
+        """
+        if not changes:
+            raise InvalidInput(
+                "there is nothing to change", field="values", remedy="name at least one tunable"
+            )
+        current = await asyncio.to_thread(self._store.profiles.get, name)
+        merged: dict[str, object] = {**current.current.values, **changes}
+        return await self.revise(name, merged, expected or current.current.number, note)
+
+    async def restore(self, name: str, number: int, expected: int | None) -> Profile:
+        """A new revision that has the values of an older one."""
+        old = await self.revision(name, number)
+        return await self.revise(name, old.values, expected, f"values of revision {number}")
+
+    async def delete(self, name: str) -> None:
+        """Delete a profile; its revisions stay readable from what refers to them.
+
+        :raise Conflict: assignments still name it.
+        """
+        await asyncio.to_thread(self._store.profiles.delete, name)
+        await self._bus.tell(EventTopic.PROFILE, name, {"change": "deleted"})
+
+    async def get(self, name: str) -> Profile:
+        """:raise NotFound: no such profile."""
+        return await asyncio.to_thread(self._store.profiles.get, name)
+
+    async def revision(self, name: str, number: int) -> Revision:
+        """:raise NotFound: no such profile or revision."""
+        return await asyncio.to_thread(self._store.profiles.revision, name, number)
+
+    async def _tell(self, profile: Profile, change: str) -> None:
+        data = {"change": change, "revision": profile.current.number}
+        await self._bus.tell(EventTopic.PROFILE, profile.name, data)
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The values that a VM is to have, and where they come from.
+
+    :param profile: empty where no profile was named and none is assigned: untuned.
+    """
+
+    profile: str
+    revision: int
+    values: Mapping[str, Value]
+
+
+UNTUNED = Chosen("", 0, {})
+
+
+class AssignmentService:
+    """Says which profile is for which VM."""
+
+    def __init__(self, store: Store, bus: EventBus, profiles: ProfileService) -> None:
+        self._store = store
+        self._bus = bus
+        self._profiles = profiles
+
+    async def add(self, target: Target, key: str, profile: str) -> Assignment:
+        """Assign a profile to a VM, a label selector, a host or everything else.
+
+        :raise InvalidInput: a key that does not fit the target.
+        :raise DuplicateName: that target has an assignment.
+        :raise Conflict: some VM could match two selectors of different profiles.
+        :raise NotFound: no such profile or host.
+        """
+        match target:
+            case Target.VM:
+                key = _uuid_text(key)
+            case Target.SELECTOR:
+                key = ",".join(f"{k}={v}" for k, v in sorted(parse_selector(key).items()))
+            case Target.HOST:
+                await asyncio.to_thread(self._store.hosts.get, key)
+            case Target.DEFAULT if key:
+                raise InvalidInput("the default takes no key", field="key", remedy="leave it out")
+        added = await asyncio.to_thread(self._store.assignments.add, target, key, profile)
+        data = {"change": "added", "target": target.value, "key": key, "profile": profile}
+        await self._bus.tell(EventTopic.ASSIGNMENT, added.id, data)
+        return added
+
+    async def remove(self, assignment: int) -> None:
+        """:raise NotFound: no such assignment."""
+        await asyncio.to_thread(self._store.assignments.remove, assignment)
+        await self._bus.tell(EventTopic.ASSIGNMENT, assignment, {"change": "removed"})
+
+    async def explain(self, vm: UUID, host: str) -> Explanation:
+        """Which assignment a VM on *host* gets, and why.
+
+        :raise Conflict: two label selectors tie.
+        """
+
+        def look() -> Explanation:
+            labels = self._store.vms.labels(vm)
+            return explain(self._store.assignments.all(), Subject(vm, host, labels))
+
+        return await asyncio.to_thread(look)
+
+    async def choose(
+        self, vm: UUID, host: str, profile: str | None, revision: int | None = None
+    ) -> Chosen:
+        """The named profile's values, or those of the one assigned, or none.
+
+        :raise NotFound: no such profile or revision.
+        :raise InvalidInput: a revision without a profile.
+        """
+        if profile is None:
+            if revision is not None:
+                raise InvalidInput("a revision needs a profile", field="revision")
+            winner = (await self.explain(vm, host)).winner
+            if winner is None:
+                return UNTUNED
+            profile = winner.profile
+        if revision is None:
+            current = (await self._profiles.get(profile)).current
+        else:
+            current = await self._profiles.revision(profile, revision)
+        return Chosen(profile, current.number, current.values)
+
+
+def _uuid_text(text: str) -> str:
+    try:
+        return str(UUID(text))
+    except ValueError:
+        raise InvalidInput(
+            f"{text[:60]!r} is no UUID", field="key", remedy="name the VM by its UUID"
+        ) from None

@@ -1,0 +1,146 @@
+"""Watching one migration from the source: samples at a steady rate and at each iteration."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from vmtune.domain.migration import Sample, Snapshot
+from vmtune.drivers.base import Driver, EventKind, MigrationHandle
+from vmtune.errors import CommandRefused, HostUnreachable, NotFound, OutcomeUnknown
+
+_LOST_AFTER_S = 30.0
+_FIGURES_WITHIN_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class WatchEnd:
+    """How the watching ended.
+
+    :param snapshot: the last one that the source gave; None if it never gave one.
+    :param gone: the VM is no longer on the source.
+    """
+
+    snapshot: Snapshot | None
+    gone: bool
+
+
+OnSnapshot = Callable[[Snapshot], Awaitable[None]]
+
+
+async def watch(
+    driver: Driver,
+    vm: UUID,
+    hz: float,
+    on_snapshot: OnSnapshot,
+    handle: MigrationHandle | None = None,
+    started: float | None = None,
+) -> WatchEnd:
+    """Sample until the migration has ended.
+
+    The source is asked *hz* times a second, and at once when it tells of a new iteration or
+    status. An answer that does not come counts as lost only after 30 s of asking again.
+
+    :param handle: of a migration that this process started; it then says when it is over.
+    :param started: :func:`time.monotonic` when the migration was started.
+    """
+    origin = time.monotonic() if started is None else started
+    last: Snapshot | None = None
+    silent_since: float | None = None
+    async with _wakeups(driver, vm) as wakeup:
+        while True:
+            boundary = wakeup.is_set()
+            wakeup.clear()
+            over = handle is not None and handle.done
+            try:
+                at_ms = round((time.monotonic() - origin) * 1000)
+                snapshot = await driver.migration(vm, at_ms, boundary)
+                silent_since = None
+            except NotFound:
+                return WatchEnd(last, gone=True)
+            except (HostUnreachable, OutcomeUnknown, CommandRefused):
+                silent_since = silent_since or time.monotonic()
+                if over or time.monotonic() - silent_since > _LOST_AFTER_S:
+                    return WatchEnd(last, gone=False)
+            else:
+                snapshot = _mark_iteration(snapshot, last)
+                last = snapshot
+                await on_snapshot(snapshot)
+                if snapshot.final and (handle is None or handle.done or not snapshot.totals):
+                    return WatchEnd(last, gone=False)
+                if over and not snapshot.status.running:
+                    return WatchEnd(await _with_figures(driver, vm, snapshot), gone=False)
+            await _sleep_or_wake(1 / hz, wakeup, handle)
+
+
+def _mark_iteration(snapshot: Snapshot, last: Snapshot | None) -> Snapshot:
+    """A sample in which the iteration has moved on is a boundary, event or not."""
+    now, before = snapshot.sample, last.sample if last else None
+    if now is None or now.boundary:
+        return snapshot
+    moved = before is None or now.iteration != before.iteration
+    return replace(snapshot, sample=replace(now, boundary=moved))
+
+
+async def _with_figures(driver: Driver, vm: UUID, snapshot: Snapshot) -> Snapshot:
+    """QEMU 7.2 says completed before its times are there: look again for a while."""
+    deadline = time.monotonic() + _FIGURES_WITHIN_S
+    while not snapshot.final and time.monotonic() < deadline:
+        await asyncio.sleep(0.05)
+        try:
+            snapshot = await driver.migration(vm)
+        except (NotFound, HostUnreachable, OutcomeUnknown, CommandRefused):
+            break
+    return snapshot
+
+
+@asynccontextmanager
+async def _wakeups(driver: Driver, vm: UUID) -> AsyncIterator[asyncio.Event]:
+    """An event that is set whenever the driver tells something of *vm*."""
+    wakeup = asyncio.Event()
+
+    async def listen() -> None:
+        async with aclosing(driver.events()) as events:
+            async for event in events:
+                interesting = event.kind is not EventKind.VM_STATE
+                if event.vm == vm and interesting:
+                    wakeup.set()
+
+    task = asyncio.create_task(listen())
+    try:
+        yield wakeup
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def _sleep_or_wake(
+    seconds: float, wakeup: asyncio.Event, handle: MigrationHandle | None
+) -> None:
+    """Sleep, but not beyond an event or the migration's end."""
+    waits = [asyncio.ensure_future(wakeup.wait())]
+    if handle is not None and not handle.done:
+        waits.append(asyncio.ensure_future(_end_of(handle)))
+    try:
+        await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
+        await asyncio.gather(*waits, return_exceptions=True)
+
+
+async def _end_of(handle: MigrationHandle) -> None:
+    # The result is the settling's to ask for; here only the time matters.
+    with suppress(CommandRefused, OutcomeUnknown):
+        await handle.wait()
+
+
+def fraction(sample: Sample) -> float:
+    """About how much of the work is done, 0 to 1: what remains against all of the RAM."""
+    if not sample.total_bytes:
+        return 0.0
+    return 1 - min(1.0, sample.remaining_bytes / sample.total_bytes)
