@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -137,5 +137,5 @@ class Driver(Protocol):
         """Put the ``migrate`` route's settings of this side back to QEMU's defaults, where
         nobody else does it (libvirt does). Harmless when repeated."""
 
-    def events(self) -> AsyncIterator[DriverEvent]:
+    def events(self) -> AsyncGenerator[DriverEvent, None]:
         """What happens on the host from now on; several watchers may listen at once."""

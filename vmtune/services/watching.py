@@ -53,12 +53,11 @@ async def watch(
     silent_since: float | None = None
     async with _wakeups(driver, vm) as wakeup:
         while True:
-            boundary = wakeup.is_set()
             wakeup.clear()
             over = handle is not None and handle.done
             try:
                 at_ms = round((time.monotonic() - origin) * 1000)
-                snapshot = await driver.migration(vm, at_ms, boundary)
+                snapshot = await driver.migration(vm, at_ms)
                 silent_since = None
             except NotFound:
                 return WatchEnd(last, gone=True)
@@ -78,9 +77,9 @@ async def watch(
 
 
 def _mark_iteration(snapshot: Snapshot, last: Snapshot | None) -> Snapshot:
-    """A sample in which the iteration has moved on is a boundary, event or not."""
+    """A sample in which the iteration has moved on is a boundary."""
     now, before = snapshot.sample, last.sample if last else None
-    if now is None or now.boundary:
+    if now is None:
         return snapshot
     moved = before is None or now.iteration != before.iteration
     return replace(snapshot, sample=replace(now, boundary=moved))
@@ -122,7 +121,7 @@ async def _sleep_or_wake(
     seconds: float, wakeup: asyncio.Event, handle: MigrationHandle | None
 ) -> None:
     """Sleep, but not beyond an event or the migration's end."""
-    waits = [asyncio.ensure_future(wakeup.wait())]
+    waits: list[asyncio.Future[object]] = [asyncio.ensure_future(wakeup.wait())]
     if handle is not None and not handle.done:
         waits.append(asyncio.ensure_future(_end_of(handle)))
     try:

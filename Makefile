@@ -1,0 +1,57 @@
+# Two commands matter: `make demo` shows what vmtune does, `make test` proves it.
+# Both install what is missing: Debian packages (as root), then Python's from the hashed lock.
+
+PYTHON ?= /usr/bin/python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format bench packages packages-for-tests lock openapi clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: packages $(READY)  ## migrate a VM between two libvirt hosts, tuned and not (KEEP=1 stays up)
+	@$(BIN)/vmtune demo $(if $(KEEP),--keep)
+
+test: packages-for-tests $(READY) lint  ## every check and every test
+	@$(BIN)/pytest $(PYTEST_ARGS)
+
+lint: $(READY)  ## ruff, strict mypy, import rules, OpenAPI current
+	@$(BIN)/ruff format --check --quiet . || { $(BIN)/ruff format --diff .; exit 1; }
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-timings 2>&1
+	@$(BIN)/python -m vmtune.api.openapi --check
+
+format: $(READY)  ## let ruff mend what it can
+	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
+
+bench: packages $(READY)  ## run the benchmarks; NAME=apply_latency runs one
+	@$(BIN)/python -m tests.perf $(NAME)
+
+packages:
+	@sh vmtune/lab/bootstrap.sh
+
+packages-for-tests:
+	@sh vmtune/lab/bootstrap.sh --tests
+
+# uv comes from the same lock as everything else, its hash checked by pip.
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -m venv $(VENV)
+	@awk '/^uv==/ {on = 1} on {print} on && !/\\$$/ {exit}' requirements.lock > $(VENV)/uv.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r $(VENV)/uv.lock
+	@$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
+	@touch $@
+
+lock: $(READY)  ## write requirements.lock anew from pyproject.toml
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --extra dev \
+	  --no-emit-index-url --no-header --output-file requirements.lock pyproject.toml
+
+openapi: $(READY)  ## write api/openapi.json anew
+	@$(BIN)/python -m vmtune.api.openapi
+
+clean:  ## remove what was built, and the environment
+	@rm -rf $(VENV) .cache build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
