@@ -1,0 +1,119 @@
+"""The libvirt domain of the lab's VM."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from vmtune.lab.settings import DiskSettings, VmSettings
+
+_KVM_CREATE_VM = 0xAE01
+# A name always gets the same UUID, so that a VM defined again is the same VM.
+_UUID_SPACE = uuid.UUID("6f3e6d6c-3b7e-4b0e-9a5c-5d9c1a9f2b11")
+
+
+def kvm_usable() -> bool:
+    """Whether /dev/kvm is there and makes a VM; the device alone says little."""
+    try:
+        device = os.open("/dev/kvm", os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        os.close(fcntl.ioctl(device, _KVM_CREATE_VM, 0))
+    except OSError:
+        return False
+    finally:
+        os.close(device)
+    return True
+
+
+def vm_uuid(name: str) -> uuid.UUID:
+    """The UUID of the lab's VM of that name."""
+    return uuid.uuid5(_UUID_SPACE, name)
+
+
+@dataclass(frozen=True, slots=True)
+class VmFiles:
+    """Files of a VM, by paths that hold on both hosts."""
+
+    emulator: Path
+    kernel: Path
+    serial: Path
+    firmware: Path | None = None
+    disks: tuple[Path, ...] = ()
+
+
+def kernel_command_line(vm: VmSettings) -> str:
+    """The guest's settings, as ``guest/settings.h`` describes them."""
+    return f"region={vm.region_bytes} stride={vm.stride_bytes} idle_ms={vm.idle_ms}"
+
+
+def build_domain_xml(vm: VmSettings, files: VmFiles, *, kvm: bool) -> str:
+    """The domain's XML.
+
+    :param kvm: run it by KVM, else by TCG; ``vm.kvm`` is not looked at again.
+    """
+    domain = Element("domain", type="kvm" if kvm else "qemu")
+    _text(domain, "name", vm.name)
+    _text(domain, "uuid", str(vm_uuid(vm.name)))
+    _text(domain, "memory", str(vm.memory_bytes // 1024), unit="KiB")
+    _text(domain, "vcpu", str(vm.vcpus))
+    if vm.iothreads:
+        _text(domain, "iothreads", str(vm.iothreads))
+    boot = SubElement(domain, "os")
+    _text(boot, "type", "hvm", arch="x86_64", machine="pc")
+    if files.firmware is not None:
+        _text(boot, "loader", str(files.firmware), readonly="yes", type="rom")
+    _text(boot, "kernel", str(files.kernel))
+    _text(boot, "cmdline", kernel_command_line(vm))
+    features = SubElement(domain, "features")
+    SubElement(features, "acpi")
+    if vm.dirty_ring_entries is not None:
+        ring = SubElement(features, "kvm")
+        SubElement(ring, "dirty-ring", state="on", size=str(vm.dirty_ring_entries))
+    if kvm:
+        # Not the host's own model: some nested KVMs cannot set all its MSRs.
+        cpu = SubElement(domain, "cpu", mode="custom", match="exact", check="none")
+        _text(cpu, "model", "qemu64", fallback="allow")
+    for event in ("on_poweroff", "on_reboot", "on_crash"):
+        _text(domain, event, "destroy")
+    _add_devices(domain, vm.disks, files)
+    indent(domain)
+    return tostring(domain, encoding="unicode") + "\n"
+
+
+def _add_devices(domain: Element, disks: Sequence[DiskSettings], files: VmFiles) -> None:
+    devices = SubElement(domain, "devices")
+    _text(devices, "emulator", str(files.emulator))
+    for i, (disk, path) in enumerate(zip(disks, files.disks, strict=True)):
+        _add_disk(devices, disk, path, target=f"vd{chr(ord('a') + i)}")
+    SubElement(devices, "controller", type="usb", model="none")
+    serial = SubElement(devices, "serial", type="file")
+    # Both hosts write to one file: the destination must not empty it.
+    SubElement(serial, "source", path=str(files.serial), append="on")
+    SubElement(serial, "target", port="0")
+    SubElement(devices, "memballoon", model="none")
+
+
+def _add_disk(devices: Element, disk: DiskSettings, path: Path, *, target: str) -> None:
+    element = SubElement(devices, "disk", type="file", device="disk")
+    driver = SubElement(element, "driver", name="qemu", type="raw", cache="none")
+    if disk.queues is not None:
+        driver.set("queues", str(disk.queues))
+    if disk.queue_size is not None:
+        driver.set("queue_size", str(disk.queue_size))
+    if disk.iothread is not None:
+        driver.set("iothread", str(disk.iothread))
+    SubElement(element, "source", file=str(path))
+    SubElement(element, "target", dev=target, bus="virtio")
+    if disk.read_only:
+        SubElement(element, "readonly")
+
+
+def _text(parent: Element, tag: str, text: str, **attributes: str) -> None:
+    SubElement(parent, tag, attributes).text = text

@@ -1,0 +1,118 @@
+#include "settings.h"
+
+#include <stddef.h>
+
+#define MIB (1024 * 1024)
+
+static int is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+static int same(const char *text, uint32_t length, const char *name)
+{
+    while (length && *name && *text == *name) {
+        text++;
+        name++;
+        length--;
+    }
+    return !length && !*name;
+}
+
+/* How many bits a suffix shifts by; -1 for no known suffix. */
+static int suffix_shift(char c)
+{
+    switch (c) {
+    case 'k': case 'K': return 10;
+    case 'm': case 'M': return 20;
+    case 'g': case 'G': return 30;
+    default: return -1;
+    }
+}
+
+/* Digits, and a suffix where one is allowed; NULL or the reason of refusal. */
+static const char *parse_number(const char *text, uint32_t length, int suffix,
+                                uint32_t *result)
+{
+    uint32_t value = 0;
+    int shift = length ? suffix_shift(text[length - 1]) : -1;
+
+    if (suffix && shift >= 0)
+        length--;
+    else
+        shift = 0;
+    if (!length)
+        return "has no number";
+    for (; length; text++, length--) {
+        uint32_t digit = (uint32_t)(*text - '0');
+
+        if (digit > 9)
+            return suffix ? "is no number with a suffix k, M or G"
+                          : "is no whole number";
+        if (value > (UINT32_MAX - digit) / 10)
+            return "is 4 GiB or more";
+        value = value * 10 + digit;
+    }
+    if (value > UINT32_MAX >> shift)
+        return "is 4 GiB or more";
+    *result = value << shift;
+    return NULL;
+}
+
+static const char *parse_parameter(const char *name, uint32_t name_length,
+                                   const char *value, uint32_t value_length,
+                                   struct settings *settings)
+{
+    if (same(name, name_length, "region"))
+        return parse_number(value, value_length, 1, &settings->region_bytes);
+    if (same(name, name_length, "stride"))
+        return parse_number(value, value_length, 1, &settings->stride_bytes);
+    if (same(name, name_length, "idle_ms"))
+        return parse_number(value, value_length, 0, &settings->idle_ms);
+    return "is not known";
+}
+
+static int refuse(struct settings_error *error, const char *parameter,
+                  uint32_t length, const char *reason)
+{
+    error->parameter = parameter;
+    error->parameter_length = length;
+    error->reason = reason;
+    return -1;
+}
+
+int settings_parse(const char *line, struct settings *settings,
+                   struct settings_error *error)
+{
+    settings->region_bytes = 256 * MIB;
+    settings->stride_bytes = 4096;
+    settings->idle_ms = 0;
+
+    for (;;) {
+        const char *name, *reason;
+        uint32_t length = 0, name_length = 0;
+
+        while (is_space(*line))
+            line++;
+        if (!*line)
+            break;
+        name = line;
+        for (; *line && !is_space(*line); line++)
+            length++;
+        while (name_length < length && name[name_length] != '=')
+            name_length++;
+        if (name_length == length)
+            return refuse(error, name, length, "has no value");
+        reason = parse_parameter(name, name_length, name + name_length + 1,
+                                 length - name_length - 1, settings);
+        if (reason)
+            return refuse(error, name, name_length, reason);
+    }
+    if (!settings->stride_bytes)
+        return refuse(error, "stride", 6, "is 0");
+    if (!settings->region_bytes)
+        return refuse(error, "region", 6, "is 0");
+    if (settings->region_bytes < settings->stride_bytes)
+        return refuse(error, "region", 6, "is less than stride");
+    return 0;
+}

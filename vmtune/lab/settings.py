@@ -1,0 +1,215 @@
+"""Settings of the lab and of its VM: frozen, checked when made."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from vmtune.errors import InvalidInput, Problem
+
+MIB = 1 << 20
+# A socket below the folder has to fit into sockaddr_un's 108 bytes.
+_FOLDER_LONGEST = 107 - len("/a/run/libvirt/libvirt-admin-sock")
+_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?")
+
+
+@dataclass(frozen=True, slots=True)
+class LabSettings:
+    """Where the lab is and what it runs.
+
+    :param name_a: the first host's name, and of its network namespace.
+    :param name_b: the second host's.
+    :param address_a: the first host's address with its prefix length.
+    :param address_b: the second host's, in the same network.
+    :param folder: everything the lab keeps; made by ``up``, removed by ``down``.
+        Absolute, and short enough for the sockets in it.
+    :param libvirtd: the daemon to run on both hosts.
+    :param libvirt_root: a folder with Debian's libvirt packages unpacked
+        (``dpkg -x``), run instead of the installed libvirt; ``libvirtd`` is
+        then ignored.
+    :param qemu: the emulator of the VMs.
+    :param env: additional environment of both daemons, as pairs.
+    :raise InvalidInput: naming the field.
+    """
+
+    name_a: str = "vmtune-a"
+    name_b: str = "vmtune-b"
+    address_a: str = "10.99.0.1/24"
+    address_b: str = "10.99.0.2/24"
+    folder: Path = Path("/run/vmtune-lab")
+    libvirtd: Path = Path("/usr/sbin/libvirtd")
+    libvirt_root: Path | None = None
+    qemu: Path = Path("/usr/bin/qemu-system-x86_64")
+    env: tuple[tuple[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        problems = [*self._name_problems(), *self._address_problems(), *self._path_problems()]
+        if problems:
+            raise InvalidInput("the lab's settings are not usable", problems=problems)
+
+    @property
+    def daemon(self) -> Path:
+        """The libvirtd that runs on both hosts."""
+        if self.libvirt_root is None:
+            return self.libvirtd
+        return self.libvirt_root / "usr/sbin/libvirtd"
+
+    def _name_problems(self) -> list[Problem]:
+        problems = []
+        for which in ("name_a", "name_b"):
+            name = getattr(self, which)
+            if not _NAME.fullmatch(name) or name == "localhost":
+                problems.append(
+                    Problem(
+                        which,
+                        "bad_name",
+                        f"{name!r} cannot be a host's name",
+                        "use 1 to 32 lower-case letters, digits and hyphens, not 'localhost'",
+                    )
+                )
+        if self.name_a == self.name_b:
+            problems.append(Problem("name_b", "same_name", "is the same as name_a"))
+        return problems
+
+    def _address_problems(self) -> list[Problem]:
+        problems = []
+        interfaces = []
+        for which in ("address_a", "address_b"):
+            text = getattr(self, which)
+            try:
+                if "/" not in text:
+                    raise ValueError("has no prefix length")
+                interfaces.append(ipaddress.ip_interface(text))
+            except ValueError as error:
+                problems.append(
+                    Problem(which, "bad_address", f"{text!r}: {error}", "for example 10.99.0.1/24")
+                )
+        if len(interfaces) == 2:
+            a, b = interfaces
+            if a.ip == b.ip:
+                problems.append(Problem("address_b", "same_address", "is the same as address_a"))
+            elif a.network != b.network:
+                problems.append(
+                    Problem("address_b", "other_network", f"is not in address_a's {a.network}")
+                )
+        return problems
+
+    def _path_problems(self) -> list[Problem]:
+        problems = []
+        paths = {"folder": self.folder, "libvirtd": self.libvirtd, "qemu": self.qemu}
+        if self.libvirt_root is not None:
+            paths["libvirt_root"] = self.libvirt_root
+        for which, path in paths.items():
+            if not path.is_absolute():
+                problems.append(Problem(which, "not_absolute", f"{path} is no absolute path"))
+        if len(str(self.folder)) > _FOLDER_LONGEST:
+            problems.append(
+                Problem(
+                    "folder",
+                    "too_long",
+                    f"{self.folder} has more than {_FOLDER_LONGEST} characters",
+                    "sockets below it need a short path",
+                )
+            )
+        if any(c in str(self.folder) for c in "\"'\n&?#% \\"):
+            problems.append(Problem("folder", "bad_character", "has a character URIs escape"))
+        return problems
+
+
+@dataclass(frozen=True, slots=True)
+class DiskSettings:
+    """A virtio-blk disk of the VM: a sparse file that both hosts see.
+
+    libvirt 9 cannot be told that they do, and refuses to migrate a VM with such
+    a disk as unsafe unless the disk is read-only.
+
+    :param size_bytes: a multiple of 512, from 1 MiB.
+    :param queues: virtqueues, 1 to 1024; None leaves it to QEMU.
+    :param queue_size: entries of each, a power of two, 2 to 1024; None: QEMU's.
+    :param iothread: number of the iothread, from 1; None: the main loop.
+    """
+
+    size_bytes: int = 16 * MIB
+    queues: int | None = None
+    queue_size: int | None = None
+    iothread: int | None = None
+    read_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class VmSettings:
+    """The lab's VM and the load in it.
+
+    :param memory_bytes: the VM's memory, a multiple of 1 MiB, from 16 MiB.
+    :param region_bytes: how much of it the guest dirties, below the 4 GiB line.
+    :param stride_bytes: from one written byte to the next.
+    :param idle_ms: rest of the guest after each pass.
+    :param kvm: whether to use KVM; None: if this machine has a usable one.
+    :param dirty_ring_entries: size of the KVM dirty ring per vCPU, a power of
+        two, 1024 to 65536; None: the dirty bitmap. KVM only.
+    :param iothreads: how many iothreads the VM has.
+    :raise InvalidInput: naming the field.
+    """
+
+    name: str = "vmtune-demo"
+    memory_bytes: int = 512 * MIB
+    vcpus: int = 1
+    region_bytes: int = 128 * MIB
+    stride_bytes: int = 4096
+    idle_ms: int = 0
+    kvm: bool | None = None
+    dirty_ring_entries: int | None = None
+    iothreads: int = 0
+    disks: tuple[DiskSettings, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        problems = []
+
+        def check(holds: bool, which: str, message: str) -> None:
+            if not holds:
+                problems.append(Problem(which, "out_of_range", message))
+
+        check(bool(_NAME.fullmatch(self.name)), "name", "only a-z, 0-9 and hyphens, 32 at most")
+        memory = self.memory_bytes
+        check(memory >= 16 * MIB and memory % MIB == 0, "memory_bytes", "whole MiB, from 16")
+        check(1 <= self.vcpus <= 255, "vcpus", "from 1 to 255")
+        check(0 < self.stride_bytes < 1 << 32, "stride_bytes", "from 1 to 4 GiB - 1")
+        check(
+            self.stride_bytes <= self.region_bytes < min(memory, 1 << 32),
+            "region_bytes",
+            "at least one stride, less than the VM's memory, less than 4 GiB",
+        )
+        check(0 <= self.idle_ms < 1 << 32, "idle_ms", "from 0 to 2^32 - 1")
+        ring = self.dirty_ring_entries
+        if ring is not None:
+            ring_fits = 1024 <= ring <= 65536 and ring & (ring - 1) == 0
+            check(ring_fits, "dirty_ring_entries", "a power of two from 1024 to 65536")
+            check(self.kvm is not False, "dirty_ring_entries", "needs KVM, which is switched off")
+        check(0 <= self.iothreads <= 64, "iothreads", "from 0 to 64")
+        check(len(self.disks) <= 16, "disks", "at most 16")
+        for i, disk in enumerate(self.disks):
+            self._check_disk(f"disks[{i}]", disk, problems)
+        if problems:
+            raise InvalidInput("the VM's settings are not usable", problems=problems)
+
+    def _check_disk(self, where: str, disk: DiskSettings, problems: list[Problem]) -> None:
+        size = disk.queue_size
+        rules = {
+            "size_bytes": (disk.size_bytes >= MIB and disk.size_bytes % 512 == 0, "from 1 MiB"),
+            "queues": (disk.queues is None or 1 <= disk.queues <= 1024, "from 1 to 1024"),
+            "queue_size": (
+                size is None or (2 <= size <= 1024 and size & (size - 1) == 0),
+                "a power of two from 2 to 1024",
+            ),
+            "iothread": (
+                disk.iothread is None or 1 <= disk.iothread <= self.iothreads,
+                f"from 1 to the VM's {self.iothreads} iothreads",
+            ),
+        }
+        problems.extend(
+            Problem(f"{where}.{which}", "out_of_range", message)
+            for which, (holds, message) in rules.items()
+            if not holds
+        )

@@ -1,0 +1,34 @@
+#!/bin/sh
+# Start libvirtd as one host of the lab. Run inside the host's network
+# namespace and in mount and UTS namespaces of its own; returns when libvirtd
+# takes connections.
+#   start_host.sh NAME HOST-FOLDER LAB-FOLDER LIBVIRTD [UNPACKED-LIBVIRT]
+set -eu
+name=$1 host=$2 lab=$3 libvirtd=$4 unpacked=${5-}
+
+hostname "$name"
+mount --bind "$host/hosts" /etc/hosts
+for pair in etc:/etc/libvirt lib:/var/lib/libvirt cache:/var/cache/libvirt log:/var/log/libvirt; do
+    mount --bind "$host/${pair%%:*}" "${pair#*:}"
+done
+if [ -n "$unpacked" ]; then
+    # Modules, helpers and tables are looked up by fixed paths.
+    for folder in "$unpacked"/usr/lib/*/libvirt "$unpacked/usr/lib/libvirt" \
+        "$unpacked/usr/share/libvirt"; do
+        [ ! -d "$folder" ] || mount --bind "$folder" "${folder#"$unpacked"}"
+    done
+    for folder in "$unpacked"/usr/lib/*-linux-gnu; do
+        export LD_LIBRARY_PATH="$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+    done
+fi
+# All of /run: a host of its own has no system bus, whose services would
+# otherwise be told of this host's VMs. The lab's folder may lie in it.
+case $lab in
+    /run/*)
+        mkdir -p "$host/run/${lab#/run/}"
+        mount --bind "$lab" "$host/run/${lab#/run/}"
+        mount --rbind "$host/run" /run
+        ;;
+    *) mount --bind "$host/run" /run ;;
+esac
+exec "$libvirtd" --daemon --listen --pid-file /run/libvirtd.pid
