@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 
@@ -39,7 +39,7 @@ class Finding:
 
     code: str
     tunable: str = ""
-    evidence: Mapping[str, str | int] = MappingProxyType({})
+    evidence: Mapping[str, str | int] = field(default_factory=dict)
 
     @property
     def kind(self) -> FindingKind:
