@@ -1,0 +1,133 @@
+"""Real QEMUs for tests: small, without firmware's help, stopped by their pid."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+CHECKOUT = Path(__file__).parents[2]
+OLD_QEMU = CHECKOUT / ".cache/qemu-7.2/qemu-system-x86_64"
+"""QEMU 7.2 as vmtune/lab/bootstrap.sh --tests unpacks it beside the installed one."""
+
+SMALL_PC = (
+    "-machine", "pc", "-accel", "tcg", "-m", "64", "-nodefaults", "-display", "none",
+    "-object", "iothread,id=iothread1",
+    "-object", "iothread,id=iothread2",
+    "-blockdev", "null-co,node-name=disk0,size=1048576",
+    "-device", "virtio-blk-pci,id=virtio-disk0,drive=disk0,num-queues=4,iothread=iothread1",
+)  # fmt: skip
+"""A guest that runs firmware and waits: enough memory to migrate, hardly any load."""
+
+
+@dataclass(frozen=True)
+class Build:
+    """A QEMU program.
+
+    :param why_not: why it cannot be used here; empty where it can.
+    """
+
+    label: str
+    program: str
+    why_not: str = ""
+
+
+@functools.cache
+def installed() -> Build:
+    """The QEMU on the PATH."""
+    program = shutil.which("qemu-system-x86_64")
+    if program is None:
+        return Build("qemu", "", "qemu-system-x86_64 is not installed (vmtune/lab/bootstrap.sh)")
+    return Build(f"qemu-{_version(program)}", program)
+
+
+@functools.cache
+def old() -> Build:
+    """QEMU 7.2, the oldest that is supported."""
+    if not (OLD_QEMU.parent / ".complete").exists():
+        why_not = "QEMU 7.2 is not unpacked (vmtune/lab/bootstrap.sh --tests)"
+        return Build("qemu-7.2.22", "", why_not)
+    return Build(f"qemu-{_version(str(OLD_QEMU))}", str(OLD_QEMU))
+
+
+def builds() -> list[Build]:
+    """Every QEMU that tests should run with, usable or not."""
+    return [installed(), old()]
+
+
+def _version(program: str) -> str:
+    text = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
+    match = re.search(r"version (\d+\.\d+\.\d+)", text)
+    assert match, text
+    return match[1]
+
+
+class RunningQemu:
+    """A QEMU process with a QMP socket."""
+
+    def __init__(self, process: subprocess.Popen[bytes], socket: Path, log: Path) -> None:
+        self.process = process
+        self.socket = socket
+        self._log = log
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def said(self) -> str:
+        """What it wrote to its standard error."""
+        return self._log.read_text(errors="replace")
+
+    def kill(self) -> None:
+        """As if it had crashed."""
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self) -> None:
+        """End it, and what it leaves behind when killed."""
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(5)
+            except subprocess.TimeoutExpired:
+                self.kill()
+        self.socket.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def running(
+    build: Build,
+    folder: Path,
+    name: str = "vm",
+    uuid: UUID | None = None,
+    machine: Sequence[str] = SMALL_PC,
+    extra: Sequence[str] = (),
+) -> Iterator[RunningQemu]:
+    """A QEMU whose monitor is ``folder/name.sock``, until the block is left."""
+    folder.mkdir(parents=True, exist_ok=True)
+    socket, log = folder / f"{name}.sock", folder / f"{name}.log"
+    identity = ["-name", f"guest={name}"] + (["-uuid", str(uuid)] if uuid else [])
+    command = [
+        build.program, *machine, *identity, *extra,
+        "-qmp", f"unix:{socket},server=on,wait=off",
+    ]  # fmt: skip
+    with log.open("wb") as errors:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors
+        )
+    qemu = RunningQemu(process, socket, log)
+    try:
+        # QEMU listens as soon as the socket is there.
+        while not socket.exists():
+            assert process.poll() is None, f"QEMU has ended: {qemu.said()}"
+            time.sleep(0.01)
+        yield qemu
+    finally:
+        qemu.stop()

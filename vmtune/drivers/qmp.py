@@ -1,0 +1,321 @@
+"""QEMUs without libvirt: a folder of QMP sockets is a host, each socket a VM."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from vmtune.domain.changes import Change
+from vmtune.domain.facts import Connection, HostFacts, Reading, VmFacts, VmState, VmSummary
+from vmtune.domain.migration import QemuStatus, Snapshot, Totals, read_query_migrate
+from vmtune.drivers.base import Driver, DriverEvent, EventKind, MigrateOrder, MigrationHandle
+from vmtune.drivers.hub import Hub
+from vmtune.drivers.local_host import read_local_host
+from vmtune.drivers.qemu_names import vm_state
+from vmtune.drivers.qemu_write import write
+from vmtune.drivers.qmp_migration import DirectMigration, Side, defaults
+from vmtune.drivers.qmp_monitor import QmpMonitor
+from vmtune.drivers.qmp_qemu import Link, OnEvent, Qemu
+from vmtune.errors import (
+    CommandRefused,
+    HostUnreachable,
+    MonitorBusy,
+    NotFound,
+    OutcomeUnknown,
+    TooLate,
+    VmtuneError,
+)
+
+_T = TypeVar("_T")
+_SUFFIXES = (".sock", ".qmp")
+
+
+class QmpDriver:
+    """A :class:`~vmtune.drivers.base.Driver` for QEMUs whose ``-qmp unix:`` sockets, named
+    ``*.sock`` or ``*.qmp``, are in one folder. They have to run on this machine.
+
+    A QEMU without ``-uuid`` is known by a UUID made from its ``-name``, or else from its
+    socket's path. Events come from QEMUs that were listed or asked for.
+
+    :param uri: ``qmp+unix:///FOLDER``.
+    :param migration_address: where its QEMUs listen for a migration; empty for a unix
+        socket in the folder, which a QEMU on the same machine reaches.
+    """
+
+    def __init__(
+        self,
+        uri: str,
+        migration_address: str = "127.0.0.1",
+        greeting_timeout_s: float = 2.0,
+    ) -> None:
+        self._uri = uri
+        self._folder = Path(urlsplit(uri).path)
+        self._migration_address = migration_address
+        self._greeting_timeout_s = greeting_timeout_s
+        self._qemus: dict[Path, Qemu] = {}
+        self._scanning = asyncio.Lock()
+        self._hub = Hub()
+        self._prior: dict[UUID, list[Change]] = {}
+        self._migrations: set[DirectMigration] = set()
+
+    @property
+    def uri(self) -> str:
+        """The folder, as it was given."""
+        return self._uri
+
+    async def close(self) -> None:
+        """Let go of all monitors. Migrations run on, and whoever waits for one is told
+        that its end is unknown."""
+        self._hub.close()
+        await asyncio.gather(*(migration.let_go() for migration in tuple(self._migrations)))
+        qemus, self._qemus = self._qemus, {}
+        await asyncio.gather(*(qemu.monitor.close() for qemu in qemus.values()))
+
+    async def host_facts(self) -> HostFacts:
+        """This machine. Its QEMUs may be of several versions, so it has none of its own."""
+        self._sockets()
+        host = read_local_host()
+        return HostFacts(
+            connection=Connection.QMP,
+            hostname=host.hostname,
+            uuid=host.machine_id,
+            qemu=None,
+            libvirt=None,
+            migration_address=self._migration_address,
+            kvm=host.kvm,
+            cpus=host.cpus,
+            memory_bytes=host.memory_bytes,
+            kernel=host.kernel,
+            sysctls=host.sysctls,
+            can_lock_beyond_limits=host.can_lock_beyond_limits,
+        )
+
+    async def list_vms(self) -> Sequence[VmSummary]:
+        """The QEMUs that answer. One whose monitor is taken is listed by its command line,
+        in the state ``other``, where it can be seen."""
+        await self._scan()
+        summaries = await asyncio.gather(*(self._summary(q) for q in self._qemus.values()))
+        found: dict[UUID, VmSummary] = {}
+        for summary in summaries:
+            # One QEMU may have two sockets here, of which one is taken.
+            if summary is not None and (
+                summary.uuid not in found or found[summary.uuid].state is VmState.OTHER
+            ):
+                found[summary.uuid] = summary
+        return sorted(found.values(), key=lambda summary: (summary.name, summary.uuid))
+
+    async def _summary(self, qemu: Qemu) -> VmSummary | None:
+        if not qemu.known:
+            return None
+        state = VmState.OTHER
+        if qemu.monitor.connected:
+            try:
+                state = vm_state((await qemu.monitor.execute("query-status"))["status"])
+            except (OutcomeUnknown, HostUnreachable):
+                return None  # it has just ended
+        return VmSummary(qemu.uuid, qemu.name, state)
+
+    async def vm_facts(self, vm: UUID) -> VmFacts:
+        """Probe a VM and its QEMU."""
+        return await self._ask(vm, lambda qemu: qemu.probe.facts(qemu.uuid, qemu.name))
+
+    async def read(self, vm: UUID, tunables: Collection[str]) -> dict[str, Reading]:
+        """What the named tunables are set to right now."""
+        return await self._ask(vm, lambda qemu: qemu.probe.read(tunables))
+
+    async def write(self, vm: UUID, changes: Sequence[Change]) -> None:
+        """Set values in the order given; see :func:`vmtune.drivers.qemu_write.write`."""
+        qemu = await self._find(vm)
+        await write(qemu.monitor, changes)
+
+    async def write_boot(self, vm: UUID, changes: Sequence[Change]) -> None:
+        """There is no persistent configuration here.
+
+        :raise CommandRefused: always, unless nothing is to be set.
+        """
+        if changes:
+            raise CommandRefused(
+                "this QEMU was not started by libvirt, so there is no configuration to change",
+                field=f"values.{changes[0].tunable}",
+                code="boot_needs_owner",
+                remedy="start QEMU with the option",
+            )
+
+    async def start_migration(self, order: MigrateOrder, destination: Driver) -> MigrationHandle:
+        """Begin a live migration to a QEMU of the same UUID that waits with ``-incoming
+        defer`` in another folder.
+
+        What is set on either side is put back by :meth:`reset_after_migration` of its driver.
+
+        :raise CommandRefused: it could not be begun; both sides are as before.
+        """
+        if not isinstance(destination, QmpDriver):
+            raise CommandRefused(
+                "a QEMU that is driven by its monitor cannot migrate to libvirt",
+                field="destination",
+                code="destination_not_direct",
+                remedy="choose a host whose address begins with qmp+unix://",
+            )
+        qemu = await self._find(order.vm)
+        waiting = await destination._waiting_for(qemu)
+        migration = DirectMigration(
+            Side("source", qemu), Side("destination", waiting), order, self._hub.watch()
+        )
+        await migration.begin(destination._migration_address, destination._folder)
+        self._prior[qemu.uuid] = migration.source.prior
+        destination._prior[waiting.uuid] = migration.destination.prior
+        self._migrations.add(migration)
+        migration.when_done(lambda: self._migrations.discard(migration))
+        return migration
+
+    async def migration(self, vm: UUID, at_ms: int = 0, boundary: bool = False) -> Snapshot:
+        """The VM's outgoing migration. QEMU keeps the last one's figures until it ends."""
+        reply = await self._ask(vm, lambda qemu: qemu.monitor.execute("query-migrate"))
+        return read_query_migrate(reply, at_ms, boundary)
+
+    async def completed(self, vm: UUID) -> Totals | None:
+        """None in general: QEMU gives the figures on the source, by :meth:`migration`."""
+        return (await self.migration(vm)).totals
+
+    async def abort_migration(self, vm: UUID) -> None:
+        """Ask QEMU to cancel.
+
+        :raise TooLate: in post-copy, or ended already.
+        """
+        status = (await self.migration(vm)).status
+        if status.in_postcopy:
+            raise TooLate(
+                "the guest runs on the destination already",
+                remedy="wait: post-copy can no longer be aborted without losing the guest",
+            )
+        if not status.running:
+            ended = "there is none" if status is QemuStatus.NONE else f"it is {status.value}"
+            raise TooLate(f"no migration is active: {ended}")
+        qemu = await self._find(vm)
+        await qemu.monitor.execute("migrate_cancel")
+
+    async def reset_after_migration(self, vm: UUID) -> None:
+        """Put this side back to what was there before the migration, or to QEMU's defaults
+        where this driver did not start it. Harmless when repeated.
+
+        :raise CommandRefused: a migration is still active.
+        """
+        qemu = await self._find(vm)
+        prior = self._prior.get(vm)
+        await write(qemu.monitor, prior if prior is not None else await defaults(qemu))
+
+    def events(self) -> AsyncGenerator[DriverEvent, None]:
+        """What happens from now on."""
+        return self._hub.events()
+
+    async def _ask(self, vm: UUID, question: Callable[[Qemu], Awaitable[_T]]) -> _T:
+        """Ask, and ask again when the connection was lost on the way: asking changes
+        nothing, and the QEMU may be gone or have another connection now."""
+        try:
+            return await question(await self._find(vm))
+        except (OutcomeUnknown, HostUnreachable):
+            await self._scan()
+            try:
+                return await question(await self._find(vm))
+            except OutcomeUnknown as error:
+                raise HostUnreachable(error.message) from error
+
+    async def _find(self, vm: UUID) -> Qemu:
+        """The VM's QEMU, connected.
+
+        :raise NotFound: there is none, and every monitor could be asked.
+        :raise MonitorBusy: the monitor that is or may be the VM's is taken.
+        """
+        for qemu in self._qemus.values():
+            if qemu.known and qemu.uuid == vm and qemu.monitor.connected:
+                return qemu
+        problems = await self._scan()
+        taken: VmtuneError | None = None
+        for path, qemu in self._qemus.items():
+            if not qemu.known or qemu.uuid == vm:
+                if qemu.monitor.connected:
+                    return qemu
+                taken = taken or problems.get(path)
+        raise taken or NotFound(f"{self._folder} has no socket of a QEMU with the UUID {vm}")
+
+    async def _waiting_for(self, source: Qemu) -> Qemu:
+        """The QEMU here that waits for *source*."""
+        await self._scan()
+        for qemu in self._qemus.values():
+            if qemu.known and qemu.uuid == source.uuid and qemu.monitor.connected:
+                status = await qemu.monitor.execute("query-status")
+                if vm_state(status["status"]) is VmState.INCOMING:
+                    return qemu
+        raise CommandRefused(
+            f"no QEMU in {self._folder} waits for {source.name}",
+            field="destination",
+            code="no_incoming_qemu",
+            remedy="start one there with the same -uuid, and with -incoming defer",
+        )
+
+    async def _scan(self) -> dict[Path, VmtuneError]:
+        """Connect to every socket of the folder; what could not be reached, and why."""
+        async with self._scanning:
+            paths = self._sockets()
+            for path in self._qemus.keys() - set(paths):
+                await self._qemus.pop(path).monitor.close()
+            for path in paths:
+                if path not in self._qemus:
+                    self._qemus[path] = Qemu(path, self._link, self._heard, self._lost)
+            qemus = [self._qemus[path] for path in paths]
+            answers = await asyncio.gather(
+                *(qemu.connect() for qemu in qemus), return_exceptions=True
+            )
+            problems: dict[Path, VmtuneError] = {}
+            for qemu, answer in zip(qemus, answers, strict=True):
+                if isinstance(answer, MonitorBusy):
+                    problems[qemu.path] = answer
+                elif isinstance(answer, HostUnreachable | OutcomeUnknown):
+                    del self._qemus[qemu.path]  # left behind by a QEMU that has ended
+                elif isinstance(answer, BaseException):
+                    raise answer
+            return problems
+
+    def _sockets(self) -> list[Path]:
+        """The folder's sockets.
+
+        :raise HostUnreachable: it is no folder, or may not be read.
+        """
+        try:
+            with os.scandir(self._folder) as entries:
+                names = [e.name for e in entries if e.name.endswith(_SUFFIXES)]
+        except OSError as error:
+            raise HostUnreachable(
+                f"the folder {self._folder} cannot be read: {error.strerror}",
+                field="uri",
+                remedy="name the folder that holds the QMP sockets",
+            ) from error
+        return sorted(self._folder / name for name in names)
+
+    def _link(self, path: Path, on_event: OnEvent, on_lost: Callable[[], None]) -> Link:
+        return QmpMonitor(path, on_event, on_lost, self._greeting_timeout_s)
+
+    def _heard(self, qemu: Qemu, name: str, data: Mapping[str, Any]) -> None:  # any JSON
+        translated = _EVENTS.get(name)
+        if translated is not None and qemu.known:
+            kind, detail = translated
+            self._hub.publish(DriverEvent(kind, qemu.uuid, detail(data)))
+
+    def _lost(self, qemu: Qemu) -> None:
+        if qemu.known:
+            text = f"the connection to {qemu.path} was lost"
+            self._hub.publish(DriverEvent(EventKind.CONNECTION_LOST, qemu.uuid, text))
+
+
+_EVENTS: Mapping[str, tuple[EventKind, Callable[[Mapping[str, Any]], str]]] = {
+    "MIGRATION": (EventKind.MIGRATION_STATUS, lambda data: str(data["status"])),
+    "MIGRATION_PASS": (EventKind.MIGRATION_ITERATION, lambda data: str(data["pass"])),
+    "STOP": (EventKind.VM_STATE, lambda data: VmState.PAUSED.value),
+    "RESUME": (EventKind.VM_STATE, lambda data: VmState.RUNNING.value),
+    "SHUTDOWN": (EventKind.VM_STATE, lambda data: VmState.SHUT_OFF.value),
+}

@@ -1,0 +1,185 @@
+"""One QEMU's monitor by its unix socket: connected on demand, and again when it was lost."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import socket
+import struct
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from qemu.qmp import ConnectError, EventListener, ExecuteError, QMPClient, QMPError, Runstate
+from qemu.qmp.message import Message
+
+from vmtune.drivers.qmp_qemu import OnEvent
+from vmtune.errors import CommandRefused, HostUnreachable, MonitorBusy, OutcomeUnknown
+
+# qemu.qmp logs what it also raises; raised errors reach the user in vmtune's own words.
+_QUIET = logging.getLogger("vmtune.quiet.qmp")
+_QUIET.addHandler(logging.NullHandler())
+_QUIET.propagate = False
+
+_UCRED = struct.Struct("3i")  # struct ucred of unix(7): pid, uid, gid
+
+
+class _Relay(EventListener):
+    """Passes events on at once. Waiting in ``get`` would never end when QEMU dies."""
+
+    def __init__(self, to: Callable[[Message], None]) -> None:
+        super().__init__()
+        self._to = to
+
+    async def put(self, event: Message) -> None:
+        self._to(event)
+
+
+class QmpMonitor:
+    """A :class:`~vmtune.drivers.qmp_qemu.Link` over a socket that QEMU listens on.
+
+    :param path: the socket.
+    :param on_event: is told each event's name and data.
+    :param on_lost: is told when a connection ended that nobody here closed.
+    :param greeting_timeout_s: QEMU serves one client at a time and leaves others waiting
+        for its greeting, so silence means that somebody else is connected.
+    :param reply_timeout_s: how long a command may take.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        on_event: OnEvent,
+        on_lost: Callable[[], None],
+        greeting_timeout_s: float = 2.0,
+        reply_timeout_s: float = 30.0,
+    ) -> None:
+        self.path = path
+        self.pid: int | None = None
+        self.connections = 0
+        self._on_event = on_event
+        self._on_lost = on_lost
+        self._greeting_timeout_s = greeting_timeout_s
+        self._reply_timeout_s = reply_timeout_s
+        self._client: QMPClient | None = None
+        self._keeper: asyncio.Task[None] | None = None
+        self._connecting = asyncio.Lock()
+
+    @property
+    def connected(self) -> bool:
+        """Whether a command would go out without connecting first."""
+        return self._client is not None and self._client.runstate is Runstate.RUNNING
+
+    async def connect(self) -> None:
+        """Connect unless connected. :attr:`connections` counts: QEMU may be another then.
+
+        :raise MonitorBusy: no greeting came.
+        :raise HostUnreachable: nobody listens on the socket, or it may not be opened.
+        """
+        async with self._connecting:
+            if not self.connected:
+                if self._keeper is not None:
+                    await asyncio.wait([self._keeper])  # it is telling of the loss
+                await self.close()
+                await self._connect()
+
+    async def execute(
+        self,
+        command: str,
+        arguments: Mapping[str, Any] | None = None,  # any JSON
+    ) -> Any:  # any JSON: the reply's "return"
+        """Run one command; see :meth:`vmtune.drivers.monitor.Monitor.execute`."""
+        if not self.connected:
+            await self.connect()
+        client = self._client
+        assert client is not None, "connect() has made one"
+        try:
+            async with asyncio.timeout(self._reply_timeout_s):
+                return await client.execute(command, arguments)
+        except ExecuteError as refusal:
+            raise CommandRefused(str(refusal)) from refusal  # QEMU's description alone
+        except TimeoutError as error:
+            raise OutcomeUnknown(
+                f"QEMU did not answer {command} within {self._reply_timeout_s:g} s",
+                remedy="see whether QEMU hangs, then look again",
+            ) from error
+        except (QMPError, OSError, EOFError) as error:
+            raise OutcomeUnknown(
+                f"the connection to QEMU was lost before it answered {command}",
+                remedy="look again whether it took effect",
+            ) from error
+
+    async def close(self) -> None:
+        """Let go of the monitor, so that others may have it."""
+        keeper, self._keeper = self._keeper, None
+        client, self._client = self._client, None
+        if keeper is not None:
+            keeper.cancel()
+            await asyncio.wait([keeper])
+        if client is not None:
+            await _disconnect(client)
+
+    async def _connect(self) -> None:
+        stream = self._open()
+        client = QMPClient()
+        client.logger = _QUIET
+        client.register_listener(_Relay(self._relay))
+        try:
+            async with asyncio.timeout(self._greeting_timeout_s):
+                await client.connect(stream)
+        except TimeoutError as error:
+            raise _busy(self.path) from error
+        except ConnectError as error:
+            raise HostUnreachable(
+                f"{self.path} is no QMP monitor, or QEMU just ended: {error.exc}"
+            ) from error
+        finally:
+            if client.runstate is not Runstate.RUNNING:
+                stream.close()
+        self._client = client
+        self.connections += 1
+        self._keeper = asyncio.create_task(self._keep(client), name=f"qmp {self.path}")
+
+    def _open(self) -> socket.socket:
+        """A connected socket. A unix socket connects at once or not at all."""
+        stream = socket.socket(socket.AF_UNIX)
+        stream.setblocking(False)
+        try:
+            stream.connect(str(self.path))
+        except BlockingIOError as error:
+            stream.close()  # other clients fill its queue
+            raise _busy(self.path) from error
+        except (FileNotFoundError, ConnectionRefusedError) as error:
+            stream.close()
+            raise HostUnreachable(f"no QEMU listens on {self.path}") from error
+        except OSError as error:
+            stream.close()
+            raise HostUnreachable(f"{self.path} cannot be opened: {error}") from error
+        credentials = stream.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size)
+        self.pid = _UCRED.unpack(credentials)[0] or None
+        return stream
+
+    async def _keep(self, client: QMPClient) -> None:
+        """Notice the connection's end: nothing else would before the next command."""
+        while client.runstate is Runstate.RUNNING:
+            await client.runstate_changed()
+        await _disconnect(client)
+        self._on_lost()
+
+    def _relay(self, event: Message) -> None:
+        data = event.get("data")
+        self._on_event(str(event["event"]), data if isinstance(data, dict) else {})
+
+
+async def _disconnect(client: QMPClient) -> None:
+    # It raises whatever ended the connection, EOFError when QEMU died.
+    with contextlib.suppress(QMPError, OSError, EOFError):
+        await client.disconnect()
+
+
+def _busy(path: Path) -> MonitorBusy:
+    return MonitorBusy(
+        f"{path} gives no greeting: another client is connected to it, or QEMU hangs",
+        remedy="disconnect the other client, or give QEMU a second -qmp socket for vmtune",
+    )
