@@ -1,0 +1,377 @@
+"""The two-host lab, for real: up, a migration, down, and after every accident."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from vmtune import lab
+from vmtune.errors import LabError
+from vmtune.lab.domain_xml import kvm_usable
+from vmtune.lab.guest_build import build_guest
+from vmtune.lab.guest_serial import (
+    GuestEvent,
+    GuestFault,
+    GuestPass,
+    GuestStart,
+    parse_serial,
+)
+from vmtune.lab.marker import MARKER_NAME, read_marker
+from vmtune.lab.namespaces import namespace_exists, namespace_inode, processes_in
+
+ROOT = Path(__file__).parents[2]
+LIBVIRT_9 = ROOT / ".cache/libvirt-9"
+QEMU_7 = ROOT / ".cache/qemu-7.2/qemu-system-x86_64"
+QEMU_10 = Path("/usr/bin/qemu-system-x86_64")
+QBOOT = Path("/usr/share/qemu/qboot.rom")
+PATIENCE_S = 60
+
+
+def why_no_lab() -> str:
+    """Why no lab can be brought up here; empty when one can."""
+    if os.geteuid() != 0:
+        return "the lab needs root"
+    for program in ("/usr/sbin/libvirtd", str(QEMU_10), "ip", "gcc", "make"):
+        if shutil.which(program) is None:
+            return f"{program} is not installed: run vmtune/lab/bootstrap.sh"
+    probe = subprocess.run(
+        ["unshare", "--net", "--mount", "true"], capture_output=True, timeout=10, check=False
+    )
+    return "this root cannot make namespaces" if probe.returncode else ""
+
+
+NO_LAB = why_no_lab()
+needs_lab = pytest.mark.skipif(bool(NO_LAB), reason=NO_LAB or "never")
+
+
+def wait_for(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, f"still waiting for {what}"
+        time.sleep(0.02)
+
+
+def events(serial: Path) -> list[GuestEvent]:
+    with serial.open(errors="replace") as lines:
+        return list(parse_serial(lines))
+
+
+def passes(serial: Path) -> list[GuestPass]:
+    return [event for event in events(serial) if isinstance(event, GuestPass)]
+
+
+def wait_for_more_passes(serial: Path) -> None:
+    seen = len(passes(serial))
+    wait_for(lambda: len(passes(serial)) > seen, "the guest to go on")
+
+
+@dataclass
+class Bench:
+    """Settings of a lab of the test's own, and what its namespaces were."""
+
+    settings: lab.LabSettings
+    inodes: tuple[int, ...] = ()
+
+    def up(self) -> lab.LabStatus:
+        status = lab.up(self.settings)
+        self.remember()
+        return status
+
+    def remember(self) -> None:
+        self.inodes = tuple(namespace_inode(name) for name in self.names)
+
+    @property
+    def names(self) -> tuple[str, str]:
+        return self.settings.name_a, self.settings.name_b
+
+    def assert_nothing_left(self) -> None:
+        assert not any(namespace_exists(name) for name in self.names)
+        assert [pid for inode in self.inodes for pid in processes_in(inode)] == []
+        assert not self.settings.folder.exists()
+        assert str(self.settings.folder) not in Path("/proc/self/mountinfo").read_text()
+        assert lab.status(self.settings).state == "down"
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    tag = secrets.token_hex(3)
+    net = f"10.{secrets.randbelow(50) + 180}.{secrets.randbelow(256)}"
+    parent = Path(tempfile.mkdtemp(prefix="vmtune-test-", dir="/run"))
+    settings = lab.LabSettings(
+        name_a=f"vt-{tag}-a",
+        name_b=f"vt-{tag}-b",
+        address_a=f"{net}.1/24",
+        address_b=f"{net}.2/24",
+        folder=parent / "lab",
+    )
+    made = Bench(settings)
+    try:
+        yield made
+    finally:
+        try:
+            lab.down(settings)
+        finally:
+            shutil.rmtree(parent)
+
+
+def small_vm(iothreads: int = 0, disks: tuple[lab.DiskSettings, ...] = ()) -> lab.VmSettings:
+    return lab.VmSettings(
+        memory_bytes=128 << 20, region_bytes=32 << 20, iothreads=iothreads, disks=disks
+    )
+
+
+@needs_lab
+@pytest.mark.parametrize("libvirt", ["11", "9"])
+def test_a_vm_migrates_there_and_back(bench: Bench, libvirt: str) -> None:
+    if libvirt == "9":
+        if not (LIBVIRT_9 / ".complete").exists():
+            pytest.skip("no libvirt 9 is unpacked: `bootstrap.sh --tests` does, on Debian 12")
+        bench.settings = replace(bench.settings, libvirt_root=LIBVIRT_9, qemu=QEMU_7)
+    a, b = bench.up().hosts
+    version = lab.virsh(a.uri, "version", "--daemon")
+    assert f"Running against daemon: {libvirt}." in version
+
+    disk = lab.DiskSettings(queues=2, iothread=1, read_only=libvirt == "9")
+    vm = lab.define_vm(bench.settings, small_vm(iothreads=1, disks=(disk,)))
+    wait_for(lambda: len(passes(vm.serial)) > 2, "the guest's first passes")
+    for source, destination in ((a, b), (b, a)):
+        options = ("--live", "--p2p", "--persistent", "--undefinesource")
+        parallel = ("--parallel", "--parallel-connections", "2")
+        lab.virsh(
+            source.uri,
+            *("migrate", *options, *parallel, vm.name, destination.peer_uri),
+            timeout_s=PATIENCE_S,
+        )
+        vms = lab.status(bench.settings).vms
+        assert vms == (lab.VmStatus(vm.name, destination.name, "running"),)
+        wait_for_more_passes(vm.serial)
+
+    # One guest all along: started once, its passes counted without a gap.
+    assert len([event for event in events(vm.serial) if isinstance(event, GuestStart)]) == 1
+    numbers = [event.number for event in passes(vm.serial)]
+    assert numbers == list(range(1, len(numbers) + 1))
+
+    lab.down(bench.settings)
+    bench.assert_nothing_left()
+
+
+@needs_lab
+def test_up_again_finds_the_same_lab(bench: Bench) -> None:
+    first = bench.up()
+    assert first.running
+    assert lab.up(bench.settings) == first
+    other = replace(bench.settings, env=(("X", "1"),))
+    with pytest.raises(LabError) as refused:
+        lab.up(other)
+    assert refused.value.problems[0].code == "lab_exists"
+    assert lab.status(bench.settings) == first
+
+
+@needs_lab
+def test_down_after_the_daemons_were_killed(bench: Bench) -> None:
+    status = bench.up()
+    vm = lab.define_vm(bench.settings, small_vm())
+    for host in status.hosts:
+        assert host.libvirtd_pid is not None
+        os.kill(host.libvirtd_pid, signal.SIGKILL)
+    wait_for(lambda: lab.status(bench.settings).state == "broken", "the daemons to end")
+    assert processes_in(bench.inodes[0]), "QEMU should have outlived its daemon"
+    with pytest.raises(LabError, match="not whole"):
+        lab.up(bench.settings)
+    with pytest.raises(LabError, match="no lab is up"):
+        lab.define_vm(bench.settings, small_vm())
+    lab.down(bench.settings)
+    bench.assert_nothing_left()
+    assert not vm.serial.exists()
+
+
+@needs_lab
+@pytest.mark.parametrize("reached", [MARKER_NAME, "a/hosts", "b/run/libvirtd.pid"])
+def test_down_after_up_was_killed(bench: Bench, reached: str) -> None:
+    script = (
+        "import sys; from pathlib import Path; from vmtune import lab; s = sys.argv[1:];"
+        "lab.up(lab.LabSettings(*s[:4], folder=Path(s[4])))"
+    )
+    settings = bench.settings
+    arguments = [*bench.names, settings.address_a, settings.address_b, str(settings.folder)]
+    process = subprocess.Popen([sys.executable, "-c", script, *arguments], cwd=ROOT)
+    try:
+        wait_for((settings.folder / reached).exists, reached)
+    finally:
+        process.kill()
+        process.wait(PATIENCE_S)
+    bench.remember()
+    marker = read_marker(settings.folder)
+    assert marker is not None
+    assert not marker.complete
+    assert lab.status(settings).state == "broken"
+    lab.down(settings)
+    bench.assert_nothing_left()
+    lab.down(settings)
+
+
+@needs_lab
+@pytest.mark.parametrize("program", ["qemu", "libvirtd"])
+def test_up_that_fails_leaves_nothing(bench: Bench, program: str) -> None:
+    false = Path("/bin/false")
+    if program == "qemu":
+        bench.settings = replace(bench.settings, qemu=false)
+    else:
+        bench.settings = replace(bench.settings, libvirtd=false)
+    with pytest.raises(LabError, match="could not"):
+        lab.up(bench.settings)
+    bench.assert_nothing_left()
+
+
+@needs_lab
+@pytest.mark.parametrize("which", ["name_a", "name_b"])
+def test_a_name_of_somebody_else_is_left_alone(bench: Bench, which: str) -> None:
+    name = getattr(bench.settings, which)
+    subprocess.run(["ip", "netns", "add", name], check=True, timeout=10)
+    try:
+        inode = namespace_inode(name)
+        with pytest.raises(LabError) as refused:
+            lab.up(bench.settings)
+        (problem,) = refused.value.problems
+        assert (problem.field, problem.code) == (which, "name_taken")
+        lab.down(bench.settings)
+        assert namespace_inode(name) == inode
+        assert not bench.settings.folder.exists()
+    finally:
+        subprocess.run(["ip", "netns", "delete", name], check=True, timeout=10)
+
+
+@needs_lab
+def test_a_name_given_away_meanwhile_is_left_alone(bench: Bench) -> None:
+    bench.up()
+    lab.define_vm(bench.settings, small_vm())
+    name = bench.settings.name_a
+    subprocess.run(["ip", "netns", "delete", name], check=True, timeout=10)
+    subprocess.run(["ip", "netns", "add", name], check=True, timeout=10)
+    try:
+        inode = namespace_inode(name)
+        assert inode not in bench.inodes
+        lab.down(bench.settings)
+        assert namespace_inode(name) == inode
+        assert [pid for inode in bench.inodes for pid in processes_in(inode)] == []
+    finally:
+        subprocess.run(["ip", "netns", "delete", name], check=True, timeout=10)
+    bench.assert_nothing_left()
+
+
+@needs_lab
+def test_an_address_of_this_machine_is_refused(bench: Bench) -> None:
+    settings = replace(bench.settings, address_a="127.0.0.1/8", address_b="127.0.0.2/8")
+    with pytest.raises(LabError) as refused:
+        lab.up(settings)
+    (problem,) = refused.value.problems
+    assert (problem.field, problem.code) == ("address_a", "address_taken")
+    bench.assert_nothing_left()
+
+
+@needs_lab
+def test_a_folder_of_somebody_else_is_left_alone(bench: Bench) -> None:
+    folder = bench.settings.folder
+    folder.mkdir()
+    (folder / "data").write_text("precious")
+    for call in (lab.up, lab.down, lab.status):
+        with pytest.raises(LabError) as refused:
+            call(bench.settings)
+        assert refused.value.problems[0].code == "folder_taken"
+    assert (folder / "data").read_text() == "precious"
+    shutil.rmtree(folder)
+
+
+@needs_lab
+def test_an_empty_folder_is_used_and_kept(bench: Bench) -> None:
+    bench.settings.folder.mkdir()
+    bench.up()
+    lab.down(bench.settings)
+    assert list(bench.settings.folder.iterdir()) == []
+    bench.settings.folder.rmdir()
+    bench.assert_nothing_left()
+
+
+@needs_lab
+def test_down_of_nothing_is_fine(bench: Bench) -> None:
+    lab.down(bench.settings)
+    bench.assert_nothing_left()
+
+
+@needs_lab
+def test_libvirts_refusal_is_passed_on(bench: Bench) -> None:
+    bench.up()
+    lab.define_vm(bench.settings, small_vm(), start=False)
+    with pytest.raises(LabError, match="not running"):
+        lab.virsh(lab.status(bench.settings).hosts[0].uri, "suspend", "vmtune-demo")
+    with pytest.raises(LabError, match="no host 'c'"):
+        lab.define_vm(bench.settings, small_vm(), host="c")
+
+
+@pytest.fixture(scope="module")
+def guest(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_guest(tmp_path_factory.mktemp("guest"))
+
+
+def run_guest(
+    guest: Path, qemu: Path, accelerator: str, command_line: str, until: int, folder: Path
+) -> list[GuestEvent]:
+    """The guest's first events under a QEMU of 64 MiB."""
+    serial = folder / "serial.log"
+    serial.touch()
+    command = [str(qemu), "-accel", accelerator, "-cpu", "qemu64", "-m", "64", "-nodefaults"]
+    command += ["-display", "none", "-serial", f"file:{serial}", "-kernel", str(guest)]
+    command += ["-bios", str(QBOOT)] if QBOOT.exists() else []
+    process = subprocess.Popen(
+        [*command, "-append", command_line], stderr=subprocess.PIPE, text=True
+    )
+    try:
+        wait_for(
+            lambda: len(events(serial)) >= until or process.poll() is not None, "guest's events"
+        )
+    finally:
+        process.kill()
+        _, said = process.communicate(timeout=PATIENCE_S)
+    assert len(events(serial)) >= until, said
+    return events(serial)[:until]
+
+
+@pytest.mark.parametrize("accelerator", ["tcg", "kvm"])
+@pytest.mark.parametrize("qemu", [QEMU_10, QEMU_7], ids=["qemu-10", "qemu-7.2"])
+def test_the_guest_reports_its_passes(
+    guest: Path, qemu: Path, accelerator: str, tmp_path: Path
+) -> None:
+    if not qemu.exists():
+        pytest.skip(f"{qemu} is not there: run vmtune/lab/bootstrap.sh --tests")
+    if accelerator == "kvm" and not kvm_usable():
+        pytest.skip("no usable /dev/kvm")
+    start, *rest = run_guest(guest, qemu, accelerator, "region=4M stride=8k idle_ms=1", 4, tmp_path)
+    assert isinstance(start, GuestStart)
+    assert (start.region_bytes, start.stride_bytes, start.idle_ms) == (4 << 20, 8192, 1)
+    assert start.tsc_khz > 1000
+    assert [event.number for event in rest if isinstance(event, GuestPass)] == [1, 2, 3]
+    assert all(isinstance(event, GuestPass) and event.duration_us > 0 for event in rest)
+
+
+@pytest.mark.parametrize(
+    ("command_line", "parameter"), [("region=64M", "region"), ("regoin=1M", "regoin")]
+)
+def test_the_guest_names_what_it_refuses(
+    guest: Path, command_line: str, parameter: str, tmp_path: Path
+) -> None:
+    if not QEMU_10.exists():
+        pytest.skip(f"{QEMU_10} is not there: run vmtune/lab/bootstrap.sh")
+    (fault,) = run_guest(guest, QEMU_10, "tcg", command_line, 1, tmp_path)
+    assert isinstance(fault, GuestFault)
+    assert fault.parameter == parameter

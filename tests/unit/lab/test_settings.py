@@ -1,0 +1,80 @@
+"""Settings of the lab and its VM: what is refused, by which field."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vmtune.errors import InvalidInput
+from vmtune.lab import DiskSettings, LabSettings, VmSettings
+
+
+def test_defaults_are_usable() -> None:
+    assert LabSettings().daemon == Path("/usr/sbin/libvirtd")
+    assert VmSettings().region_bytes < VmSettings().memory_bytes
+
+
+def test_an_unpacked_libvirt_brings_its_own_daemon() -> None:
+    settings = LabSettings(libvirt_root=Path("/opt/libvirt-9"))
+    assert settings.daemon == Path("/opt/libvirt-9/usr/sbin/libvirtd")
+
+
+@pytest.mark.parametrize(
+    ("values", "field"),
+    [
+        ({"name_a": "Upper"}, "name_a"),
+        ({"name_a": "a/b"}, "name_a"),
+        ({"name_a": ""}, "name_a"),
+        ({"name_b": "localhost"}, "name_b"),
+        ({"name_a": "x", "name_b": "x"}, "name_b"),
+        ({"address_a": "10.99.0.1"}, "address_a"),
+        ({"address_b": "10.99.0.300/24"}, "address_b"),
+        ({"address_b": "10.99.0.1/24"}, "address_b"),
+        ({"address_b": "10.98.0.2/24"}, "address_b"),
+        ({"folder": Path("relative")}, "folder"),
+        ({"folder": Path("/" + "x" * 90)}, "folder"),
+        ({"folder": Path("/run/with space")}, "folder"),
+        ({"qemu": Path("qemu")}, "qemu"),
+        ({"libvirtd": Path("libvirtd")}, "libvirtd"),
+        ({"libvirt_root": Path("libvirt")}, "libvirt_root"),
+    ],
+)
+def test_lab_refuses(values: dict[str, Any], field: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        LabSettings(**values)
+    assert [problem.field for problem in refused.value.problems] == [field]
+
+
+@pytest.mark.parametrize(
+    ("values", "field"),
+    [
+        ({"name": "has space"}, "name"),
+        ({"memory_bytes": 100}, "memory_bytes"),
+        ({"vcpus": 0}, "vcpus"),
+        ({"region_bytes": 512 << 20}, "region_bytes"),
+        ({"region_bytes": 100}, "region_bytes"),
+        ({"stride_bytes": 0}, "stride_bytes"),
+        ({"idle_ms": -1}, "idle_ms"),
+        ({"dirty_ring_entries": 1000}, "dirty_ring_entries"),
+        ({"dirty_ring_entries": 4096, "kvm": False}, "dirty_ring_entries"),
+        ({"iothreads": -1}, "iothreads"),
+        ({"disks": (DiskSettings(size_bytes=100),)}, "disks[0].size_bytes"),
+        ({"disks": (DiskSettings(queues=0),)}, "disks[0].queues"),
+        ({"disks": (DiskSettings(queue_size=100),)}, "disks[0].queue_size"),
+        ({"disks": (DiskSettings(iothread=1),)}, "disks[0].iothread"),
+        ({"disks": (DiskSettings(),) * 17}, "disks"),
+    ],
+)
+def test_vm_refuses(values: dict[str, Any], field: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        VmSettings(**values)
+    assert field in [problem.field for problem in refused.value.problems]
+
+
+def test_all_that_is_wrong_is_said_at_once() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        LabSettings(name_a="A", address_b="nowhere", qemu=Path("qemu"))
+    fields = [problem.field for problem in refused.value.problems]
+    assert fields == ["name_a", "address_b", "qemu"]
