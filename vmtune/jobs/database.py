@@ -1,0 +1,127 @@
+"""Opens the jobs' database: its own SQLite file, or schema dbos in PostgreSQL."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import socket
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+from sqlalchemy import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from vmtune.errors import SetupError
+
+CONNECT_TIMEOUT_S = 5
+
+
+@dataclass(frozen=True, slots=True)
+class JobsDatabase:
+    """Where the jobs are kept, checked and held for this process.
+
+    :param url: what dbos is to open.
+    :param shown: the place, without a password, for messages.
+    :param worker: whose jobs are resumed at start.
+    """
+
+    url: str
+    shown: str
+    worker: str
+    _lock: int | None = None
+
+    def close(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+
+
+def database_failed(shown: str, reason: object, remedy: str = "") -> SetupError:
+    # Drivers add lines of their own, with the statement or with hints.
+    first_line = str(reason).strip().partition("\n")[0]
+    return SetupError(
+        f"cannot use the jobs' database{shown and ' '}{shown}: {first_line}",
+        field="jobs_database",
+        code="jobs_database",
+        remedy=remedy,
+    )
+
+
+def open_database(url: str) -> JobsDatabase:
+    """Check that ``url`` can be used, and prepare it.
+
+    :param url: ``sqlite:////path/to/file`` or ``postgresql://...``.
+    :raise SetupError: when it cannot; the message names the file or server.
+    """
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        # Not shown: a password could be anywhere in it.
+        raise database_failed("", "its setting is not a database URL") from None
+    match parsed.get_backend_name():
+        case "sqlite":
+            return _open_sqlite(parsed)
+        case "postgresql":
+            return _open_postgresql(parsed)
+        case other:
+            raise database_failed(
+                parsed.render_as_string(hide_password=True),
+                f"{other} is not supported",
+                "use a sqlite:// or postgresql:// URL",
+            )
+
+
+def _open_sqlite(url: URL) -> JobsDatabase:
+    if url.database in (None, "", ":memory:"):
+        raise database_failed(str(url), "jobs that outlive the service need a file")
+    path = Path(url.database or "").absolute()
+    lock = _lock(path)
+    try:
+        # Created here, since SQLite would make it readable for everyone and
+        # says "unable to open" whatever the reason is.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            # Kept in the file, so it holds for dbos's connections too.
+            connection.execute("PRAGMA journal_mode=WAL")
+    except (OSError, sqlite3.Error) as error:
+        os.close(lock)
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise database_failed(str(path), reason) from error
+    # Only this host's service ever opens the file, so all jobs in it are its
+    # own, also after the host was renamed.
+    return JobsDatabase(f"sqlite:///{path}", str(path), "local", lock)
+
+
+def _lock(path: Path) -> int:
+    """Hold ``path`` for this process: two would run the same jobs twice."""
+    lock_path = path.with_name(path.name + ".lock")
+    try:
+        lock = os.open(lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise database_failed(str(path), error.strerror) from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(lock)
+        raise database_failed(
+            str(path),
+            "another vmtune service uses it",
+            "stop the other service, or give this one a database of its own",
+        ) from error
+    return lock
+
+
+def _open_postgresql(url: URL) -> JobsDatabase:
+    shown = url.render_as_string(hide_password=True)
+    plain = url.set(drivername="postgresql").render_as_string(hide_password=False)
+    try:
+        # dbos would wait for ever for a server that does not answer.
+        psycopg.connect(plain, connect_timeout=CONNECT_TIMEOUT_S).close()
+    except psycopg.Error as error:
+        raise database_failed(shown, error) from error
+    with_driver = url.set(drivername="postgresql+psycopg")
+    return JobsDatabase(
+        with_driver.render_as_string(hide_password=False), shown, socket.gethostname()
+    )
