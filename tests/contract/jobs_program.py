@@ -35,7 +35,7 @@ async def main(url: str, notes: Path, mode: str) -> None:
     await engine.start()
     if mode == "hang":
         await engine.submit("demo", "a-job")
-    print((await engine.wait("a-job")).status, flush=True)
+    print((await engine.wait("a-job", timeout_s=60)).status, flush=True)
     await engine.stop()
 
 
