@@ -18,6 +18,7 @@ from vmtune.store import Store
 
 DriverFactory = Callable[[Host], Driver]
 _LIST_TIMEOUT_S = 10.0
+_PAGE = 200
 _PRESENT = (VmState.RUNNING, VmState.PAUSED)
 
 
@@ -135,7 +136,9 @@ class HostService:
             else:
                 raise answer
         labels = await asyncio.to_thread(self._remember, listed)
-        seen = tuple(SeenVm(name, vm, labels[vm.uuid]) for name in listed for vm in listed[name])
+        seen = tuple(
+            SeenVm(name, vm, labels.get(vm.uuid, {})) for name in listed for vm in listed[name]
+        )
         return VmListing(seen, tuple(problems))
 
     async def _ask(self, name: str) -> list[VmSummary]:
@@ -154,19 +157,26 @@ class HostService:
         hosts: list[Host] = []
         after: str | None = None
         while True:
-            page = await asyncio.to_thread(self._store.hosts.list, after, 200)
+            page = await asyncio.to_thread(self._store.hosts.list, after, _PAGE)
             hosts += page.items
             if page.next is None:
                 return hosts
             after = page.next
 
     def _remember(self, listed: Mapping[str, list[VmSummary]]) -> dict[UUID, Mapping[str, str]]:
+        """Note what was seen where; the labels of all that is known on those hosts."""
         now = datetime.now(UTC)
-        return {
-            vm.uuid: self._store.vms.remember(vm.uuid, vm.name, name, now).labels
-            for name, vms in listed.items()
-            for vm in vms
-        }
+        labels: dict[UUID, Mapping[str, str]] = {}
+        for name, vms in listed.items():
+            self._store.vms.remember_all(name, {vm.uuid: vm.name for vm in vms}, now)
+            after: str | None = None
+            while True:
+                page = self._store.vms.list(host=name, after=after, limit=_PAGE)
+                labels |= {vm.uuid: vm.labels for vm in page.items}
+                if page.next is None:
+                    break
+                after = page.next
+        return labels
 
     async def locate(self, vm: UUID, host: str | None = None) -> tuple[str, Driver, VmFacts]:
         """The host where a VM runs, and its facts; where none runs it, one that defines it.

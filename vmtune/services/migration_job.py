@@ -238,7 +238,7 @@ class MigrationJob:
 
     async def settle_unknown(self) -> None:
         """Look again at migrations whose end could not be seen when they ended."""
-        for record in await asyncio.to_thread(self._store.migrations.unknown):
+        for record in await asyncio.to_thread(self._store.migrations.unsettled):
             fields = await self._settler.settle(record, Evidence())
             if fields.get("state") is not MigrationState.UNKNOWN:
                 await self._records.save(record.id, fields)

@@ -21,7 +21,7 @@ from vmtune.domain.profile import (
 )
 from vmtune.domain.rules import accept_values
 from vmtune.domain.tunables import Value
-from vmtune.errors import InvalidInput
+from vmtune.errors import InvalidInput, NotFound
 from vmtune.services.bus import EventBus
 from vmtune.store import Store
 
@@ -64,7 +64,12 @@ class ProfileService:
         """
         accepted = accept_values(values)
         profile = await asyncio.to_thread(
-            self._store.profiles.revise, name, accepted, note, expected, description
+            self._store.profiles.revise,
+            name,
+            accepted,
+            note,
+            expected=expected,
+            description=description,
         )
         await self._tell(profile, "revised")
         return profile
@@ -167,7 +172,10 @@ class AssignmentService:
         """
 
         def look() -> Explanation:
-            labels = self._store.vms.labels(vm)
+            try:
+                labels = self._store.vms.get(vm).labels
+            except NotFound:  # never listed, so never labelled
+                labels = {}
             return explain(self._store.assignments.all(), Subject(vm, host, labels))
 
         return await asyncio.to_thread(look)
