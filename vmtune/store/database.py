@@ -1,0 +1,164 @@
+"""Connections and transactions, the same way on SQLite and on PostgreSQL.
+
+Writers take turns on both databases: SQLite lets one in at a time (BEGIN IMMEDIATE, so that
+two can never deadlock while both change from reading to writing), PostgreSQL is told to by
+an advisory lock. So a writer may look and then act on what it saw, and numbered rows become
+visible in the order of their numbers: who follows the events misses none.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sqlite3
+import stat
+import threading
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, text
+from sqlalchemy.orm import Session
+
+from vmtune.store.failures import locked, translated
+
+_PRIVATE = 0o600
+_WRITERS_LOCK = 0x766D74756E65  # "vmtune": the key of PostgreSQL's advisory lock
+_MODE = "vmtune_mode"
+_DURABLE, _RELAXED = "durable", "relaxed"
+
+
+def utc_now() -> datetime:
+    """The current time, with its zone."""
+    return datetime.now(UTC)
+
+
+def make_engine(url: URL, *, wait_s: float, foreign_keys: bool = True) -> Engine:
+    """An engine whose connections are set up as vmtune needs them.
+
+    :param wait_s: how long to wait for a lock or for a connection.
+    :param foreign_keys: enforce them; PostgreSQL always does.
+    """
+    as_json = partial(json.dumps, separators=(",", ":"), allow_nan=False)
+    if url.get_backend_name() != "sqlite":
+        return create_engine(
+            url,
+            json_serializer=as_json,
+            hide_parameters=True,
+            pool_pre_ping=True,
+            pool_size=8,
+            max_overflow=24,
+            pool_timeout=wait_s,
+            connect_args={
+                "connect_timeout": 5,
+                "application_name": "vmtune",
+                "options": f"-c lock_timeout={round(wait_s * 1000)}",
+            },
+        )
+    engine = create_engine(
+        url,
+        json_serializer=as_json,
+        hide_parameters=True,
+        pool_size=8,
+        max_overflow=24,
+        pool_timeout=wait_s,
+        connect_args={"timeout": wait_s},
+    )
+
+    @event.listens_for(engine, "connect")
+    def set_up(connection: sqlite3.Connection, _record: object) -> None:
+        connection.isolation_level = None  # transactions begin when SQLAlchemy says so
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute(f"PRAGMA foreign_keys = {int(foreign_keys)}")
+
+    event.listen(engine, "begin", _begin_on_sqlite)
+    return engine
+
+
+def _begin_on_sqlite(connection: Connection) -> None:
+    mode = connection.get_execution_options().get(_MODE)
+    if mode is not None:
+        # Cannot be set inside a transaction. FULL waits for the disk at each commit.
+        level = "NORMAL" if mode == _RELAXED else "FULL"
+        connection.exec_driver_sql(f"PRAGMA synchronous = {level}")
+    connection.exec_driver_sql("BEGIN" if mode is None else "BEGIN IMMEDIATE")
+
+
+def make_private(url: URL) -> None:
+    """Create the SQLite file if it is missing, and let only its owner read it.
+
+    It holds how hosts are reached. SQLite gives its other files the same mode.
+
+    :raise OSError: it cannot be created.
+    """
+    if url.get_backend_name() != "sqlite":
+        return
+    file = os.open(str(url.database), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _PRIVATE)
+    try:
+        status = os.fstat(file)
+        if stat.S_IMODE(status.st_mode) != _PRIVATE and status.st_uid == os.geteuid():
+            os.fchmod(file, _PRIVATE)
+    finally:
+        os.close(file)
+
+
+class Database:
+    """Short transactions on one database. Safe to use from any thread."""
+
+    def __init__(
+        self, url: URL, *, wait_s: float = 5.0, now: Callable[[], datetime] = utc_now
+    ) -> None:
+        self.url = url
+        self.now = now
+        self._wait_s = wait_s
+        self._engine = make_engine(url, wait_s=wait_s)
+        self._is_sqlite = url.get_backend_name() == "sqlite"
+        # SQLite's own waiting polls, and is not fair; this wakes the next at once.
+        self._turn = threading.Lock()
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._engine.dispose()
+
+    @property
+    def missing(self) -> bool:
+        """There is no such SQLite file."""
+        return self._is_sqlite and not Path(str(self.url.database)).exists()
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[Session]:
+        """A session that only reads."""
+        with translated(self.url), Session(self._engine) as session:
+            yield session
+
+    @contextlib.contextmanager
+    def write(self, *, durable: bool = True) -> Iterator[Session]:
+        """A session in a transaction that no other writer runs beside.
+
+        Committed at the end; rolled back if an error leaves the block.
+
+        :param durable: it is on disk before this returns. Without, the newest may be lost
+            when the power fails, though not when vmtune is killed: for what is written
+            often and whose loss misleads nobody.
+        """
+        engine = self._engine.execution_options(**{_MODE: _DURABLE if durable else _RELAXED})
+        with translated(self.url), self._turns(), Session(engine) as session, session.begin():
+            if not self._is_sqlite:
+                if not durable:
+                    session.execute(text("SET LOCAL synchronous_commit = off"))
+                session.execute(text(f"SELECT pg_advisory_xact_lock({_WRITERS_LOCK})"))
+            yield session
+
+    @contextlib.contextmanager
+    def _turns(self) -> Iterator[None]:
+        if not self._is_sqlite:
+            yield
+        elif self._turn.acquire(timeout=self._wait_s):
+            try:
+                yield
+            finally:
+                self._turn.release()
+        else:
+            raise locked(self.url)

@@ -1,0 +1,44 @@
+"""Samples of a migration, packed for storage.
+
+A sample has 19 numbers of which few change from one to the next. A chunk keeps them by
+column, as differences where the column is a number, written as JSON and compressed: about
+a quarter of what one row a sample would take, and readable without this program::
+
+    SELECT packed FROM sample_chunks ...   then: zlib-flate -uncompress
+"""
+
+from __future__ import annotations
+
+import json
+import operator
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from itertools import accumulate
+from typing import Any
+
+from vmtune.domain.migration import QemuStatus, Sample
+
+_AS_IS = ("status", "boundary", "expected_downtime_ms")  # a word, a truth value, or None
+_NAMES = tuple(field.name for field in fields(Sample))
+_COLUMNS = operator.attrgetter(*_NAMES)
+_STATUSES = {status.value: status for status in QemuStatus}
+assert set(_AS_IS) < set(_NAMES), "a column that samples do not have"
+
+
+def pack(samples: Sequence[Sample]) -> bytes:
+    """*samples*, at least one, as a chunk."""
+    columns = dict(zip(_NAMES, zip(*map(_COLUMNS, samples), strict=True), strict=True))
+    stored = {
+        name: column if name in _AS_IS else (column[0], *map(operator.sub, column[1:], column))
+        for name, column in columns.items()
+    }
+    return zlib.compress(json.dumps(stored, separators=(",", ":")).encode())
+
+
+def unpack(packed: bytes) -> Iterator[Sample]:
+    """The samples of a chunk."""
+    stored: dict[str, list[Any]] = json.loads(zlib.decompress(packed))
+    stored["status"] = [_STATUSES[status] for status in stored["status"]]
+    columns = (stored[name] if name in _AS_IS else accumulate(stored[name]) for name in _NAMES)
+    return (Sample(*row) for row in zip(*columns, strict=True))

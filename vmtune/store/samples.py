@@ -1,0 +1,83 @@
+"""Samples of migrations in chunks: each row holds up to CHUNK of them, packed.
+
+Adding rewrites the last chunk while it has room, in one transaction: one sample at a time
+is as safe as many at once, and takes no more room in the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from vmtune.domain.migration import Sample
+from vmtune.store.packing import pack, unpack
+from vmtune.store.schema import SampleChunkRow
+
+CHUNK = 200
+"""Samples in a full chunk: 20 s at 10 Hz."""
+
+
+def append(session: Session, migration: int, taken: Sequence[Sample]) -> None:
+    """Add samples to a migration. The session must be a writing one."""
+    last = session.scalar(
+        select(SampleChunkRow)
+        .where(SampleChunkRow.migration == migration)
+        .order_by(SampleChunkRow.position.desc())
+        .limit(1)
+    )
+    fresh = list(_never_back(taken, last.last_at_ms if last is not None else 0))
+    position = 0
+    if last is not None:
+        position = last.position + 1
+        room = CHUNK - last.samples
+        if room > 0 and fresh:
+            _fill(last, [*unpack(last.packed), *fresh[:room]])
+            fresh = fresh[room:]
+    for start in range(0, len(fresh), CHUNK):
+        row = SampleChunkRow(migration=migration, position=position + start // CHUNK)
+        _fill(row, fresh[start : start + CHUNK])
+        session.add(row)
+
+
+def read(session: Session, migration: int, after_ms: int, limit: int | None) -> list[Sample]:
+    """Samples later than *after_ms*; at least *limit* of them if there are so many, and
+    all of the last one's millisecond."""
+    chunks = (
+        select(SampleChunkRow.packed)
+        .where(SampleChunkRow.migration == migration, SampleChunkRow.last_at_ms > after_ms)
+        .order_by(SampleChunkRow.position)
+        .execution_options(yield_per=8)
+    )
+    found: list[Sample] = []
+    with session.scalars(chunks) as packed:  # closed where the page ends before the chunks do
+        for sample in (sample for chunk in packed for sample in unpack(chunk)):
+            if sample.at_ms <= after_ms:
+                continue
+            if limit is not None and len(found) >= limit and sample.at_ms > found[-1].at_ms:
+                break
+            found.append(sample)
+    return found
+
+
+def count(session: Session, migration: int) -> int:
+    """How many samples a migration has."""
+    query = select(func.sum(SampleChunkRow.samples)).where(SampleChunkRow.migration == migration)
+    return session.scalar(query) or 0
+
+
+def _fill(row: SampleChunkRow, samples: Sequence[Sample]) -> None:
+    row.samples = len(samples)
+    row.last_at_ms = samples[-1].at_ms
+    row.packed = pack(samples)
+
+
+def _never_back(taken: Sequence[Sample], at_least_ms: int) -> Iterator[Sample]:
+    for sample in taken:
+        if sample.at_ms < at_least_ms:
+            yield replace(sample, at_ms=at_least_ms)
+        else:
+            at_least_ms = sample.at_ms
+            yield sample

@@ -1,0 +1,79 @@
+"""The store as its users see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from types import TracebackType
+from typing import Self
+
+from vmtune.store.applications import ApplicationRepository
+from vmtune.store.assignments import AssignmentRepository
+from vmtune.store.database import Database, make_private, utc_now
+from vmtune.store.events import EventRepository
+from vmtune.store.failures import masked, parse_url, translated
+from vmtune.store.inventory import HostRepository, VmRepository
+from vmtune.store.migration_records import MigrationRepository
+from vmtune.store.profiles import ProfileRepository
+from vmtune.store.upgrading import check_revision, known_revisions, revision_of
+
+
+class Store:
+    """Everything that vmtune remembers.
+
+    Every call is one short transaction, blocks its thread and may be made from any thread;
+    asyncio code calls it by ``asyncio.to_thread``. What comes back is the domain's own
+    frozen objects. Beside what each method names, any call can raise SetupError: the
+    database is locked, full, read-only or gone; nothing was changed then.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.hosts = HostRepository(database)
+        self.vms = VmRepository(database)
+        self.profiles = ProfileRepository(database)
+        self.assignments = AssignmentRepository(database)
+        self.applications = ApplicationRepository(database)
+        self.migrations = MigrationRepository(database)
+        self.events = EventRepository(database)
+
+    @classmethod
+    def open(cls, url: str, *, wait_s: float = 5.0, now: Callable[[], datetime] = utc_now) -> Store:
+        """Open a database whose schema is the one that this vmtune works with.
+
+        :param url: ``sqlite:////FOLDER/FILE`` or ``postgresql://USER:PASSWORD@HOST/NAME``.
+        :param wait_s: how long a call waits for another's writing to end.
+        :param now: the clock.
+        :raise SchemaMismatch: the schema is missing, older or newer; names the command
+            that mends it.
+        :raise SetupError: the database cannot be opened.
+        """
+        where = parse_url(url)
+        database = Database(where, wait_s=wait_s, now=now)
+        try:
+            known = known_revisions()
+            if database.missing:  # do not create it by looking
+                check_revision(None, known, masked(where))
+            with translated(where):
+                make_private(where)
+            with database.read() as session:
+                check_revision(revision_of(session.connection()), known, masked(where))
+        except BaseException:
+            database.close()
+            raise
+        return cls(database)
+
+    def close(self) -> None:
+        """Close all connections. The store cannot be used afterwards."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
