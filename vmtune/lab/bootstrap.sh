@@ -121,7 +121,10 @@ cleanup() {
         [ ! -e "$work/policy-rc.d" ] && [ ! -L "$work/policy-rc.d" ] ||
             mv "$work/policy-rc.d" $policy
     fi
-    [ $clusters_changed = no ] || rm -f $clusters
+    if [ $clusters_changed = yes ]; then
+        rm -f $clusters
+        rmdir "$(dirname $clusters)" 2>/dev/null || true
+    fi
     rm -rf "$work"
 }
 trap cleanup EXIT
