@@ -69,6 +69,16 @@ def _version(program: str) -> str:
     return match[1]
 
 
+def _listened_on(socket: Path) -> bool:
+    """Whether a process listens on the socket: found without connecting, since a monitor
+    serves one client. The flag is __SO_ACCEPTCON of the kernel's net/unix/af_unix.c."""
+    for line in Path("/proc/net/unix").read_text().splitlines():
+        fields = line.split()
+        if fields[-1] == str(socket) and fields[3] == "00010000":
+            return True
+    return False
+
+
 class RunningQemu:
     """A QEMU process with a QMP socket."""
 
@@ -124,8 +134,7 @@ def running(
         )
     qemu = RunningQemu(process, socket, log)
     try:
-        # QEMU listens as soon as the socket is there.
-        while not socket.exists():
+        while not _listened_on(socket):
             assert process.poll() is None, f"QEMU has ended: {qemu.said()}"
             time.sleep(0.01)
         yield qemu

@@ -237,9 +237,9 @@ class QmpDriver:
         problems = await self._scan()
         taken: VmtuneError | None = None
         for path, qemu in self._qemus.items():
+            if qemu.known and qemu.uuid == vm and qemu.monitor.connected:
+                return qemu
             if not qemu.known or qemu.uuid == vm:
-                if qemu.monitor.connected:
-                    return qemu
                 taken = taken or problems.get(path)
         raise taken or NotFound(f"{self._folder} has no socket of a QEMU with the UUID {vm}")
 

@@ -1,0 +1,122 @@
+"""A host of QEMUs that are not there, behind the same code that drives real ones."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from vmtune.domain.facts import Connection, HostFacts
+from vmtune.drivers.fake_qemu import FakeQemu, FaultKind
+from vmtune.drivers.qmp import QmpDriver
+from vmtune.drivers.qmp_qemu import Link, OnEvent
+from vmtune.errors import CommandRefused, HostUnreachable, MonitorBusy, OutcomeUnknown
+
+
+class FakeDriver(QmpDriver):
+    """A :class:`~vmtune.drivers.base.Driver` over :class:`FakeQemu`.
+
+    :param host: the name of the host; two fakes with one name are one host.
+    :param facts: what :meth:`host_facts` says; None for a host where everything is allowed.
+    """
+
+    def __init__(
+        self, qemus: Iterable[FakeQemu], host: str = "fake", facts: HostFacts | None = None
+    ) -> None:
+        super().__init__(f"qmp+unix:///fake/{host}")
+        self.fakes = {Path(f"/fake/{host}/{i}.sock"): qemu for i, qemu in enumerate(qemus)}
+        self.reachable = True
+        self._facts = facts or HostFacts(
+            connection=Connection.QMP,
+            hostname=host,
+            uuid=f"machine-of-{host}",
+            qemu=None,
+            libvirt=None,
+            migration_address="127.0.0.1",
+            kvm=True,
+            cpus=64,
+            memory_bytes=1 << 38,
+            kernel="6.12",
+            sysctls={"vm_max_map_count": 1 << 20, "net_core_optmem_max_bytes": 131072},
+            can_lock_beyond_limits=True,
+        )
+
+    async def host_facts(self) -> HostFacts:
+        """What the test has said."""
+        self._sockets()
+        return self._facts
+
+    def _sockets(self) -> list[Path]:
+        if not self.reachable:
+            raise HostUnreachable("the fake host cannot be reached", field="uri")
+        return [path for path, qemu in self.fakes.items() if qemu.alive]
+
+    def _link(self, path: Path, on_event: OnEvent, on_lost: Callable[[], None]) -> Link:
+        return FakeLink(self.fakes[path], on_event, on_lost)
+
+
+class FakeLink:
+    """A connection to a fake QEMU, on which its faults happen."""
+
+    pid: int | None = None
+
+    def __init__(self, qemu: FakeQemu, on_event: OnEvent, on_lost: Callable[[], None]) -> None:
+        self._qemu = qemu
+        self._on_event = on_event
+        self._on_lost = on_lost
+        self._connected = False
+        self.connections = 0
+
+    @property
+    def connected(self) -> bool:
+        """Whether the fake is alive and this link was not lost."""
+        return self._connected and self._qemu.alive
+
+    async def connect(self) -> None:
+        """Connect; see :meth:`Link.connect`."""
+        if self.connected:
+            return
+        if not self._qemu.alive:
+            raise HostUnreachable("the fake QEMU has ended")
+        if self._qemu.taken:
+            raise MonitorBusy("the fake's monitor is taken", remedy="disconnect the other client")
+        self._connected = True
+        self.connections += 1
+        self._qemu.tell, self._qemu.lose = self._on_event, self._lost
+
+    async def execute(
+        self,
+        command: str,
+        arguments: Mapping[str, Any] | None = None,  # any JSON
+    ) -> Any:  # any JSON
+        """Run one command, unless something goes wrong."""
+        if not self.connected:
+            await self.connect()
+        fault = self._qemu.fault(command)
+        kind = fault.kind if fault else None
+        if kind is FaultKind.REFUSE:
+            assert fault is not None
+            raise CommandRefused(fault.text)
+        if kind is FaultKind.HANG:
+            await asyncio.Event().wait()
+        answer = None
+        if kind is not FaultKind.LOSE_BEFORE:
+            answer = self._qemu.answer(command, arguments or {})
+        if kind is not None or not self._qemu.alive:
+            self._lost()
+            raise OutcomeUnknown(
+                f"the connection to QEMU was lost before it answered {command}",
+                remedy="look again whether it took effect",
+            )
+        await asyncio.sleep(0)
+        return answer
+
+    def _lost(self) -> None:
+        if self._connected:
+            self._connected = False
+            self._on_lost()
+
+    async def close(self) -> None:
+        """Let go."""
+        self._connected = False
