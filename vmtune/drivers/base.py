@@ -40,8 +40,8 @@ class DriverEvent:
 class MigrateOrder:
     """A migration to start.
 
-    :param values: the ``migrate`` route's tunables; what is not named is left as the
-        connection has it (libvirt: off).
+    :param values: the ``migrate`` route's tunables. Capabilities that are not named are
+        off while it runs, on both sides; parameters that are not named stay as they are.
     :param destination_values: tunables of the destination alone (announce-*).
     """
 
@@ -96,10 +96,10 @@ class Driver(Protocol):
         """What the named tunables are set to right now: cheaper than :meth:`vm_facts`."""
 
     async def write(self, vm: UUID, changes: Sequence[Change]) -> None:
-        """Set values in the order given; neighbours of one kind go in one command.
+        """Set values in the order given; neighbours of one kind go together.
 
-        Stops at the first refusal. What came before stays set: putting it back is the
-        caller's work, who has journaled what was there.
+        Stops after the first group of neighbours that has a refusal. What was set by then
+        stays set: putting it back is the caller's work, who has journaled what was there.
 
         :raise CommandRefused: with the field ``values.<tunable>`` where one is to blame.
         """
@@ -134,8 +134,13 @@ class Driver(Protocol):
         """
 
     async def reset_after_migration(self, vm: UUID) -> None:
-        """Put the ``migrate`` route's settings of this side back to QEMU's defaults, where
-        nobody else does it (libvirt does). Harmless when repeated."""
+        """Put what :meth:`start_migration` set on this side back to what it was, where
+        nobody else does it (libvirt does). Where this driver does not know what was there
+        (it was started anew), the ``migrate`` route's settings go to QEMU's defaults.
+        Harmless when repeated.
+
+        :raise CommandRefused: a migration is still active.
+        """
 
     def events(self) -> AsyncGenerator[DriverEvent, None]:
         """What happens on the host from now on; several watchers may listen at once."""

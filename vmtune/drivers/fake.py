@@ -10,6 +10,7 @@ from typing import Any
 from vmtune.domain.facts import Connection, HostFacts
 from vmtune.drivers.fake_qemu import FakeQemu, FaultKind
 from vmtune.drivers.qmp import QmpDriver
+from vmtune.drivers.qmp_monitor import NO_QEMU
 from vmtune.drivers.qmp_qemu import Link, OnEvent
 from vmtune.errors import CommandRefused, HostUnreachable, MonitorBusy, OutcomeUnknown
 
@@ -78,7 +79,7 @@ class FakeLink:
         if self.connected:
             return
         if not self._qemu.alive:
-            raise HostUnreachable("the fake QEMU has ended")
+            raise HostUnreachable("the fake QEMU has ended", code=NO_QEMU)
         if self._qemu.taken:
             raise MonitorBusy("the fake's monitor is taken", remedy="disconnect the other client")
         self._connected = True
@@ -92,7 +93,7 @@ class FakeLink:
     ) -> Any:  # any JSON
         """Run one command, unless something goes wrong."""
         if not self.connected:
-            await self.connect()
+            raise HostUnreachable("the connection to the fake was lost")
         fault = self._qemu.fault(command)
         kind = fault.kind if fault else None
         if kind is FaultKind.REFUSE:

@@ -19,12 +19,11 @@ from vmtune.drivers.local_host import read_local_host
 from vmtune.drivers.qemu_names import vm_state
 from vmtune.drivers.qemu_write import write
 from vmtune.drivers.qmp_migration import DirectMigration, Side, defaults
-from vmtune.drivers.qmp_monitor import QmpMonitor
+from vmtune.drivers.qmp_monitor import NO_QEMU, QmpMonitor
 from vmtune.drivers.qmp_qemu import Link, OnEvent, Qemu
 from vmtune.errors import (
     CommandRefused,
     HostUnreachable,
-    MonitorBusy,
     NotFound,
     OutcomeUnknown,
     TooLate,
@@ -58,7 +57,6 @@ class QmpDriver:
         self._migration_address = migration_address
         self._greeting_timeout_s = greeting_timeout_s
         self._qemus: dict[Path, Qemu] = {}
-        self._scanning = asyncio.Lock()
         self._hub = Hub()
         self._prior: dict[UUID, list[Change]] = {}
         self._migrations: set[DirectMigration] = set()
@@ -74,7 +72,7 @@ class QmpDriver:
         self._hub.close()
         await asyncio.gather(*(migration.let_go() for migration in tuple(self._migrations)))
         qemus, self._qemus = self._qemus, {}
-        await asyncio.gather(*(qemu.monitor.close() for qemu in qemus.values()))
+        await asyncio.gather(*(qemu.close() for qemu in qemus.values()))
 
     async def host_facts(self) -> HostFacts:
         """This machine. Its QEMUs may be of several versions, so it has none of its own."""
@@ -97,8 +95,11 @@ class QmpDriver:
 
     async def list_vms(self) -> Sequence[VmSummary]:
         """The QEMUs that answer. One whose monitor is taken is listed by its command line,
-        in the state ``other``, where it can be seen."""
-        await self._scan()
+        in the state ``other``, where it can be seen.
+
+        :raise VmtuneError: none could be asked, for the first one's reason.
+        """
+        problems = await self._scan()
         summaries = await asyncio.gather(*(self._summary(q) for q in self._qemus.values()))
         found: dict[UUID, VmSummary] = {}
         for summary in summaries:
@@ -107,6 +108,8 @@ class QmpDriver:
                 summary.uuid not in found or found[summary.uuid].state is VmState.OTHER
             ):
                 found[summary.uuid] = summary
+        if not found and problems:
+            raise next(iter(problems.values()))
         return sorted(found.values(), key=lambda summary: (summary.name, summary.uuid))
 
     async def _summary(self, qemu: Qemu) -> VmSummary | None:
@@ -131,7 +134,12 @@ class QmpDriver:
     async def write(self, vm: UUID, changes: Sequence[Change]) -> None:
         """Set values in the order given; see :func:`vmtune.drivers.qemu_write.write`."""
         qemu = await self._find(vm)
-        await write(qemu.monitor, changes)
+        try:
+            await write(qemu.monitor, changes)
+        except HostUnreachable as error:
+            raise OutcomeUnknown(
+                error.message, remedy="look again what of it took effect"
+            ) from error
 
     async def write_boot(self, vm: UUID, changes: Sequence[Change]) -> None:
         """There is no persistent configuration here.
@@ -260,26 +268,24 @@ class QmpDriver:
 
     async def _scan(self) -> dict[Path, VmtuneError]:
         """Connect to every socket of the folder; what could not be reached, and why."""
-        async with self._scanning:
-            paths = self._sockets()
-            for path in self._qemus.keys() - set(paths):
-                await self._qemus.pop(path).monitor.close()
-            for path in paths:
-                if path not in self._qemus:
-                    self._qemus[path] = Qemu(path, self._link, self._heard, self._lost)
-            qemus = [self._qemus[path] for path in paths]
-            answers = await asyncio.gather(
-                *(qemu.connect() for qemu in qemus), return_exceptions=True
-            )
-            problems: dict[Path, VmtuneError] = {}
-            for qemu, answer in zip(qemus, answers, strict=True):
-                if isinstance(answer, MonitorBusy):
-                    problems[qemu.path] = answer
-                elif isinstance(answer, HostUnreachable | OutcomeUnknown):
-                    del self._qemus[qemu.path]  # left behind by a QEMU that has ended
-                elif isinstance(answer, BaseException):
-                    raise answer
-            return problems
+        paths = self._sockets()
+        gone = [self._qemus.pop(path) for path in self._qemus.keys() - set(paths)]
+        for path in paths:
+            if path not in self._qemus:
+                self._qemus[path] = Qemu(path, self._link, self._heard, self._lost)
+        qemus = [self._qemus[path] for path in paths]
+        await asyncio.gather(*(qemu.close() for qemu in gone))
+        answers = await asyncio.gather(*(q.connect() for q in qemus), return_exceptions=True)
+        problems: dict[Path, VmtuneError] = {}
+        for qemu, answer in zip(qemus, answers, strict=True):
+            if isinstance(answer, VmtuneError):
+                problems[qemu.path] = answer
+                left_behind = answer.problems[0].code == NO_QEMU
+                if left_behind and self._qemus.get(qemu.path) is qemu:
+                    del self._qemus[qemu.path], problems[qemu.path]
+            elif isinstance(answer, BaseException):
+                raise answer
+        return problems
 
     def _sockets(self) -> list[Path]:
         """The folder's sockets.

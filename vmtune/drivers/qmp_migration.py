@@ -110,6 +110,7 @@ class DirectMigration:
         self.destination = destination
         self._order = order
         self._news = news
+        self._connection = source.qemu.monitor.connections
         self._follower: asyncio.Task[VmtuneError | None] | None = None
 
     async def begin(self, address: str, folder: Path) -> None:
@@ -189,8 +190,6 @@ class DirectMigration:
         while True:
             try:
                 snapshot = await self._look()
-            except OutcomeUnknown as error:
-                return error
             except VmtuneError as error:
                 return OutcomeUnknown(error.message, remedy="look again how it ended")
             if snapshot.status is QemuStatus.COMPLETED:
@@ -205,7 +204,10 @@ class DirectMigration:
                 await self._news_of_it()
 
     async def _look(self) -> Snapshot:
-        return read_query_migrate(await self.source.qemu.monitor.execute("query-migrate"))
+        monitor = self.source.qemu.monitor
+        if monitor.connections != self._connection:
+            raise OutcomeUnknown("the connection to QEMU was lost, and it may be another now")
+        return read_query_migrate(await monitor.execute("query-migrate"))
 
     async def _news_of_it(self) -> None:
         """Until this migration's status has changed, or it is time to look anyway."""

@@ -1,4 +1,4 @@
-"""One QEMU's monitor by its unix socket: connected on demand, and again when it was lost."""
+"""One QEMU's monitor by its unix socket."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ from vmtune.errors import CommandRefused, HostUnreachable, MonitorBusy, OutcomeU
 _QUIET = logging.getLogger("vmtune.quiet.qmp")
 _QUIET.addHandler(logging.NullHandler())
 _QUIET.propagate = False
+
+NO_QEMU = "no_qemu"
+"""The code of the error where a socket has no QEMU behind it (any more)."""
 
 _UCRED = struct.Struct("3i")  # struct ucred of unix(7): pid, uid, gid
 
@@ -89,11 +92,14 @@ class QmpMonitor:
         command: str,
         arguments: Mapping[str, Any] | None = None,  # any JSON
     ) -> Any:  # any JSON: the reply's "return"
-        """Run one command; see :meth:`vmtune.drivers.monitor.Monitor.execute`."""
-        if not self.connected:
-            await self.connect()
+        """Run one command; see :meth:`vmtune.drivers.monitor.Monitor.execute`.
+
+        :raise HostUnreachable: not connected. It does not connect by itself: behind the
+            socket there may be another QEMU by now, which the caller has to find out.
+        """
         client = self._client
-        assert client is not None, "connect() has made one"
+        if client is None or client.runstate is not Runstate.RUNNING:
+            raise HostUnreachable(f"the connection to {self.path} was lost")
         try:
             async with asyncio.timeout(self._reply_timeout_s):
                 return await client.execute(command, arguments)
@@ -132,7 +138,7 @@ class QmpMonitor:
             raise _busy(self.path) from error
         except ConnectError as error:
             raise HostUnreachable(
-                f"{self.path} is no QMP monitor, or QEMU just ended: {error.exc}"
+                f"{self.path} is no QMP monitor, or QEMU just ended: {error.exc}", code=NO_QEMU
             ) from error
         finally:
             if client.runstate is not Runstate.RUNNING:
@@ -152,10 +158,13 @@ class QmpMonitor:
             raise _busy(self.path) from error
         except (FileNotFoundError, ConnectionRefusedError) as error:
             stream.close()
-            raise HostUnreachable(f"no QEMU listens on {self.path}") from error
+            raise HostUnreachable(f"no QEMU listens on {self.path}", code=NO_QEMU) from error
         except OSError as error:
             stream.close()
-            raise HostUnreachable(f"{self.path} cannot be opened: {error}") from error
+            raise HostUnreachable(
+                f"{self.path} cannot be opened: {error.strerror or error}",
+                remedy="let the user that vmtune runs as open QEMU's monitor",
+            ) from error
         credentials = stream.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size)
         self.pid = _UCRED.unpack(credentials)[0] or None
         return stream

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -10,7 +11,7 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 from vmtune.drivers.monitor import Monitor
 from vmtune.drivers.qemu_probe import QemuProbe
 from vmtune.drivers.qemu_process import QemuProcess
-from vmtune.errors import MonitorBusy
+from vmtune.errors import HostUnreachable, MonitorBusy
 
 _NO_UUID = UUID(int=0)
 
@@ -20,7 +21,7 @@ OnEvent = Callable[[str, Mapping[str, Any]], None]  # any JSON: an event's data
 
 
 class Link(Monitor, Protocol):
-    """A monitor that is connected on demand."""
+    """A monitor that can be connected, lost and connected again."""
 
     @property
     def pid(self) -> int | None:
@@ -71,6 +72,7 @@ class Qemu:
         self.name = path.stem
         self._probe: QemuProbe | None = None
         self._met = 0
+        self._attempt: asyncio.Task[None] | None = None
 
     @property
     def known(self) -> bool:
@@ -84,17 +86,38 @@ class Qemu:
         return self._probe
 
     async def connect(self) -> None:
-        """Connect unless connected, and learn who it is.
+        """Connect unless connected, and learn who it is. Those who call meanwhile share
+        the attempt, so that a silent monitor costs its timeout once.
 
         :raise VmtuneError: as :meth:`Link.connect` does.
         """
+        if self.monitor.connected and self._met == self.monitor.connections:
+            return
+        if self._attempt is None or self._attempt.done():
+            self._attempt = asyncio.create_task(self._connect(), name=f"connect {self.path}")
+            # Nobody may be left to hear how it ended.
+            self._attempt.add_done_callback(lambda task: task.cancelled() or task.exception())
+        attempt = self._attempt
+        try:
+            await asyncio.shield(attempt)
+        except asyncio.CancelledError:
+            if not attempt.cancelled():
+                raise  # not the attempt, but who waits for it
+            raise HostUnreachable(f"vmtune let go of {self.path}") from None
+
+    async def close(self) -> None:
+        """Let go of the monitor."""
+        if self._attempt is not None and not self._attempt.done():
+            self._attempt.cancel()
+            await asyncio.wait([self._attempt])
+        await self.monitor.close()
+
+    async def _connect(self) -> None:
         try:
             await self.monitor.connect()
         except MonitorBusy:
             self._recognise()
             raise
-        if self._met == self.monitor.connections:
-            return
         uuid = await self.monitor.execute("query-uuid")
         name = await self.monitor.execute("query-name")
         self._is(UUID(uuid["UUID"]), name.get("name", ""))
