@@ -1,0 +1,159 @@
+"""Builds everything once, and is the only place that picks concrete drivers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field
+
+import structlog
+
+from vmtune.domain.inventory import Host
+from vmtune.domain.situation import Permissions
+from vmtune.drivers.base import Driver
+from vmtune.jobs.base import JobEngine
+from vmtune.services.applications import ApplyService
+from vmtune.services.bus import EventBus
+from vmtune.services.hosts import DriverFactory, HostService
+from vmtune.services.migration_job import MigrationJob
+from vmtune.services.migrations import MigrationService
+from vmtune.services.planning import PlanService
+from vmtune.services.profiles import AssignmentService, ProfileService
+from vmtune.services.queries import Queries
+from vmtune.services.settling import Settler
+from vmtune.settings import Settings
+from vmtune.store import Store
+
+log = structlog.get_logger(__name__)
+
+_SETTLE_EVERY_S = 15.0
+_RECONCILE_WITHIN_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """The services, as the routes use them.
+
+    :param stopping: set when the service begins to stop: streams end at once.
+    """
+
+    settings: Settings
+    bus: EventBus
+    hosts: HostService
+    profiles: ProfileService
+    assignments: AssignmentService
+    plans: PlanService
+    applications: ApplyService
+    migrations: MigrationService
+    queries: Queries
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+def make_driver(host: Host) -> Driver:
+    """The driver for a host's URI.
+
+    :raise SetupError: libvirt's library is not installed.
+    """
+    if host.uri.startswith("qmp+unix:"):
+        from vmtune.drivers.qmp import QmpDriver  # noqa: PLC0415 - only where it is used
+
+        if host.migration_address:
+            return QmpDriver(host.uri, host.migration_address)
+        return QmpDriver(host.uri)
+    from vmtune.drivers.libvirt import LibvirtDriver  # noqa: PLC0415 - needs libvirt's library
+
+    return LibvirtDriver(host.uri, host.peer_uri)
+
+
+def make_jobs(settings: Settings) -> JobEngine:
+    """The durable job engine. Importing it takes most of a second."""
+    from vmtune.jobs.durable import DurableEngine  # noqa: PLC0415
+
+    return DurableEngine(settings.jobs_database_url)
+
+
+@asynccontextmanager
+async def open_container(
+    settings: Settings,
+    *,
+    driver_factory: DriverFactory = make_driver,
+    jobs: JobEngine | None = None,
+) -> AsyncIterator[Container]:
+    """Everything, ready to serve: the store is open, interrupted work is settled or found
+    again, and jobs run. All is closed at the end.
+
+    :raise SchemaMismatch: the database is of another version; names what mends it.
+    :raise SetupError: a database cannot be opened.
+    """
+    async with AsyncExitStack() as stack:
+        store = await asyncio.to_thread(Store.open, settings.database_url)
+        stack.callback(store.close)
+        bus = EventBus(store)
+        hosts = HostService(store, bus, driver_factory)
+        stack.push_async_callback(hosts.close)
+        profiles = ProfileService(store, bus)
+        assignments = AssignmentService(store, bus, profiles)
+        permissions = Permissions(settings.destination_command_line)
+        plans = PlanService(hosts, assignments, permissions)
+        applications = ApplyService(store, bus, hosts, plans)
+        settler = Settler(hosts, applications)
+        job = MigrationJob(store, bus, hosts, plans, settler, settings.sample_hz)
+        engine = jobs if jobs is not None else await asyncio.to_thread(make_jobs, settings)
+        migrations = MigrationService(store, bus, hosts, plans, engine, job)
+        job.register(engine)
+        await stack.enter_async_context(_reconciling(applications))
+        stack.push_async_callback(engine.stop)
+        await engine.start()
+        await stack.enter_async_context(_settling(job))
+        yield Container(
+            settings=settings,
+            bus=bus,
+            hosts=hosts,
+            profiles=profiles,
+            assignments=assignments,
+            plans=plans,
+            applications=applications,
+            migrations=migrations,
+            queries=Queries(store, hosts),
+        )
+
+
+@asynccontextmanager
+async def _background(work: Coroutine[object, object, None]) -> AsyncIterator[asyncio.Task[None]]:
+    """Run *work* beside the block, and end it with the block."""
+    task = asyncio.create_task(work)
+    try:
+        yield task
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+@asynccontextmanager
+async def _reconciling(applications: ApplyService) -> AsyncIterator[None]:
+    """Settle interrupted applications before anything new begins. One whose host is silent
+    keeps its VM to itself and is settled in the background."""
+    async with _background(applications.reconcile()) as task:
+        await asyncio.wait({task}, timeout=_RECONCILE_WITHIN_S)
+        if task.done():
+            task.result()
+        yield
+
+
+@asynccontextmanager
+async def _settling(job: MigrationJob) -> AsyncIterator[None]:
+    """Look again at migrations whose end nobody saw: now, and every 15 s."""
+
+    async def settle() -> None:
+        while True:
+            try:
+                await job.settle_unknown()
+            except Exception:
+                # Looked at again in 15 s; what fails once must not end the looking.
+                log.exception("unknown migrations were not settled")
+            await asyncio.sleep(_SETTLE_EVERY_S)
+
+    async with _background(settle()):
+        yield

@@ -1,0 +1,215 @@
+"""Every error as one problem document (RFC 9457), from one table of statuses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from http import HTTPStatus
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from vmtune.api.responses import PROBLEM_JSON
+from vmtune.api.validation import malformed_json, problems_of_validation
+from vmtune.errors import (
+    CommandRefused,
+    Conflict,
+    HostUnreachable,
+    InvalidInput,
+    MonitorBusy,
+    NotFound,
+    OutcomeUnknown,
+    Problem,
+    SetupError,
+    StaleRevision,
+    VmtuneError,
+)
+
+log = structlog.get_logger(__name__)
+
+
+class PreconditionRequired(VmtuneError):
+    """The request has to say which revision it changes, and does not."""
+
+    code = "precondition_required"
+
+
+class NotJson(VmtuneError):
+    """The body is no JSON."""
+
+    code = "not_json"
+
+
+class WrongMediaType(VmtuneError):
+    """The body is sent as something else than JSON."""
+
+    code = "wrong_media_type"
+
+
+class BodyTooLarge(VmtuneError):
+    """The body is larger than the service takes."""
+
+    code = "body_too_large"
+
+
+class ForeignHost(VmtuneError):
+    """The Host header names another machine: a web page may have been made to ask for it."""
+
+    code = "foreign_host"
+
+
+class ForeignOrigin(VmtuneError):
+    """A web page of another origin asks for a change."""
+
+    code = "foreign_origin"
+
+
+class UnknownRoute(VmtuneError):
+    """There is nothing at that path."""
+
+    code = "unknown_route"
+
+
+class MethodNotAllowed(VmtuneError):
+    """What is at that path cannot be asked that way."""
+
+    code = "method_not_allowed"
+
+
+STATUS_OF: Mapping[type[VmtuneError], int] = {
+    NotJson: 400,
+    ForeignOrigin: 403,
+    NotFound: 404,
+    UnknownRoute: 404,
+    MethodNotAllowed: 405,
+    Conflict: 409,
+    MonitorBusy: 409,
+    CommandRefused: 409,
+    StaleRevision: 412,
+    BodyTooLarge: 413,
+    WrongMediaType: 415,
+    ForeignHost: 421,
+    InvalidInput: 422,
+    HostUnreachable: 424,
+    OutcomeUnknown: 424,
+    PreconditionRequired: 428,
+    SetupError: 503,
+}
+"""Subclasses have their parent's status. What is not here is a fault of vmtune: 500."""
+
+
+def status_of(error: VmtuneError) -> int:
+    """The HTTP status of *error*."""
+    for kind in type(error).__mro__:
+        if kind in STATUS_OF:
+            return STATUS_OF[kind]
+    return 500
+
+
+def problem_response(
+    error: VmtuneError, request_id: str, headers: Mapping[str, str] | None = None
+) -> Response:
+    """*error* as a problem document."""
+    status = status_of(error)
+    return _document(status, type(error).code, error.message, error.problems, request_id, headers)
+
+
+def internal_error(request_id: str) -> Response:
+    """What a user sees of a fault of ours: where the log has it, and nothing else."""
+    problem = Problem(
+        "",
+        "internal",
+        "vmtune has a fault here",
+        f"look for {request_id} in the service's log, and report what it says",
+    )
+    detail = f"an internal error; the service's log has it under {request_id}"
+    return _document(500, "internal", detail, [problem], request_id)
+
+
+def _document(
+    status: int,
+    code: str,
+    detail: str,
+    problems: Sequence[Problem],
+    request_id: str,
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    document = {
+        "type": f"urn:vmtune:problem:{code}",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+        "code": code,
+        "instance": f"urn:vmtune:request:{request_id}",
+        "errors": [
+            {"field": p.field, "code": p.code, "message": p.message, "remedy": p.remedy}
+            for p in problems
+        ],
+    }
+    # ASCII: input may come back in it, and need not be valid Unicode.
+    body = json.dumps(document, ensure_ascii=True)
+    return Response(body, status, dict(headers or {}), PROBLEM_JSON)
+
+
+Methods = Callable[[str], Sequence[str]]
+
+
+def add_handlers(app: FastAPI, methods_at: Methods) -> None:
+    """Have every error of *app* answered with a problem document.
+
+    :param methods_at: the methods that a path takes, for 405.
+    """
+
+    async def vmtune_error(request: Request, error: Exception) -> Response:
+        assert isinstance(error, VmtuneError)
+        request_id = request.state.request_id
+        if status_of(error) == 500:
+            log.error("an error without a status", error=str(error), kind=type(error).__name__)
+            return internal_error(request_id)
+        return problem_response(error, request_id)
+
+    async def validation_error(request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        bad_json = malformed_json(error)
+        if bad_json:
+            return problem_response(_not_json(bad_json), request.state.request_id)
+        problems = problems_of_validation(request, error)
+        refused = InvalidInput("the request cannot be accepted", problems=problems)
+        return problem_response(refused, request.state.request_id)
+
+    async def http_error(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        headers: dict[str, str] = {}
+        mapped = _from_http(error, request, methods_at, headers)
+        return problem_response(mapped, request.state.request_id, headers)
+
+    app.add_exception_handler(VmtuneError, vmtune_error)
+    app.add_exception_handler(RequestValidationError, validation_error)
+    app.add_exception_handler(HTTPException, http_error)
+
+
+def _not_json(why: str) -> NotJson:
+    return NotJson(f"the body is no JSON: {why}", field="body", remedy="send one JSON object")
+
+
+def _from_http(
+    error: HTTPException, request: Request, methods_at: Methods, headers: dict[str, str]
+) -> VmtuneError:
+    """The framework's own errors: of routing, and of reading the body."""
+    path = request.url.path[:200]
+    if isinstance(error.__cause__, VmtuneError):
+        return error.__cause__
+    if error.status_code == 404:
+        return UnknownRoute(
+            f"there is nothing at {path}", remedy="GET /api/v1/openapi.json lists what there is"
+        )
+    if error.status_code == 405:
+        allowed = ", ".join(methods_at(request.url.path))
+        headers["Allow"] = allowed
+        return MethodNotAllowed(
+            f"{path} does not take {request.method[:20]}", remedy=f"it takes {allowed}"
+        )
+    return _not_json("it cannot be read")

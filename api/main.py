@@ -1,0 +1,103 @@
+"""The application: routes, errors and what is around them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Depends, FastAPI
+from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
+
+from vmtune import __version__
+from vmtune.api.deps import Container
+from vmtune.api.errors import add_handlers
+from vmtune.api.middleware import Gate, RequestContext
+from vmtune.api.routes import (
+    applications,
+    assignments,
+    events,
+    health,
+    hosts,
+    migrations,
+    profiles,
+    tunables,
+    vms,
+)
+from vmtune.api.routes.common import PREFIX
+from vmtune.api.schemas.common import ProblemDocument
+from vmtune.api.schemas.events import EventView
+from vmtune.api.validation import check_query
+from vmtune.settings import Settings
+
+ROUTERS: tuple[APIRouter, ...] = tuple(
+    module.router
+    for module in (
+        health,
+        tunables,
+        hosts,
+        vms,
+        profiles,
+        assignments,
+        applications,
+        migrations,
+        events,
+    )
+)
+
+
+def create_app(settings: Settings, container: Container | None = None) -> FastAPI:
+    """The application.
+
+    :param container: the services; None for an application that only describes itself.
+    """
+    app = FastAPI(
+        title="vmtune",
+        summary="Tuning profiles for libvirt and QEMU virtual machines: applied, proven, measured",
+        version=__version__,
+        openapi_url=f"{PREFIX}/openapi.json",
+        docs_url=f"{PREFIX}/docs",
+        redoc_url=None,
+        redirect_slashes=False,
+        generate_unique_id_function=_operation_id,
+        dependencies=[Depends(check_query)],
+    )
+    app.state.container = container
+    for router in ROUTERS:
+        app.include_router(router, prefix=PREFIX)
+    add_handlers(app, methods_at)
+    app.add_middleware(Gate, max_body_bytes=settings.max_body_bytes)
+    app.add_middleware(RequestContext)
+    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # FastAPI's own way
+    return app
+
+
+def methods_at(path: str) -> list[str]:
+    """The methods that *path* takes."""
+    methods: set[str] = set()
+    below = path.removeprefix(PREFIX)
+    for router in ROUTERS:
+        for route in router.routes:
+            if isinstance(route, APIRoute) and route.path_regex.match(below):
+                methods |= route.methods or set()
+    return sorted(methods or {"GET"})
+
+
+def _operation_id(route: APIRoute) -> str:
+    return route.name
+
+
+def _openapi(app: FastAPI) -> dict[str, Any]:  # any: OpenAPI
+    if app.openapi_schema is None:
+        document = get_openapi(
+            title=app.title,
+            summary=app.summary,
+            version=app.version,
+            routes=app.routes,
+        )
+        schemas = document["components"]["schemas"]
+        for model in (ProblemDocument, EventView):
+            found = model.model_json_schema(ref_template="#/components/schemas/{model}")
+            schemas.update(found.pop("$defs", {}))
+            schemas[model.__name__] = found
+        app.openapi_schema = document
+    return app.openapi_schema

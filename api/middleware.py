@@ -1,0 +1,194 @@
+"""What happens around every request: its id, its body's limits, and who may ask."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+import structlog
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from vmtune.api.errors import (
+    BodyTooLarge,
+    ForeignHost,
+    ForeignOrigin,
+    WrongMediaType,
+    internal_error,
+    problem_response,
+)
+from vmtune.errors import VmtuneError
+
+log = structlog.get_logger(__name__)
+
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_READS = ("GET", "HEAD", "OPTIONS")
+_DRAIN_WITHIN_S = 2.0
+_DRAIN_TIMES = 16
+
+
+def _headers(scope: Scope) -> Mapping[str, str]:
+    return {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+
+
+class RequestContext:
+    """Gives each request an id, that its answer and its log lines carry, and answers what
+    nobody foresaw without a traceback."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request_id = secrets.token_hex(6)
+        scope.setdefault("state", {})["request_id"] = request_id
+        started = False
+
+        async def send_with_id(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                extra = [(b"x-request-id", request_id.encode()), (b"cache-control", b"no-store")]
+                message = {**message, "headers": [*message["headers"], *extra]}
+            await send(message)
+
+        with structlog.contextvars.bound_contextvars(request_id=request_id):
+            try:
+                await self._app(scope, receive, send_with_id)
+            except Exception:
+                log.exception("internal error", method=scope["method"], path=scope["path"])
+                if started:
+                    raise  # the server then cuts the answer short, which tells the client
+                await internal_error(request_id)(scope, receive, send_with_id)
+
+
+class Gate:
+    """Refuses what no route should see: requests that a web page was tricked into sending,
+    bodies that are no JSON, bodies that are too large.
+
+    The loopback address is no protection from browsers: a name that an attacker owns may
+    resolve to it (DNS rebinding), and a page of any origin may post to it. So over TCP the
+    Host header has to name this machine's loopback, and a change must not come from a page
+    of another origin. The unix socket is out of a browser's reach.
+
+    :param max_body_bytes: the largest body that is taken.
+    """
+
+    def __init__(self, app: ASGIApp, max_body_bytes: int) -> None:
+        self._app = app
+        self._most = max_body_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = _headers(scope)
+        try:
+            if _over_tcp(scope):
+                _check_host(headers)
+                _check_origin(scope["method"], headers)
+            _check_media_type(headers)
+            self._check_length(headers)
+        except VmtuneError as error:
+            await self._refuse(error, scope, receive, send)
+            return
+        await self._app(scope, self._counting(receive), send)
+
+    def _check_length(self, headers: Mapping[str, str]) -> None:
+        length = headers.get("content-length", "")
+        if length.isdigit() and (len(length) > 18 or int(length) > self._most):
+            raise self._too_large()
+
+    def _too_large(self) -> BodyTooLarge:
+        return BodyTooLarge(
+            f"the body is larger than {self._most:,} bytes",
+            field="body",
+            remedy="send less, or raise the setting max_body_bytes",
+        )
+
+    def _counting(self, receive: Receive) -> Receive:
+        """*receive*, that stops once too much has come: the length need not be announced."""
+        seen = 0
+
+        async def counted() -> Message:
+            nonlocal seen
+            message = await receive()
+            seen += len(message.get("body", b""))
+            if seen > self._most:
+                await self._drain(receive)
+                # As this kind it passes through whoever reads the body.
+                raise HTTPException(413) from self._too_large()
+            return message
+
+        return counted
+
+    async def _refuse(self, error: VmtuneError, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._drain(receive)
+        response: Response = problem_response(error, scope["state"]["request_id"])
+        await response(scope, receive, send)
+
+    async def _drain(self, receive: Receive) -> None:
+        """Read a body to its end, within bounds: a client that is cut off while it sends
+        does not see why."""
+        seen = 0
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_DRAIN_WITHIN_S):
+                while seen <= self._most * _DRAIN_TIMES:
+                    message = await receive()
+                    seen += len(message.get("body", b""))
+                    if not message.get("more_body", False):
+                        return
+
+
+def _over_tcp(scope: Scope) -> bool:
+    server = scope.get("server")
+    return not (server and server[1] is None)
+
+
+def _name_of(authority: str) -> str:
+    try:
+        return (urlsplit(f"//{authority}").hostname or "").rstrip(".")
+    except ValueError:
+        return ""
+
+
+def _check_host(headers: Mapping[str, str]) -> None:
+    host = headers.get("host", "")
+    # Any port: it may be reached through a forwarded one.
+    if _name_of(host) not in _LOOPBACK:
+        raise ForeignHost(
+            f"the Host header names {host[:60]!r}, not this machine's loopback address",
+            field="Host",
+            remedy=f"ask for {' or '.join(_LOOPBACK)}, or use the unix socket",
+        )
+
+
+def _check_origin(method: str, headers: Mapping[str, str]) -> None:
+    origin = headers.get("origin")
+    if method in _READS or origin is None:
+        return
+    if origin.partition("://")[2] != headers.get("host"):
+        raise ForeignOrigin(
+            f"a page of {origin[:60]!r} may not ask for changes",
+            field="Origin",
+            remedy="ask from a page of this service, or from no page at all",
+        )
+
+
+def _check_media_type(headers: Mapping[str, str]) -> None:
+    has_body = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
+    if not has_body:
+        return
+    sent = headers.get("content-type", "")
+    if sent.partition(";")[0].strip().lower() != "application/json":
+        raise WrongMediaType(
+            f"the body is sent as {sent[:60]!r}" if sent else "the body's type is not named",
+            field="Content-Type",
+            remedy="send application/json",
+        )

@@ -1,0 +1,55 @@
+"""What routes answer besides their result, as OpenAPI documents it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+PROBLEM_JSON = "application/problem+json"
+
+_MEANINGS = {
+    400: "The body is no JSON.",
+    403: "The request comes from a page of another origin.",
+    404: "No such object.",
+    409: "It contradicts what is stored or what is running; `errors` names each reason.",
+    412: "If-Match names a revision that is no longer current.",
+    413: "The body is too large.",
+    415: "The body is not sent as application/json.",
+    421: "The Host header does not name this machine's loopback address.",
+    422: "Input that cannot be accepted; `errors` names each field.",
+    424: "A host or its QEMU did not answer, or not to the end: what was asked for is then "
+    "unknown, and has to be looked at again.",
+    428: "If-Match is missing.",
+    500: "A fault of vmtune; the log has it under the id in `instance`.",
+    503: "The service or its database is not ready.",
+}
+_ALWAYS = (403, 421, 422, 500, 503)
+WITH_BODY = (400, 413, 415)
+ASKS_A_HOST = (404, 409, 424)
+"""A route that talks to a host: it may be unreachable, its monitor busy, the VM gone."""
+LOCATION = {
+    "Location": {"description": "Where what was made is found.", "schema": {"type": "string"}}
+}
+ETAG = {
+    "ETag": {
+        "description": "What If-Match has to name for a change.",
+        "schema": {"type": "string"},
+    }
+}
+
+Responses = dict[int | str, dict[str, Any]]  # any: FastAPI's own type
+
+
+def problems(*statuses: int) -> Responses:
+    """The problems that a route can answer with, beside those that every route can."""
+    return {
+        status: {
+            "description": _MEANINGS[status],
+            "content": {PROBLEM_JSON: {"schema": {"$ref": "#/components/schemas/ProblemDocument"}}},
+        }
+        for status in sorted({*statuses, *_ALWAYS})
+    }
+
+
+def with_headers(status: int, *headers: dict[str, Any]) -> Responses:  # any: OpenAPI
+    """The headers that the result of *status* has."""
+    return {status: {"headers": {name: h for part in headers for name, h in part.items()}}}

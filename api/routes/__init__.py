@@ -1,0 +1,1 @@
+"""Thin handlers: parse, call one service, map. One module for each resource."""

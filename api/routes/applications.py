@@ -1,0 +1,40 @@
+"""Applications: records of what was set, and putting it back."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from fastapi import APIRouter
+
+from vmtune.api.responses import ASKS_A_HOST, problems
+from vmtune.api.routes.common import After, Limit, Services
+from vmtune.api.schemas.applications import ApplicationPage, ApplicationView
+from vmtune.domain.outcome import ApplicationState
+
+router = APIRouter(prefix="/applications", tags=["applications"])
+
+
+@router.get("", responses=problems())
+async def list_applications(
+    on: Services,
+    vm: UUID | None = None,
+    host: str | None = None,
+    state: ApplicationState | None = None,
+    limit: Limit = 50,
+    after: After = None,
+) -> ApplicationPage:
+    """Applications, newest first."""
+    page = await on.queries.applications(vm, host, state, after, limit)
+    return ApplicationPage(items=[ApplicationView.of(a) for a in page.items], next=page.next)
+
+
+@router.get("/{application}", responses=problems(404))
+async def get_application(on: Services, application: UUID) -> ApplicationView:
+    """One application."""
+    return ApplicationView.of(await on.queries.application(application))
+
+
+@router.post("/{application}/revert", responses=problems(*ASKS_A_HOST))
+async def revert_application(on: Services, application: UUID) -> ApplicationView:
+    """Put back what was set before, and prove it by reading back."""
+    return ApplicationView.of(await on.applications.revert(application))

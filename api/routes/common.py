@@ -1,0 +1,75 @@
+"""What all handlers share: the services, paging, preconditions."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from fastapi import Depends, Header, Path, Query, Request
+
+from vmtune.api.deps import Container
+from vmtune.api.errors import PreconditionRequired
+from vmtune.errors import InvalidInput, SetupError
+
+PREFIX = "/api/v1"
+_ETAG = re.compile(r'"([0-9]{1,9})"')
+
+
+def services(request: Request) -> Container:
+    """The services.
+
+    :raise SetupError: the service is still starting.
+    """
+    container: Container | None = request.app.state.container
+    if container is None:
+        raise SetupError("the service is starting", code="starting", remedy="try again")
+    return container
+
+
+Services = Annotated[Container, Depends(services)]
+Limit = Annotated[int, Query(ge=1, le=200, description="Most items on the page.")]
+After = Annotated[str | None, Query(description="What the page before gave as `next`.")]
+Name = Annotated[str, Path(max_length=200)]
+RevisionNumber = Annotated[int, Path(ge=1, le=2**31 - 1)]
+
+
+def if_match(
+    value: Annotated[
+        str | None,
+        Header(
+            alias="If-Match",
+            description="The ETag of the revision that is changed, or * for whichever is current.",
+        ),
+    ] = None,
+) -> int | None:
+    """The revision that If-Match names; None for ``*``.
+
+    :raise PreconditionRequired: there is no If-Match.
+    """
+    if value is None:
+        raise PreconditionRequired(
+            "a change names the revision that it was made on",
+            field="If-Match",
+            remedy='send If-Match with the ETag that GET gave, such as "3", or * to skip the check',
+        )
+    return read_etag(value)
+
+
+def read_etag(value: str) -> int | None:
+    """The revision in an If-Match; None for ``*``.
+
+    :raise InvalidInput: it is neither an ETag of ours nor ``*``.
+    """
+    if value.strip() == "*":
+        return None
+    match = _ETAG.fullmatch(value.strip())
+    if match is None:
+        raise InvalidInput(
+            f"{value[:60]!r} is no ETag of a profile",
+            field="If-Match",
+            remedy='send the ETag that GET gave, quotes included, such as "3"',
+        )
+    return int(match[1])
+
+
+IfMatch = Annotated[int | None, Depends(if_match)]

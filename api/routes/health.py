@@ -1,0 +1,24 @@
+"""How the service is."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from vmtune import __version__
+from vmtune.api.responses import problems
+from vmtune.api.routes.common import Services
+from vmtune.api.schemas.health import Health
+
+router = APIRouter(tags=["health"])
+
+
+@router.get("/health", responses=problems())
+async def get_health(on: Services) -> Health:
+    """That the service answers, with which version and schema, and how busy it is."""
+    return Health(
+        status="ok",
+        version=__version__,
+        schema_revision=on.queries.schema_revision,
+        jobs_running=await on.queries.migrations_running(),
+        hosts=await on.queries.host_count(),
+    )

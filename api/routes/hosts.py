@@ -1,0 +1,71 @@
+"""Hosts."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from urllib.parse import quote
+
+from fastapi import APIRouter, Query, Response
+
+from vmtune.api.responses import ASKS_A_HOST, LOCATION, WITH_BODY, problems, with_headers
+from vmtune.api.routes.common import PREFIX, After, Limit, Name, Services
+from vmtune.api.routes.vms import list_page
+from vmtune.api.schemas.common import problems_of
+from vmtune.api.schemas.hosts import HostCreate, HostDetail, HostFactsView, HostPage, HostView
+from vmtune.api.schemas.vms import VmPage
+from vmtune.domain.facts import VmState
+from vmtune.errors import VmtuneError
+from vmtune.services.queries import VmFilter, parse_labels
+
+router = APIRouter(prefix="/hosts", tags=["hosts"])
+
+
+@router.get("", responses=problems())
+async def list_hosts(on: Services, limit: Limit = 50, after: After = None) -> HostPage:
+    """Hosts in the order of their names."""
+    page = await on.queries.hosts(after, limit)
+    return HostPage(items=[HostView.of(host) for host in page.items], next=page.next)
+
+
+@router.post(
+    "",
+    status_code=201,
+    responses=problems(*WITH_BODY, 409, 424) | with_headers(201, LOCATION),
+)
+async def add_host(on: Services, body: HostCreate, response: Response) -> HostView:
+    """Remember a host, after talking to it once."""
+    host = await on.hosts.add(body.name, body.uri, body.peer_uri, body.migration_address)
+    response.headers["Location"] = f"{PREFIX}/hosts/{quote(host.name, safe='')}"
+    return HostView.of(host)
+
+
+@router.get("/{name}", responses=problems(404))
+async def get_host(on: Services, name: Name) -> HostDetail:
+    """A host, with what it says of itself right now, or why it does not."""
+    host = await on.hosts.get(name)
+    shown = HostView.of(host).model_dump()
+    try:
+        facts = HostFactsView.of(await on.hosts.facts(name))
+    except VmtuneError as error:
+        return HostDetail(**shown, facts=None, problems=problems_of(error.problems))
+    return HostDetail(**shown, facts=facts, problems=[])
+
+
+@router.delete("/{name}", status_code=204, responses=problems(404, 409))
+async def remove_host(on: Services, name: Name) -> None:
+    """Forget a host. The host itself, its VMs and their history are left alone."""
+    await on.hosts.remove(name)
+
+
+@router.get("/{name}/vms", responses=problems(*ASKS_A_HOST))
+async def list_host_vms(
+    on: Services,
+    name: Name,
+    state: VmState | None = None,
+    label: Annotated[list[str], Query(description="key=value, any number of times.")] = [],  # noqa: B006 - FastAPI copies it
+    limit: Limit = 50,
+    after: After = None,
+) -> VmPage:
+    """The VMs that a host lists right now."""
+    wanted = VmFilter(host=name, state=state, labels=parse_labels(label))
+    return await list_page(on, wanted, limit, after)

@@ -1,0 +1,77 @@
+"""Live migrations: started, followed, aborted."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Query, Response
+
+from vmtune.api.responses import ASKS_A_HOST, LOCATION, WITH_BODY, problems, with_headers
+from vmtune.api.routes.common import PREFIX, After, Limit, Services
+from vmtune.api.schemas.migrations import (
+    MigrationCreate,
+    MigrationPage,
+    MigrationView,
+    SamplePage,
+    SampleView,
+)
+from vmtune.domain.migration import MigrationState
+from vmtune.services.migrations import MigrationRequest
+
+router = APIRouter(prefix="/migrations", tags=["migrations"])
+
+
+@router.get("", responses=problems())
+async def list_migrations(
+    on: Services,
+    vm: UUID | None = None,
+    host: Annotated[str | None, Query(description="Its source or its destination.")] = None,
+    state: MigrationState | None = None,
+    profile: str | None = None,
+    limit: Limit = 50,
+    after: After = None,
+) -> MigrationPage:
+    """Migrations, newest first."""
+    page = await on.queries.migrations(vm, host, state, profile, after, limit)
+    return MigrationPage(items=[MigrationView.of(m) for m in page.items], next=page.next)
+
+
+@router.post(
+    "",
+    status_code=202,
+    responses=problems(*WITH_BODY, *ASKS_A_HOST) | with_headers(202, LOCATION),
+)
+async def start_migration(on: Services, body: MigrationCreate, response: Response) -> MigrationView:
+    """Begin a live migration. It goes on as a job, also across a restart of the service."""
+    request = MigrationRequest(
+        body.vm, body.destination, body.profile, body.revision, tuple(body.overrides)
+    )
+    record = await on.migrations.start(request)
+    response.headers["Location"] = f"{PREFIX}/migrations/{record.id}"
+    return MigrationView.of(record)
+
+
+@router.get("/{migration}", responses=problems(404))
+async def get_migration(on: Services, migration: UUID) -> MigrationView:
+    """One migration, as it stands."""
+    return MigrationView.of(await on.queries.migration(migration))
+
+
+@router.delete("/{migration}", status_code=202, responses=problems(*ASKS_A_HOST))
+async def abort_migration(on: Services, migration: UUID) -> MigrationView:
+    """Ask for its abort. `abort` of the record tells whether that came in time."""
+    return MigrationView.of(await on.migrations.abort(migration))
+
+
+@router.get("/{migration}/samples", responses=problems(404))
+async def list_samples(
+    on: Services,
+    migration: UUID,
+    limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
+    after: After = None,
+) -> SamplePage:
+    """Samples, oldest first. Those of one millisecond are never separated, so that a page
+    may have a few more than *limit*."""
+    page = await on.queries.samples(migration, after, limit)
+    return SamplePage(items=[SampleView.of(s) for s in page.items], next=page.next)

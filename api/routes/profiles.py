@@ -1,0 +1,150 @@
+"""Profiles and their revisions. A change names the revision that it was made on."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from urllib.parse import quote
+
+from fastapi import APIRouter, Header, Query, Response
+
+from vmtune.api.responses import ETAG, LOCATION, WITH_BODY, problems, with_headers
+from vmtune.api.routes.common import (
+    PREFIX,
+    After,
+    IfMatch,
+    Limit,
+    Name,
+    RevisionNumber,
+    Services,
+    read_etag,
+)
+from vmtune.api.schemas.common import texts_of
+from vmtune.api.schemas.profiles import (
+    CheckedValues,
+    ProfileCreate,
+    ProfilePage,
+    ProfilePatch,
+    ProfileReplace,
+    ProfileView,
+    RevisionPage,
+    RevisionView,
+    ValuesCheck,
+)
+from vmtune.domain.profile import Profile
+from vmtune.domain.rules import accept_values
+from vmtune.errors import InvalidInput, StaleRevision
+
+router = APIRouter(prefix="/profiles", tags=["profiles"])
+_CHANGE = problems(*WITH_BODY, 404, 409, 412, 428) | with_headers(200, ETAG)
+
+
+def _shown(profile: Profile, response: Response) -> ProfileView:
+    response.headers["ETag"] = profile.etag
+    return ProfileView.of(profile)
+
+
+@router.get("", responses=problems())
+async def list_profiles(
+    on: Services,
+    contains: Annotated[str, Query(description="Part of the name or description.")] = "",
+    limit: Limit = 50,
+    after: After = None,
+) -> ProfilePage:
+    """Profiles in the order of their names, at their current revisions."""
+    page = await on.queries.profiles(contains, after, limit)
+    return ProfilePage(items=[ProfileView.of(p) for p in page.items], next=page.next)
+
+
+@router.post(
+    "",
+    status_code=201,
+    responses=problems(*WITH_BODY, 409) | with_headers(201, LOCATION, ETAG),
+)
+async def create_profile(on: Services, body: ProfileCreate, response: Response) -> ProfileView:
+    """A new profile at revision 1."""
+    profile = await on.profiles.create(body.name, body.values, body.description, body.note)
+    response.headers["Location"] = f"{PREFIX}/profiles/{quote(profile.name, safe='')}"
+    return _shown(profile, response)
+
+
+@router.post("/check", responses=problems(*WITH_BODY))
+async def check_values(body: ValuesCheck) -> CheckedValues:
+    """Try values out: they come back converted, or each is told what is wrong with it."""
+    values = accept_values(body.values)
+    return CheckedValues(values=values, texts=texts_of(values))
+
+
+@router.get("/{name}", responses=problems(404) | with_headers(200, ETAG))
+async def get_profile(on: Services, name: Name, response: Response) -> ProfileView:
+    """A profile at its current revision."""
+    return _shown(await on.profiles.get(name), response)
+
+
+@router.put("/{name}", responses=_CHANGE)
+async def replace_profile(
+    on: Services, name: Name, body: ProfileReplace, expected: IfMatch, response: Response
+) -> ProfileView:
+    """Replace all values, as a new revision. What is left out is unset."""
+    profile = await on.profiles.revise(name, body.values, expected, body.note, body.description)
+    return _shown(profile, response)
+
+
+@router.patch("/{name}", responses=_CHANGE)
+async def amend_profile(
+    on: Services, name: Name, body: ProfilePatch, expected: IfMatch, response: Response
+) -> ProfileView:
+    """Change some values, as a new revision, or the description. Null unsets a tunable."""
+    if body.values is None and body.description is None:
+        raise InvalidInput(
+            "there is nothing to change",
+            field="values",
+            remedy="name at least one tunable, or a description",
+        )
+    current = await on.profiles.get(name)
+    merged = {**current.current.values, **(body.values or {})}
+    # What was merged is the current revision's: nobody may have changed it meanwhile.
+    on_revision = current.current.number if expected is None else expected
+    profile = await on.profiles.revise(name, merged, on_revision, body.note, body.description)
+    return _shown(profile, response)
+
+
+@router.delete("/{name}", status_code=204, responses=problems(404, 409, 412))
+async def delete_profile(
+    on: Services, name: Name, if_match: Annotated[str | None, Header(alias="If-Match")] = None
+) -> None:
+    """Delete a profile. Its revisions stay readable from what refers to them."""
+    expected = read_etag(if_match) if if_match is not None else None
+    current = (await on.profiles.get(name)).current.number
+    if expected not in (None, current):
+        raise StaleRevision(
+            f"profile {name} is at revision {current}, not {expected}",
+            field="If-Match",
+            remedy="look at the current revision, then decide",
+        )
+    await on.profiles.delete(name)
+
+
+@router.get("/{name}/revisions", responses=problems(404))
+async def list_revisions(
+    on: Services, name: Name, limit: Limit = 50, after: After = None
+) -> RevisionPage:
+    """Revisions of a profile, newest first, also of one that was deleted."""
+    page = await on.queries.revisions(name, after, limit)
+    return RevisionPage(items=[RevisionView.of(r) for r in page.items], next=page.next)
+
+
+@router.get("/{name}/revisions/{number}", responses=problems(404))
+async def get_revision(on: Services, name: Name, number: RevisionNumber) -> RevisionView:
+    """One revision, also of a profile that was deleted."""
+    return RevisionView.of(await on.profiles.revision(name, number))
+
+
+@router.post(
+    "/{name}/revisions/{number}/restore",
+    responses=problems(404, 409, 412, 428) | with_headers(200, ETAG),
+)
+async def restore_revision(
+    on: Services, name: Name, number: RevisionNumber, expected: IfMatch, response: Response
+) -> ProfileView:
+    """A new revision that has the values of an older one."""
+    return _shown(await on.profiles.restore(name, number, expected), response)

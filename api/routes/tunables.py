@@ -1,0 +1,37 @@
+"""The table of tunables."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from vmtune.api.responses import problems
+from vmtune.api.routes.common import After, Limit, Name, Services
+from vmtune.api.schemas.tunables import TunablePage, TunableView
+from vmtune.domain.rules import unknown_tunable
+from vmtune.domain.tunable_table import TUNABLES
+from vmtune.domain.tunables import Route, Side
+from vmtune.errors import NotFound
+
+router = APIRouter(prefix="/tunables", tags=["tunables"])
+
+
+@router.get("", responses=problems())
+async def list_tunables(
+    on: Services,
+    route: Route | None = None,
+    side: Side | None = None,
+    limit: Limit = 200,
+    after: After = None,
+) -> TunablePage:
+    """Every tunable: what it is, what it takes, how it gets to where it sticks."""
+    page = on.queries.tunables(route, side, after, limit)
+    return TunablePage(items=[TunableView.of(row) for row in page.items], next=page.next)
+
+
+@router.get("/{name}", responses=problems(404))
+async def get_tunable(name: Name) -> TunableView:
+    """One tunable."""
+    if name not in TUNABLES:
+        problem = unknown_tunable(name, "name")
+        raise NotFound(problem.message, problems=[problem])
+    return TunableView.of(TUNABLES[name])

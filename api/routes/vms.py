@@ -1,0 +1,116 @@
+"""VMs: listed, probed, labelled, planned for, applied to, verified."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Query, Response
+
+from vmtune.api.deps import Container
+from vmtune.api.responses import ASKS_A_HOST, LOCATION, WITH_BODY, problems, with_headers
+from vmtune.api.routes.common import PREFIX, After, Limit, Services
+from vmtune.api.schemas.applications import ApplicationCreate, ApplicationView, VerificationView
+from vmtune.api.schemas.common import problems_of
+from vmtune.api.schemas.plans import PlanCreate, PlanView
+from vmtune.api.schemas.vms import (
+    EffectiveView,
+    ExplanationView,
+    LabelsReplace,
+    LabelsView,
+    VmDetail,
+    VmPage,
+    VmView,
+    readings_of,
+)
+from vmtune.domain.facts import VmState
+from vmtune.domain.tunable_table import TUNABLES
+from vmtune.services.queries import VmFilter, parse_labels
+
+router = APIRouter(prefix="/vms", tags=["vms"])
+Labels = Annotated[list[str], Query(description="key=value, any number of times.")]
+
+
+async def list_page(on: Container, wanted: VmFilter, limit: int, after: str | None) -> VmPage:
+    """A page of VMs as the API shows it."""
+    listed = await on.queries.vms(wanted, after, limit)
+    return VmPage(
+        items=[VmView.of(vm) for vm in listed.page.items],
+        next=listed.page.next,
+        problems=problems_of(listed.problems),
+    )
+
+
+@router.get("", responses=problems(*ASKS_A_HOST))
+async def list_vms(
+    on: Services,
+    host: str | None = None,
+    name: str | None = None,
+    state: VmState | None = None,
+    label: Labels = [],  # noqa: B006 - FastAPI copies it
+    limit: Limit = 50,
+    after: After = None,
+) -> VmPage:
+    """VMs as the hosts list them right now, and why hosts are missing from it."""
+    wanted = VmFilter(host, name, state, parse_labels(label))
+    return await list_page(on, wanted, limit, after)
+
+
+@router.get("/{vm}", responses=problems(*ASKS_A_HOST))
+async def get_vm(on: Services, vm: UUID) -> VmDetail:
+    """A VM and its QEMU, probed now, with a reading of every tunable that can be read."""
+    host, _, facts = await on.hosts.locate(vm)
+    return VmDetail.of(host, facts, await on.queries.labels(vm))
+
+
+@router.put("/{vm}/labels", responses=problems(*WITH_BODY, 404))
+async def replace_labels(on: Services, vm: UUID, body: LabelsReplace) -> LabelsView:
+    """Replace all labels of a VM."""
+    known = await on.hosts.label(vm, body.labels)
+    return LabelsView(uuid=known.uuid, labels=dict(known.labels))
+
+
+@router.get("/{vm}/explain", responses=problems(*ASKS_A_HOST))
+async def explain_vm(on: Services, vm: UUID) -> ExplanationView:
+    """Which assignment the VM gets, those it was chosen over, and why."""
+    host, _, _ = await on.hosts.locate(vm)
+    return ExplanationView.of(vm, host, await on.assignments.explain(vm, host))
+
+
+@router.get("/{vm}/effective", responses=problems(*ASKS_A_HOST))
+async def get_effective(on: Services, vm: UUID) -> EffectiveView:
+    """The current value of every tunable, the host's own among them."""
+    host, facts, readings = await on.queries.effective(vm)
+    return EffectiveView(
+        uuid=vm, name=facts.name, host=host, readings=readings_of(readings, TUNABLES)
+    )
+
+
+@router.post("/{vm}/plan", responses=problems(*WITH_BODY, *ASKS_A_HOST))
+async def plan_vm(on: Services, vm: UUID, body: PlanCreate | None = None) -> PlanView:
+    """What would be set where and when, and what stands against it. Changes nothing."""
+    wanted = body or PlanCreate()
+    planned = await on.plans.plan(vm, wanted.profile, wanted.revision, wanted.destination)
+    return PlanView.of(planned.plan)
+
+
+@router.post(
+    "/{vm}/applications",
+    status_code=201,
+    responses=problems(*WITH_BODY, *ASKS_A_HOST) | with_headers(201, LOCATION),
+)
+async def apply_to_vm(
+    on: Services, vm: UUID, response: Response, body: ApplicationCreate | None = None
+) -> ApplicationView:
+    """Carry the plan out and read everything back. Look at `state`: an application that was
+    refused half-way is recorded too, as failed, with everything put back."""
+    wanted = body or ApplicationCreate()
+    record = await on.applications.apply(vm, wanted.profile, wanted.revision, wanted.best_effort)
+    response.headers["Location"] = f"{PREFIX}/applications/{record.id}"
+    return ApplicationView.of(record)
+
+
+@router.post("/{vm}/verify", responses=problems(*ASKS_A_HOST))
+async def verify_vm(on: Services, vm: UUID) -> VerificationView:
+    """Hold what the VM runs with against its standing application, or its assignment."""
+    return VerificationView.of(await on.applications.verify(vm))

@@ -1,0 +1,48 @@
+"""Which profile is for which VM."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import Field, StrictStr
+
+from vmtune.api.schemas.common import Model, Page
+from vmtune.domain.profile import Assignment, Target, describe
+
+
+class AssignmentCreate(Model):
+    """A profile for a VM, a label selector, a host, or everything else."""
+
+    target: Target
+    key: StrictStr = Field(
+        default="",
+        description="The VM's UUID, a selector such as tier=db,zone=a, or the host's name; "
+        "none for the default.",
+    )
+    profile: StrictStr
+
+
+class AssignmentView(Model):
+    """One assignment."""
+
+    id: int
+    target: Target
+    key: str
+    profile: str
+    description: str
+    created_at: datetime
+
+    @classmethod
+    def of(cls, assignment: Assignment) -> AssignmentView:
+        return cls(
+            id=assignment.id,
+            target=assignment.target,
+            key=assignment.key,
+            profile=assignment.profile,
+            description=describe(assignment),
+            created_at=assignment.created_at,
+        )
+
+
+class AssignmentPage(Page[AssignmentView]):
+    """Assignments in the order in which they were made."""

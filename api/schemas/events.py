@@ -1,0 +1,33 @@
+"""The event stream's messages."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import Field
+
+from vmtune.api.schemas.common import Model
+from vmtune.domain.inventory import Event, EventTopic
+from vmtune.services.bus import Progress
+
+
+class EventView(Model):
+    """The ``data`` of one message; the message's ``event`` is its topic."""
+
+    id: int | None = Field(description="What a stream resumes after; null for passing progress.")
+    at: datetime | None = Field(description="Null for passing progress.")
+    topic: EventTopic
+    subject: str = Field(description="UUID, number or name of what changed.")
+    data: dict[str, Any]  # any JSON: what changed, by topic
+
+    @classmethod
+    def of(cls, message: Event | Progress) -> EventView:
+        stored = message if isinstance(message, Event) else None
+        return cls(
+            id=stored.id if stored else None,
+            at=stored.at if stored else None,
+            topic=message.topic,
+            subject=message.subject,
+            data=dict(message.data),
+        )

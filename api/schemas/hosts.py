@@ -1,0 +1,96 @@
+"""Hosts: what was added, and what they say of themselves right now."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import Field, StrictStr
+
+from vmtune.api.schemas.common import Model, Page, ProblemItem
+from vmtune.domain.facts import Connection, HostFacts
+from vmtune.domain.inventory import Host
+
+
+class HostCreate(Model):
+    """A host to remember. It is talked to once before it is."""
+
+    name: StrictStr = Field(examples=["rack7"])
+    uri: StrictStr = Field(
+        description="A libvirt URI, or qmp+unix:///FOLDER for a folder of QMP sockets.",
+        examples=["qemu:///system", "qmp+unix:///run/qemu"],
+    )
+    peer_uri: StrictStr = Field(
+        default="", description="How other hosts reach its libvirt; empty to derive it."
+    )
+    migration_address: StrictStr = Field(
+        default="", description="Where its QEMUs listen for a migration, in direct mode."
+    )
+
+
+class HostView(Model):
+    """A host as it was added."""
+
+    name: str
+    uri: str
+    peer_uri: str
+    migration_address: str
+    created_at: datetime
+
+    @classmethod
+    def of(cls, host: Host) -> HostView:
+        return cls(
+            name=host.name,
+            uri=host.uri,
+            peer_uri=host.peer_uri,
+            migration_address=host.migration_address,
+            created_at=host.created_at,
+        )
+
+
+class HostPage(Page[HostView]):
+    """Hosts in the order of their names."""
+
+
+class HostFactsView(Model):
+    """What a host says of itself right now. Null is: it cannot be seen from here."""
+
+    connection: Connection
+    hostname: str
+    uuid: str
+    qemu_version: str | None
+    libvirt_version: str | None
+    peer_uri: str
+    migration_address: str
+    kvm: bool | None
+    cpus: int | None
+    memory_bytes: int | None
+    kernel: str
+    sysctls: dict[str, int]
+    can_lock_beyond_limits: bool | None
+    local: bool
+
+    @classmethod
+    def of(cls, facts: HostFacts) -> HostFactsView:
+        return cls(
+            connection=facts.connection,
+            hostname=facts.hostname,
+            uuid=facts.uuid,
+            qemu_version=str(facts.qemu) if facts.qemu else None,
+            libvirt_version=str(facts.libvirt) if facts.libvirt else None,
+            peer_uri=facts.peer_uri,
+            migration_address=facts.migration_address,
+            kvm=facts.kvm,
+            cpus=facts.cpus,
+            memory_bytes=facts.memory_bytes,
+            kernel=facts.kernel,
+            sysctls=dict(facts.sysctls),
+            can_lock_beyond_limits=facts.can_lock_beyond_limits,
+            local=facts.local,
+        )
+
+
+class HostDetail(HostView):
+    """A host, with what it says right now or why it does not."""
+
+    facts: HostFactsView | None = Field(description="Null where it does not answer.")
+    problems: list[ProblemItem] = Field(description="Why it does not answer; else empty.")

@@ -1,0 +1,150 @@
+"""Live migrations and their samples."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import datetime
+from uuid import UUID
+
+from pydantic import Field, StrictInt, StrictStr
+
+from vmtune.api.schemas.applications import OutcomeView
+from vmtune.api.schemas.common import (
+    Model,
+    Page,
+    ProblemItem,
+    Texts,
+    Values,
+    problems_of,
+    texts_of,
+)
+from vmtune.domain.migration import (
+    AbortState,
+    Migration,
+    MigrationState,
+    QemuStatus,
+    Sample,
+    Totals,
+    Trigger,
+)
+
+
+class MigrationCreate(Model):
+    """A live migration to start."""
+
+    vm: UUID
+    destination: StrictStr = Field(description="Name of the host it is to go to.")
+    profile: StrictStr | None = Field(
+        default=None, description="None for the assigned one; none assigned migrates untuned."
+    )
+    revision: StrictInt | None = Field(default=None, ge=1, description="None for the current one.")
+    overrides: list[StrictStr] = Field(
+        default=[],
+        max_length=50,
+        description="Codes of blockers to override; what they concern is left out.",
+    )
+
+
+class TotalsView(Model):
+    """What QEMU reports at the end of a migration."""
+
+    total_time_ms: int
+    downtime_ms: int
+    setup_time_ms: int | None
+    transferred_bytes: int
+    iterations: int
+    missed_zero_copy: int
+
+    @classmethod
+    def of(cls, totals: Totals) -> TotalsView:
+        return cls(**asdict(totals))
+
+
+class MigrationView(Model):
+    """The record of one live migration."""
+
+    id: UUID
+    vm: UUID
+    vm_name: str
+    source: str
+    destination: str
+    trigger: Trigger
+    profile: str | None = Field(description="Null where it migrates untuned.")
+    revision: int | None
+    values: Values = Field(description="What was wanted.")
+    texts: Texts
+    overrides: list[str]
+    state: MigrationState
+    ended: bool = Field(description="Nothing more will happen, as far as is known.")
+    abort: AbortState
+    failure: str = Field(description="Why it failed, was cancelled or is unknown.")
+    problems: list[ProblemItem] = Field(description="What could not be put back or carried over.")
+    totals: TotalsView | None
+    outcomes: list[OutcomeView] = Field(description="As read back while it ran.")
+    created_at: datetime
+    started_at: datetime | None
+    active_at: datetime | None = Field(description="When QEMU first said that it is active.")
+    ended_at: datetime | None
+
+    @classmethod
+    def of(cls, record: Migration) -> MigrationView:
+        return cls(
+            id=record.id,
+            vm=record.vm,
+            vm_name=record.vm_name,
+            source=record.source,
+            destination=record.destination,
+            trigger=record.trigger,
+            profile=record.profile or None,
+            revision=record.revision or None,
+            values=dict(record.wanted),
+            texts=texts_of(record.wanted),
+            overrides=list(record.overrides),
+            state=record.state,
+            ended=record.state.ended,
+            abort=record.abort,
+            failure=record.failure,
+            problems=problems_of(record.problems),
+            totals=TotalsView.of(record.totals) if record.totals else None,
+            outcomes=[OutcomeView.of(outcome) for outcome in record.outcomes],
+            created_at=record.created_at,
+            started_at=record.started_at,
+            active_at=record.active_at,
+            ended_at=record.ended_at,
+        )
+
+
+class MigrationPage(Page[MigrationView]):
+    """Migrations, newest first."""
+
+
+class SampleView(Model):
+    """One look at a running migration; bytes and pages count from its start."""
+
+    at_ms: int = Field(description="Since the migration was started.")
+    status: QemuStatus
+    iteration: int
+    boundary: bool = Field(description="Taken because an iteration began.")
+    transferred_bytes: int
+    remaining_bytes: int
+    total_bytes: int
+    zero_pages: int
+    normal_pages: int
+    page_size_bytes: int
+    dirty_pages_per_s: int
+    throughput_bytes_per_s: int
+    multifd_bytes: int
+    postcopy_bytes: int
+    expected_downtime_ms: int | None
+    throttle_percent: int
+    missed_zero_copy: int
+    dirty_limit_throttle_us: int
+    dirty_limit_ring_full_us: int
+
+    @classmethod
+    def of(cls, sample: Sample) -> SampleView:
+        return cls(**asdict(sample))
+
+
+class SamplePage(Page[SampleView]):
+    """Samples of one migration, oldest first."""

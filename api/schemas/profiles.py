@@ -1,0 +1,108 @@
+"""Profiles and their immutable revisions."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import Field, StrictInt, StrictStr
+
+from vmtune.api.schemas.common import Model, Page, RawValues, Texts, Values, texts_of
+from vmtune.domain.profile import Profile, Revision
+
+Note = Field(default="", description="Why, for those who read the history.", max_length=1000)
+Description = Field(default="", description="What the profile is for.", max_length=1000)
+
+
+class ProfileCreate(Model):
+    """A new profile. A tunable that is left out stays as QEMU has it: unset is not zero."""
+
+    name: StrictStr = Field(examples=["fast"])
+    values: RawValues
+    description: StrictStr = Description
+    note: StrictStr = Note
+
+
+class ProfileReplace(Model):
+    """All values and the description; what is left out is unset."""
+
+    values: RawValues
+    description: StrictStr = Description
+    note: StrictStr = Note
+
+
+class ProfilePatch(Model):
+    """What is to change: values by name, null to unset one; the rest stays."""
+
+    values: RawValues | None = None
+    description: StrictStr | None = Field(default=None, max_length=1000)
+    note: StrictStr = Note
+
+
+class ValuesCheck(Model):
+    """Values to try out."""
+
+    values: RawValues
+
+
+class CheckedValues(Model):
+    """Accepted values, converted to the tunables' units."""
+
+    values: Values
+    texts: Texts
+
+
+class ProfileView(Model):
+    """A profile at its current revision."""
+
+    name: str
+    description: str
+    revision: int = Field(description="Its ETag is this number, quoted.")
+    values: Values
+    texts: Texts
+    note: str
+    created_at: datetime
+    revised_at: datetime
+
+    @classmethod
+    def of(cls, profile: Profile) -> ProfileView:
+        current = profile.current
+        return cls(
+            name=profile.name,
+            description=profile.description,
+            revision=current.number,
+            values=dict(current.values),
+            texts=texts_of(current.values),
+            note=current.note,
+            created_at=profile.created_at,
+            revised_at=current.created_at,
+        )
+
+
+class ProfilePage(Page[ProfileView]):
+    """Profiles in the order of their names."""
+
+
+class RevisionView(Model):
+    """One immutable state of a profile."""
+
+    profile: str
+    revision: StrictInt
+    values: Values
+    texts: Texts
+    note: str
+    created_at: datetime
+
+    @classmethod
+    def of(cls, revision: Revision) -> RevisionView:
+        return cls(
+            profile=revision.profile,
+            revision=revision.number,
+            values=dict(revision.values),
+            texts=texts_of(revision.values),
+            note=revision.note,
+            created_at=revision.created_at,
+        )
+
+
+class RevisionPage(Page[RevisionView]):
+    """Revisions of one profile, newest first."""

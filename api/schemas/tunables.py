@@ -1,0 +1,96 @@
+"""The table of tunables, row by row."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from vmtune.api.schemas.common import Model, Page, Shown
+from vmtune.domain.tunables import (
+    Kind,
+    LibvirtKind,
+    LibvirtName,
+    QmpKind,
+    QmpName,
+    Route,
+    Side,
+    Tunable,
+)
+from vmtune.units import Unit, examples
+
+
+class QmpNameView(Model):
+    """QEMU's own name of a tunable."""
+
+    kind: QmpKind
+    name: str
+
+    @classmethod
+    def of(cls, name: QmpName) -> QmpNameView:
+        return cls(kind=name.kind, name=name.name)
+
+
+class LibvirtNameView(Model):
+    """libvirt's own name of a tunable, and virsh's option."""
+
+    kind: LibvirtKind
+    name: str
+    virsh: str
+    since: str = Field(description="First libvirt that knows it.")
+
+    @classmethod
+    def of(cls, name: LibvirtName) -> LibvirtNameView:
+        return cls(kind=name.kind, name=name.name, virsh=name.virsh, since=name.since.short)
+
+
+class TunableView(Model):
+    """One setting: what it is, what it takes, and how it gets to where it sticks."""
+
+    name: str
+    title: str
+    why: str = Field(description="What it does and when to touch it.")
+    kind: Kind
+    unit: Unit
+    route: Route
+    side: Side = Field(description="Which QEMU of a migration must have the value.")
+    default: Shown | None = Field(description="QEMU's own; null where it depends.")
+    minimum: int | None
+    maximum: int | None
+    power_of_two: bool
+    choices: list[str]
+    allowed: str = Field(description="The accepted values in words.")
+    examples: str = Field(description="How a value may be written; empty where it is a word.")
+    qmp: QmpNameView | None
+    libvirt: LibvirtNameView | None
+    since: str = Field(description="First QEMU that offers it.")
+    until: str | None = Field(description="Last QEMU that offers it; null where all newer do.")
+    overwriter: str = Field(description="Who undoes it when it is set another way.")
+    running: bool = Field(description="It can be changed while a migration runs.")
+
+    @classmethod
+    def of(cls, row: Tunable) -> TunableView:
+        return cls(
+            name=row.name,
+            title=row.title,
+            why=row.why,
+            kind=row.kind,
+            unit=row.unit,
+            route=row.route,
+            side=row.side,
+            default=Shown.or_none(row.name, row.default),
+            minimum=row.minimum,
+            maximum=row.maximum,
+            power_of_two=row.power_of_two,
+            choices=list(row.choices),
+            allowed=row.allowed(),
+            examples=examples(row.unit) if row.kind is Kind.INTEGER else "",
+            qmp=QmpNameView.of(row.qmp) if row.qmp else None,
+            libvirt=LibvirtNameView.of(row.libvirt) if row.libvirt else None,
+            since=row.since.short,
+            until=row.until.short if row.until else None,
+            overwriter=row.overwriter,
+            running=row.running,
+        )
+
+
+class TunablePage(Page[TunableView]):
+    """Tunables, in the order in which people should read them."""

@@ -1,0 +1,179 @@
+"""VMs: as their hosts list them, and as they were probed just now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from uuid import UUID
+
+from pydantic import Field, StrictStr
+
+from vmtune.api.schemas.assignments import AssignmentView
+from vmtune.api.schemas.common import (
+    Model,
+    Page,
+    ProblemItem,
+    Texts,
+    Values,
+    WireValue,
+    text_of,
+)
+from vmtune.domain.facts import Reading, VmFacts, VmState
+from vmtune.domain.profile import Explanation
+from vmtune.domain.tunable_table import TUNABLES
+from vmtune.services.hosts import SeenVm
+
+
+class VmView(Model):
+    """A VM as its host lists it right now."""
+
+    uuid: UUID
+    name: str
+    host: str
+    state: VmState
+    labels: dict[str, str]
+
+    @classmethod
+    def of(cls, seen: SeenVm) -> VmView:
+        return cls(
+            uuid=seen.summary.uuid,
+            name=seen.summary.name,
+            host=seen.host,
+            state=seen.summary.state,
+            labels=dict(seen.labels),
+        )
+
+
+class VmPage(Page[VmView]):
+    """VMs in the order of their names, of the hosts that answered."""
+
+    problems: list[ProblemItem] = Field(description="Why other hosts did not answer.")
+
+
+class ReadingView(Model):
+    """What one tunable is set to right now."""
+
+    value: WireValue | None = Field(description="Null where it cannot be read or parts differ.")
+    text: str
+    parts: Values = Field(description="By owner (an iothread, a disk) where there are several.")
+    part_texts: Texts
+    why_unknown: str = Field(description="Why there is no value; empty where there is one.")
+
+    @classmethod
+    def of(cls, tunable: str, reading: Reading) -> ReadingView:
+        known = reading.value is not None
+        return cls(
+            value=reading.value,
+            text=text_of(tunable, reading.value) if reading.value is not None else "unknown",
+            parts=dict(reading.parts),
+            part_texts={owner: text_of(tunable, v) for owner, v in reading.parts.items()},
+            why_unknown="" if known else reading.why_unknown or "it cannot be read",
+        )
+
+
+def readings_of(
+    readings: Mapping[str, Reading], names: Iterable[str] | None = None
+) -> dict[str, ReadingView]:
+    """Readings in the order of the table; *names* that were not read say so."""
+    wanted = set(readings if names is None else names)
+    return {
+        name: ReadingView.of(name, readings.get(name, Reading(None)))
+        for name in [*TUNABLES, *(wanted - TUNABLES.keys())]
+        if name in wanted
+    }
+
+
+class VmDetail(Model):
+    """A VM and its QEMU, as probed just now. Null is: it cannot be seen from here."""
+
+    uuid: UUID
+    name: str
+    host: str
+    state: VmState
+    labels: dict[str, str]
+    qemu_version: str
+    machine: str
+    kvm: bool
+    memory_bytes: int
+    vcpus: int
+    persistent: bool
+    migrating: bool
+    iothreads: list[str]
+    virtio_disks: list[str]
+    compression_methods: list[str]
+    locked_memory_limit_bytes: int | None
+    may_lock_memory: bool | None
+    blocked_reasons: list[str] = Field(description="Why QEMU says that it cannot be migrated.")
+    pid: int | None
+    readings: dict[str, ReadingView] = Field(description="What QEMU runs with, by tunable.")
+    boot_readings: dict[str, ReadingView] = Field(
+        description="What the persistent configuration has for the next start."
+    )
+
+    @classmethod
+    def of(cls, host: str, facts: VmFacts, labels: Mapping[str, str]) -> VmDetail:
+        return cls(
+            uuid=facts.uuid,
+            name=facts.name,
+            host=host,
+            state=facts.state,
+            labels=dict(labels),
+            qemu_version=str(facts.qemu),
+            machine=facts.machine,
+            kvm=facts.kvm,
+            memory_bytes=facts.memory_bytes,
+            vcpus=facts.vcpus,
+            persistent=facts.persistent,
+            migrating=facts.migrating,
+            iothreads=list(facts.iothreads),
+            virtio_disks=list(facts.virtio_disks),
+            compression_methods=sorted(facts.compression_methods),
+            locked_memory_limit_bytes=facts.locked_memory_limit_bytes,
+            may_lock_memory=facts.may_lock_memory,
+            blocked_reasons=list(facts.blocked_reasons),
+            pid=facts.pid,
+            readings=readings_of(facts.readings),
+            boot_readings=readings_of(facts.boot_readings),
+        )
+
+
+class EffectiveView(Model):
+    """The current value of every tunable, also of those that cannot be read."""
+
+    uuid: UUID
+    name: str
+    host: str
+    readings: dict[str, ReadingView]
+
+
+class LabelsReplace(Model):
+    """All labels of a VM; those that are left out are removed."""
+
+    labels: dict[StrictStr, StrictStr] = Field(examples=[{"tier": "db"}])
+
+
+class LabelsView(Model):
+    """A VM's labels."""
+
+    uuid: UUID
+    labels: dict[str, str]
+
+
+class ExplanationView(Model):
+    """Which assignment a VM gets, and those it was chosen over."""
+
+    uuid: UUID
+    host: str
+    winner: AssignmentView | None
+    candidates: list[AssignmentView] = Field(description="Most specific first.")
+    reason: str
+
+    @classmethod
+    def of(cls, uuid: UUID, host: str, explanation: Explanation) -> ExplanationView:
+        winner = explanation.winner
+        return cls(
+            uuid=uuid,
+            host=host,
+            winner=AssignmentView.of(winner) if winner else None,
+            candidates=[AssignmentView.of(a) for a in explanation.candidates],
+            reason=explanation.reason,
+        )

@@ -1,0 +1,240 @@
+"""Lists and counts: what the store and the hosts have, page by page."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+from uuid import UUID
+
+from vmtune.domain.facts import Reading, VmFacts, VmState
+from vmtune.domain.inventory import Host
+from vmtune.domain.migration import Migration, MigrationState, Sample
+from vmtune.domain.outcome import Application, ApplicationState
+from vmtune.domain.profile import Assignment, Profile, Revision
+from vmtune.domain.tunable_table import TUNABLES
+from vmtune.domain.tunables import Route, Side, Tunable
+from vmtune.errors import InvalidInput, NotFound, Problem
+from vmtune.services.hosts import HostService, SeenVm
+from vmtune.store import Page, Store, head_revision
+from vmtune.store.paging import make_cursor, page, read_cursor
+
+_T = TypeVar("_T")
+_ALL_HOSTS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class VmFilter:
+    """Which VMs to list; None and empty let all through.
+
+    :param labels: ``key=value`` that a VM must have, all of them.
+    """
+
+    host: str | None = None
+    name: str | None = None
+    state: VmState | None = None
+    labels: tuple[tuple[str, str], ...] = ()
+
+    def lets(self, vm: SeenVm) -> bool:
+        """Whether *vm* is one of them."""
+        return (
+            (self.name is None or vm.summary.name == self.name)
+            and (self.state is None or vm.summary.state is self.state)
+            and all(vm.labels.get(key) == value for key, value in self.labels)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class VmPage:
+    """A page of VMs, and why hosts are missing from it."""
+
+    page: Page[SeenVm]
+    problems: tuple[Problem, ...]
+
+
+class Queries:
+    """Answers what changes nothing."""
+
+    def __init__(self, store: Store, hosts: HostService) -> None:
+        self._store = store
+        self._hosts = hosts
+        self._schema = head_revision()
+
+    @property
+    def schema_revision(self) -> str:
+        """The revision of the store's schema; it opens with no other."""
+        return self._schema
+
+    def tunables(
+        self, route: Route | None, side: Side | None, after: str | None, limit: int
+    ) -> Page[Tunable]:
+        """Rows of the table of tunables, in its order."""
+        order = {name: str(index) for index, name in enumerate(TUNABLES)}
+        rows = [
+            row
+            for row in TUNABLES.values()
+            if (route is None or row.route is route) and (side is None or row.side is side)
+        ]
+        return _part(rows, "tunables", lambda row: (order[row.name].zfill(4),), after, limit)
+
+    async def hosts(self, after: str | None, limit: int) -> Page[Host]:
+        """Hosts in the order of their names."""
+        return await asyncio.to_thread(self._store.hosts.list, after, limit)
+
+    async def host_count(self) -> int:
+        """How many hosts there are."""
+
+        def count() -> int:
+            found, after = 0, None
+            while True:
+                hosts = self._store.hosts.list(after, _ALL_HOSTS)
+                found, after = found + len(hosts.items), hosts.next
+                if after is None:
+                    return found
+
+        return await asyncio.to_thread(count)
+
+    async def vms(self, wanted: VmFilter, after: str | None, limit: int) -> VmPage:
+        """VMs as the hosts list them right now, in the order of their names.
+
+        :raise NotFound: no such host.
+        :raise HostUnreachable: the host that the filter names does not answer.
+        """
+        listing = await self._hosts.list_vms(wanted.host)
+        found = [vm for vm in listing.vms if wanted.lets(vm)]
+        return VmPage(_part(found, "live_vms", _vm_key, after, limit), listing.problems)
+
+    async def labels(self, vm: UUID) -> Mapping[str, str]:
+        """A VM's labels; none where it was never seen."""
+        try:
+            return (await asyncio.to_thread(self._store.vms.get, vm)).labels
+        except NotFound:
+            return {}
+
+    async def effective(self, vm: UUID) -> tuple[str, VmFacts, dict[str, Reading]]:
+        """Host, facts and the current value of every tunable, the host's own among them.
+
+        :raise NotFound: no host that answers has it.
+        """
+        host, _, facts = await self._hosts.locate(vm)
+        sysctls = (await self._hosts.facts(host)).sysctls
+        of_host = {name: Reading(value) for name, value in sysctls.items() if name in TUNABLES}
+        nothing = Reading(None, why_unknown="it cannot be read")
+        return (
+            host,
+            facts,
+            {name: of_host.get(name) or facts.readings.get(name, nothing) for name in TUNABLES},
+        )
+
+    async def profiles(self, contains: str, after: str | None, limit: int) -> Page[Profile]:
+        """Profiles in the order of their names."""
+        return await asyncio.to_thread(self._store.profiles.list, after, limit, contains)
+
+    async def revisions(self, name: str, after: str | None, limit: int) -> Page[Revision]:
+        """Revisions of a profile, newest first.
+
+        :raise NotFound: there never was one of that name.
+        """
+        return await asyncio.to_thread(self._store.profiles.revisions, name, after, limit)
+
+    async def assignments(
+        self, profile: str | None, after: str | None, limit: int
+    ) -> Page[Assignment]:
+        """Assignments in the order in which they were made."""
+        return await asyncio.to_thread(self._store.assignments.list, profile, after, limit)
+
+    async def assignment(self, number: int) -> Assignment:
+        """:raise NotFound: no such assignment."""
+        return await asyncio.to_thread(self._store.assignments.get, number)
+
+    async def applications(
+        self,
+        vm: UUID | None,
+        host: str | None,
+        state: ApplicationState | None,
+        after: str | None,
+        limit: int,
+    ) -> Page[Application]:
+        """Applications, newest first."""
+        return await asyncio.to_thread(
+            self._store.applications.list,
+            vm=vm, host=host, state=state, after=after, limit=limit,
+        )  # fmt: skip
+
+    async def application(self, application: UUID) -> Application:
+        """:raise NotFound: no such application."""
+        return await asyncio.to_thread(self._store.applications.get, application)
+
+    async def migrations(
+        self,
+        vm: UUID | None,
+        host: str | None,
+        state: MigrationState | None,
+        profile: str | None,
+        after: str | None,
+        limit: int,
+    ) -> Page[Migration]:
+        """Migrations, newest first."""
+        return await asyncio.to_thread(
+            self._store.migrations.list,
+            vm=vm, host=host, state=state, profile=profile, after=after, limit=limit,
+        )  # fmt: skip
+
+    async def migration(self, migration: UUID) -> Migration:
+        """:raise NotFound: no such migration."""
+        return await asyncio.to_thread(self._store.migrations.get, migration)
+
+    async def migrations_running(self) -> int:
+        """How many migrations have not ended."""
+        counts = await asyncio.to_thread(self._store.migrations.counts)
+        return sum(count for state, count in counts.items() if not state.ended)
+
+    async def samples(self, migration: UUID, after: str | None, limit: int) -> Page[Sample]:
+        """A migration's samples, oldest first; *limit* is exceeded by samples of the last
+        one's millisecond.
+
+        :raise NotFound: no such migration.
+        """
+        after_ms = int(read_cursor("samples", after, int)[0]) if after is not None else -1
+        taken = await asyncio.to_thread(self._store.migrations.samples, migration, after_ms, limit)
+        following = make_cursor("samples", taken[-1].at_ms) if len(taken) >= limit else None
+        return Page(taken, following)
+
+
+def parse_labels(texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """``key=value`` each.
+
+    :raise InvalidInput: naming the first that is none.
+    """
+    pairs = [text.partition("=") for text in texts]
+    for text, (key, equals, _) in zip(texts, pairs, strict=True):
+        if not key or not equals:
+            raise InvalidInput(
+                f"{text[:80]!r} is no label", field="label", remedy="write key=value"
+            )
+    return tuple((key, value) for key, _, value in pairs)
+
+
+def _vm_key(vm: SeenVm) -> tuple[str, ...]:
+    return (vm.summary.name, str(vm.summary.uuid), vm.host)
+
+
+def _part(
+    items: Sequence[_T],
+    listing: str,
+    key: Callable[[_T], tuple[str, ...]],
+    after: str | None,
+    limit: int,
+) -> Page[_T]:
+    """The page of a list that is made anew each time, in the order of *key*."""
+    rest = sorted(items, key=key)
+    if after is not None:
+        seen = tuple(map(str, read_cursor(listing, after, *_KEYS[listing])))
+        rest = [item for item in rest if key(item) > seen]
+    return page(
+        rest[: limit + 1], limit, lambda item: item, lambda item: make_cursor(listing, *key(item))
+    )
+
+
+_KEYS: Mapping[str, tuple[type[str], ...]] = {"tunables": (str,), "live_vms": (str, str, str)}

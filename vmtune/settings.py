@@ -1,0 +1,233 @@
+"""The service's settings: a TOML file, overridden by VMTUNE_* variables.
+
+Passed in, never global. Importing this costs nothing: the command reads it at each start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from vmtune.errors import InvalidInput, Problem
+
+DEFAULT_FILE = Path("/etc/vmtune/vmtune.toml")
+PREFIX = "VMTUNE_"
+# Variables that others read: where the file is, the command's socket, what the lab keeps.
+_NOT_OURS = ("VMTUNE_CONFIG", "VMTUNE_SOCKET", "VMTUNE_CACHE")
+_NOT_OUR_PREFIXES = ("VMTUNE_LAB_", "VMTUNE_DEMO_", "VMTUNE_TEST_")
+
+_LOOPBACK = ("127.0.0.1", "::1")
+LOG_FORMATS = ("console", "json")
+LOG_LEVELS = ("debug", "info", "warning", "error")
+_MOST_PATH_BYTES = 107  # what a unix socket's address holds, without the ending zero
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How the service runs.
+
+    :param state_dir: what has to survive a reboot: the databases.
+    :param runtime_dir: what does not: the socket.
+    :param socket_path: where the service listens; empty for ``vmtune.sock`` in *runtime_dir*.
+    :param database_url: ``sqlite:////FOLDER/FILE`` or ``postgresql://...``; empty for a
+        SQLite file in *state_dir*.
+    :param jobs_database_url: likewise for the job engine; empty for a SQLite file of its own,
+        or for *database_url* where that is PostgreSQL.
+    :param listen_address: a loopback address; there is no access control on TCP yet.
+    :param listen_port: 0 for no TCP at all.
+    :param sample_hz: samples a second of a running migration, 0.1 to 100.
+    :param max_body_bytes: largest body of a request, 1 KiB to 64 MiB.
+    :param destination_command_line: allow ``-global`` arguments in the destination's XML,
+        which mark the guest as tainted.
+    """
+
+    state_dir: Path = Path("/var/lib/vmtune")
+    runtime_dir: Path = Path("/run/vmtune")
+    socket_path: Path = Path()
+    database_url: str = ""
+    jobs_database_url: str = ""
+    listen_address: str = _LOOPBACK[0]
+    listen_port: int = 8470
+    sample_hz: float = 10.0
+    max_body_bytes: int = 1 << 20
+    destination_command_line: bool = False
+    log_format: str = LOG_FORMATS[0]
+    log_level: str = "info"
+
+    def __post_init__(self) -> None:
+        """Fill in what is derived from other settings."""
+        if self.socket_path == Path():
+            object.__setattr__(self, "socket_path", self.runtime_dir / "vmtune.sock")
+        if not self.database_url:
+            object.__setattr__(self, "database_url", f"sqlite:///{self.state_dir / 'vmtune.db'}")
+        if not self.jobs_database_url:
+            own_file = f"sqlite:///{self.state_dir / 'jobs.db'}"
+            shared = self.database_url.startswith("postgresql")
+            object.__setattr__(self, "jobs_database_url", self.database_url if shared else own_file)
+
+    @classmethod
+    def load(cls, path: Path | None, environ: Mapping[str, str]) -> Settings:
+        """The settings of a file, overridden by variables.
+
+        A variable that is empty counts as not set.
+
+        :param path: None for the file that VMTUNE_CONFIG names, else /etc/vmtune/vmtune.toml
+            if there is one.
+        :raise InvalidInput: the file cannot be read, or a key is unknown or has a bad value;
+            one problem for each, that says where it came from.
+        """
+        if path is None and environ.get("VMTUNE_CONFIG"):
+            path = Path(environ["VMTUNE_CONFIG"])
+        if path is None and DEFAULT_FILE.exists():
+            path = DEFAULT_FILE
+        given = [(key, raw, str(path)) for key, raw in (_read(path) if path else {}).items()]
+        given += [
+            (name.removeprefix(PREFIX).lower(), text, f"the variable {name}")
+            for name, text in sorted(environ.items())
+            if _is_ours(name) and text
+        ]
+        values: dict[str, Any] = {}  # any: each accepted by the function for its key
+        problems: list[Problem] = []
+        for key, raw, source in given:
+            accept = _ACCEPT.get(key)
+            if accept is None:
+                problems.append(_unknown(key, source))
+                continue
+            try:
+                values[key] = accept(raw)
+            except ValueError as error:
+                problems.append(
+                    Problem(key, "invalid_setting", f"{key} in {source}: {error}", _remedy(key))
+                )
+        if problems:
+            raise InvalidInput("the settings cannot be accepted", problems=problems)
+        return cls(**values)
+
+
+def _is_ours(name: str) -> bool:
+    return (
+        name.startswith(PREFIX) and name not in _NOT_OURS and not name.startswith(_NOT_OUR_PREFIXES)
+    )
+
+
+def _read(path: Path) -> Mapping[str, object]:
+    import tomllib  # noqa: PLC0415 - most invocations read no file
+
+    try:
+        with path.open("rb") as file:
+            return tomllib.load(file)
+    except OSError as error:
+        raise InvalidInput(
+            f"the settings file {path} cannot be read: {error.strerror}",
+            field="config",
+            remedy="name a TOML file that this user may read",
+        ) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(
+            f"the settings file {path} is no TOML: {error}",
+            field="config",
+            remedy='write lines such as state_dir = "/var/lib/vmtune"',
+        ) from error
+
+
+def _unknown(key: str, source: str) -> Problem:
+    import difflib  # noqa: PLC0415 - only for those who misspell
+
+    near = difflib.get_close_matches(key, _ACCEPT, n=3, cutoff=0.5)
+    hint = f"did you mean {', '.join(near)}?" if near else f"there are {', '.join(_ACCEPT)}"
+    return Problem(key, "unknown_setting", f"{source} has an unknown setting {key!r}", hint)
+
+
+def _remedy(key: str) -> str:
+    defaults = {field.name: field.default for field in fields(Settings)}
+    default = defaults[key]
+    return f"the default is {default}" if default not in (Path(), "") else "leave it out"
+
+
+def _path(raw: object) -> Path:
+    if not isinstance(raw, str) or not raw.startswith("/") or "\0" in raw:
+        raise ValueError("expects a path that begins with /")
+    return Path(raw)
+
+
+def _socket_path(raw: object) -> Path:
+    path = _path(raw)
+    if len(str(path).encode()) > _MOST_PATH_BYTES:
+        raise ValueError(f"a socket's path has at most {_MOST_PATH_BYTES} bytes")
+    return path
+
+
+def _url(raw: object) -> str:
+    # The value is not shown: it may have a password in it.
+    if not isinstance(raw, str) or not raw.startswith(("sqlite:///", "postgresql")):
+        raise ValueError("expects sqlite:////FOLDER/FILE or postgresql://USER@HOST/DATABASE")
+    return raw
+
+
+def _address(raw: object) -> str:
+    if raw not in _LOOPBACK:
+        raise ValueError(
+            f"{raw!r} is no loopback address; there is no access control on TCP yet, so only "
+            f"{' and '.join(_LOOPBACK)} are accepted"
+        )
+    return str(raw)
+
+
+def _integer(least: int, most: int) -> Callable[[object], int]:
+    def accept(raw: object) -> int:
+        if isinstance(raw, str) and raw.strip().isascii() and raw.strip().isdigit():
+            raw = int(raw) if len(raw) < 20 else most + 1
+        if not isinstance(raw, int) or isinstance(raw, bool) or not least <= raw <= most:
+            raise ValueError(f"expects a whole number from {least} to {most}, not {raw!r}")
+        return raw
+
+    return accept
+
+
+def _number(least: float, most: float) -> Callable[[object], float]:
+    def accept(raw: object) -> float:
+        try:
+            value = float(raw) if isinstance(raw, str | int | float) else None
+        except ValueError:
+            value = None
+        if value is None or isinstance(raw, bool) or not least <= value <= most:
+            raise ValueError(f"expects a number from {least:g} to {most:g}, not {raw!r}")
+        return value
+
+    return accept
+
+
+def _truth(raw: object) -> bool:
+    words = {"true": True, "on": True, "1": True, "false": False, "off": False, "0": False}
+    value = words.get(raw.lower()) if isinstance(raw, str) else raw
+    if not isinstance(value, bool):
+        raise ValueError(f"expects true or false, not {raw!r}")
+    return value
+
+
+def _one_of(choices: tuple[str, ...]) -> Callable[[object], str]:
+    def accept(raw: object) -> str:
+        if raw not in choices:
+            raise ValueError(f"{raw!r} is none of {', '.join(choices)}")
+        return str(raw)
+
+    return accept
+
+
+_ACCEPT: Mapping[str, Callable[[object], object]] = {
+    "state_dir": _path,
+    "runtime_dir": _path,
+    "socket_path": _socket_path,
+    "database_url": _url,
+    "jobs_database_url": _url,
+    "listen_address": _address,
+    "listen_port": _integer(0, 65535),
+    "sample_hz": _number(0.1, 100),
+    "max_body_bytes": _integer(1 << 10, 64 << 20),
+    "destination_command_line": _truth,
+    "log_format": _one_of(LOG_FORMATS),
+    "log_level": _one_of(LOG_LEVELS),
+}
+assert set(_ACCEPT) == {field.name for field in fields(Settings)}, "a setting without a check"
