@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
 
 from sqlalchemy import JSON, BigInteger, DateTime, Dialect, Integer, Text
-from sqlalchemy.types import TypeDecorator
+from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from vmtune.errors import InvalidInput
 
@@ -52,10 +51,8 @@ class Plain(TypeDecorator[str]):
         super().__init__()
         self.field = field
 
-    def load_dialect_impl(self, dialect: Dialect) -> Any:  # as SQLAlchemy declares it
-        return dialect.type_descriptor(
-            Text(collation="C" if dialect.name == "postgresql" else None)
-        )
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[str]:
+        return Text(collation="C") if dialect.name == "postgresql" else Text()
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
         if value is not None and storable(value) != value:

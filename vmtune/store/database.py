@@ -54,7 +54,8 @@ def make_engine(url: URL, *, wait_s: float, foreign_keys: bool = True) -> Engine
             connect_args={
                 "connect_timeout": 5,
                 "application_name": "vmtune",
-                "options": f"-c lock_timeout={round(wait_s * 1000)}",
+                "options": f"{url.query.get('options', '')} "  # such as a search_path
+                f"-c lock_timeout={round(wait_s * 1000)}",
             },
         )
     engine = create_engine(

@@ -128,8 +128,10 @@ class VmRepository:
         """
         with self._database.write(durable=False) as session:
             _host_row(session, host)
+            known = select(VmRow).where(VmRow.uuid.in_(names))
+            rows = {row.uuid: row for row in session.scalars(known)}
             for uuid, name in names.items():
-                row = session.get(VmRow, uuid)
+                row = rows.get(uuid)
                 if row is None:
                     session.add(VmRow(uuid=uuid, name=name, host=host, labels={}, seen_at=seen_at))
                 elif row.seen_at is None or row.seen_at <= seen_at:

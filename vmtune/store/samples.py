@@ -33,13 +33,22 @@ def append(session: Session, migration: int, taken: Sequence[Sample]) -> None:
     if last is not None:
         position = last.position + 1
         room = CHUNK - last.samples
-        if room > 0 and fresh:
-            _fill(last, [*unpack(last.packed), *fresh[:room]])
-            fresh = fresh[room:]
+        more, fresh = fresh[:room], fresh[room:]
+        if more:
+            last.packed = pack(more, onto=last.packed)
+            last.samples += len(more)
+            last.last_at_ms = more[-1].at_ms
     for start in range(0, len(fresh), CHUNK):
-        row = SampleChunkRow(migration=migration, position=position + start // CHUNK)
-        _fill(row, fresh[start : start + CHUNK])
-        session.add(row)
+        chunk = fresh[start : start + CHUNK]
+        session.add(
+            SampleChunkRow(
+                migration=migration,
+                position=position + start // CHUNK,
+                last_at_ms=chunk[-1].at_ms,
+                samples=len(chunk),
+                packed=pack(chunk),
+            )
+        )
 
 
 def read(session: Session, migration: int, after_ms: int, limit: int | None) -> list[Sample]:
@@ -66,12 +75,6 @@ def count(session: Session, migration: int) -> int:
     """How many samples a migration has."""
     query = select(func.sum(SampleChunkRow.samples)).where(SampleChunkRow.migration == migration)
     return session.scalar(query) or 0
-
-
-def _fill(row: SampleChunkRow, samples: Sequence[Sample]) -> None:
-    row.samples = len(samples)
-    row.last_at_ms = samples[-1].at_ms
-    row.packed = pack(samples)
 
 
 def _never_back(taken: Sequence[Sample], at_least_ms: int) -> Iterator[Sample]:

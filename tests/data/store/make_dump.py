@@ -1,0 +1,77 @@
+"""Write the dump of the newest schema, with something in each table.
+
+Run it once for each new revision, before that is released, and never again for an old one::
+
+    python -m tests.data.store.make_dump > tests/data/store/NNNN.sql
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+import tempfile
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import UUID
+
+from tests.support.samples import make_samples
+from vmtune.domain.changes import Change
+from vmtune.domain.inventory import EventTopic, Host
+from vmtune.domain.migration import MigrationState, Totals
+from vmtune.domain.outcome import ApplicationState, Outcome, Status
+from vmtune.domain.profile import Target
+from vmtune.errors import Problem
+from vmtune.store import Store, upgrade
+
+VM = UUID("00000000-0000-4000-8000-00000000000a")
+OTHER = UUID("00000000-0000-4000-8000-00000000000b")
+TIME = datetime(2026, 11, 21, 4, 30, tzinfo=UTC)
+
+
+def fill(store: Store) -> None:
+    """Put something in each table."""
+    for name in ("a", "b"):
+        store.hosts.add(Host(name, f"qemu+ssh://root@{name}/system", "", "", TIME))
+    store.vms.remember_all("a", {VM: "guest", OTHER: "other"}, TIME)
+    store.vms.set_labels(VM, {"tier": "db", "zone": "1"})
+    store.profiles.create("tuned", "with multifd", {"multifd": True}, "first")
+    store.profiles.revise("tuned", {"multifd": True, "multifd_channels": 8}, "more")
+    store.profiles.create("gone", "", {"tls": "word"}, "kept")
+    store.profiles.delete("gone")
+    store.assignments.add(Target.SELECTOR, "tier=db", "tuned")
+    store.assignments.add(Target.DEFAULT, "", "tuned")
+    for state in (ApplicationState.APPLIED, ApplicationState.FAILED):
+        begun = store.applications.begin(
+            VM, "a", "tuned", 1, {"multifd": True}, False, [Change("multifd", False)]
+        )
+        outcome = Outcome("multifd", Status.OVERWRITTEN, True, False, "overwritten by libvirt")
+        problem = Problem("multifd", "command_refused", "QEMU refused", "try again")
+        store.applications.finish(begun.id, state, [outcome], [problem])
+    done = store.migrations.begin(
+        vm=VM, vm_name="guest", source="a", destination="b", profile="tuned", revision=2,
+        wanted={"multifd": True}, overrides=["optmem_low"], state=MigrationState.ACTIVE,
+        started_at=TIME, active_at=TIME + timedelta(milliseconds=150),
+    )  # fmt: skip
+    store.migrations.add_samples(done.id, make_samples(230))
+    store.migrations.update(
+        done.id, state=MigrationState.COMPLETED, totals=Totals(23_000, 40, 7, 1 << 33, 14)
+    )
+    store.migrations.begin(vm=OTHER, vm_name="other", source="a", destination="b")
+    for subject in ("1", "2", "3"):
+        store.events.append(EventTopic.MIGRATION, subject, {"state": "active"})
+
+
+def main() -> None:
+    """Print the dump."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "vmtune.db"
+        upgrade(f"sqlite:///{file}")
+        with Store.open(f"sqlite:///{file}", now=lambda: TIME) as store:
+            fill(store)
+        with closing(sqlite3.connect(file)) as connection:
+            sys.stdout.writelines(f"{line}\n" for line in connection.iterdump())
+
+
+if __name__ == "__main__":
+    main()

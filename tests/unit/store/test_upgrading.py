@@ -1,0 +1,143 @@
+"""Upgrades of databases that hold something."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from vmtune.domain.migration import MigrationState
+from vmtune.domain.outcome import ApplicationState
+from vmtune.domain.profile import Target
+from vmtune.errors import OperationInProgress, SchemaMismatch, SetupError
+from vmtune.store import Store, current_revision, upgrade
+from vmtune.store.upgrading import known_revisions, migrations_folder
+
+DUMPS = Path(__file__).parents[2] / "data" / "store"
+VM = UUID("00000000-0000-4000-8000-00000000000a")
+
+
+def load(dump: Path, file: Path) -> str:
+    with closing(sqlite3.connect(file)) as connection:
+        connection.executescript(dump.read_text())
+    return f"sqlite:///{file}"
+
+
+def test_each_released_schema_has_its_dump() -> None:
+    assert [dump.stem for dump in sorted(DUMPS.glob("*.sql"))] == known_revisions()
+
+
+@pytest.mark.parametrize("dump", sorted(DUMPS.glob("*.sql")), ids=lambda dump: dump.stem)
+def test_an_older_database_is_upgraded_and_keeps_what_it_holds(dump: Path, tmp_path: Path) -> None:
+    url = load(dump, tmp_path / "vmtune.db")
+    assert current_revision(url) == dump.stem
+    upgrade(url)
+    with Store.open(url) as store:
+        assert [host.name for host in store.hosts.list().items] == ["a", "b"]
+        (vm,) = store.vms.list(labels={"tier": "db"}).items
+        assert (vm.uuid, vm.name, vm.host) == (VM, "guest", "a")
+        tuned = store.profiles.get("tuned")
+        assert tuned.current.values == {"multifd": True, "multifd_channels": 8}
+        assert store.profiles.revision("tuned", 1).values == {"multifd": True}
+        assert store.profiles.revision("gone", 1).note == "kept"
+        assert [a.target for a in store.assignments.all()] == [Target.SELECTOR, Target.DEFAULT]
+        standing = store.applications.standing(VM)
+        assert standing is not None
+        assert standing.journal
+        assert standing.outcomes
+        assert standing.problems
+        (running,) = store.migrations.unfinished()
+        with pytest.raises(OperationInProgress, match=str(running.id)):
+            store.applications.begin(running.vm, "a", "tuned", 1, {}, False, [])
+        (done,) = store.migrations.list(state=MigrationState.COMPLETED).items
+        assert done.totals is not None
+        assert done.totals.downtime_ms == 40
+        samples = store.migrations.samples(done.id)
+        assert len(samples) == store.migrations.sample_count(done.id) == 230
+        assert samples[-1].transferred_bytes > samples[0].transferred_bytes
+        assert len(store.events.since(0)) == 3
+        assert store.applications.list(state=ApplicationState.FAILED).items
+
+
+REBUILD = """
+import sqlalchemy as sa
+from alembic import op
+revision, down_revision = "9999", "{before}"
+def upgrade():
+    with op.batch_alter_table("hosts", recreate="always") as batch:
+        batch.add_column(sa.Column("note", sa.Text(), nullable=False, server_default=""))
+    {then}
+"""
+
+
+@pytest.fixture
+def next_revision(tmp_path: Path) -> Callable[[str], Path]:
+    """Makes a folder of revisions with one more, that rebuilds a table others refer to."""
+
+    def make(then: str) -> Path:
+        folder = tmp_path / "migrations"
+        shutil.copytree(migrations_folder(), folder)
+        more = REBUILD.format(before=known_revisions()[-1], then=then)
+        (folder / "versions" / "9999_rebuild.py").write_text(more)
+        return folder
+
+    return make
+
+
+def tables(file: Path) -> list[str]:
+    with closing(sqlite3.connect(file)) as connection:
+        return [line for line in connection.iterdump() if "vmtune_schema_version" not in line]
+
+
+def test_rebuilding_a_table_keeps_the_rows_that_refer_to_it(
+    tmp_path: Path, next_revision: Callable[[str], Path]
+) -> None:
+    file = tmp_path / "vmtune.db"
+    url = load(DUMPS / "0001.sql", file)
+    upgrade(url)
+    added = upgrade(url, next_revision("pass"))
+    assert added == ["9999"]
+    with closing(sqlite3.connect(file)) as connection:
+        assert connection.execute("SELECT name, note FROM hosts ORDER BY 1").fetchall() == [
+            ("a", ""), ("b", "")]  # fmt: skip
+        assert connection.execute("SELECT count(*) FROM vms").fetchone() == (2,)
+    with pytest.raises(SchemaMismatch, match="9999, which a newer vmtune made"):
+        Store.open(url)
+
+
+@pytest.mark.parametrize(
+    ("then", "error", "message"),
+    [
+        (
+            "op.execute(\"DELETE FROM hosts WHERE name = 'a'\")",
+            SetupError,
+            "rows in vms that refer",
+        ),
+        ("op.execute('SELECT * FROM nowhere')", SetupError, "no such table: nowhere"),
+    ],
+)
+def test_an_upgrade_that_fails_changes_nothing(
+    tmp_path: Path,
+    next_revision: Callable[[str], Path],
+    then: str,
+    error: type[SetupError],
+    message: str,
+) -> None:
+    file = tmp_path / "vmtune.db"
+    url = load(DUMPS / "0001.sql", file)
+    upgrade(url)
+    before = tables(file)
+    with pytest.raises(error, match=message):
+        upgrade(url, next_revision(then))
+    assert tables(file) == before
+    Store.open(url).close()
+
+
+def test_folders_with_odd_names_work(tmp_path: Path, next_revision: Callable[[str], Path]) -> None:
+    folder = next_revision("pass").rename(tmp_path / "100% odd: name, here")
+    assert upgrade(f"sqlite:///{tmp_path}/odd.db", folder)[-1] == "9999"
