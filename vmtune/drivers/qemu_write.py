@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vmtune.domain.changes import Change
-from vmtune.domain.migration import read_query_migrate
+from vmtune.domain.migration import QemuStatus, read_query_migrate
 from vmtune.domain.tunables import QmpKind, Value
 from vmtune.drivers.monitor import Monitor
 from vmtune.drivers.qemu_names import MAIN_LOOP_ID
@@ -79,12 +79,15 @@ def _check(change: Change, changes: Sequence[Change]) -> None:
 
 async def _refuse_while_migrating(monitor: Monitor, changes: Sequence[Change]) -> None:
     """QEMU sizes its multifd threads at a migration's start and then trusts the parameters:
-    changing them meanwhile crashes it (seen on 7.2 and 10.0), and it does not check."""
+    changing them meanwhile crashes it (seen on 7.2 and 10.0), and it does not check. A QEMU
+    that listens for a migration and has not been called is still free to change."""
     for change in changes:
         if _kind(change) is not QmpKind.PARAMETER or not _is_setup_only(change):
             continue
-        status = read_query_migrate(await monitor.execute("query-migrate")).status
-        if status.running:
+        reply = await monitor.execute("query-migrate")
+        status = read_query_migrate(reply).status
+        listens = status is QemuStatus.SETUP and "socket-address" in reply
+        if status.running and not listens:
             raise CommandRefused(
                 f"a migration is {status.value}, and QEMU would crash",
                 field=f"values.{change.tunable}",

@@ -160,7 +160,9 @@ class QmpDriver:
 
         What is set on either side is put back by :meth:`reset_after_migration` of its driver.
 
-        :raise CommandRefused: it could not be begun; both sides are as before.
+        :raise CommandRefused: it could not be begun; both sides are as before, but for one
+            thing: a QEMU that has begun to listen cannot be told to stop.
+        :raise OutcomeUnknown: it may have begun, so nothing was put back.
         """
         if not isinstance(destination, QmpDriver):
             raise CommandRefused(
@@ -174,9 +176,11 @@ class QmpDriver:
         migration = DirectMigration(
             Side("source", qemu), Side("destination", waiting), order, self._hub.watch()
         )
-        await migration.begin(destination._migration_address, destination._folder)
-        self._prior[qemu.uuid] = migration.source.prior
-        destination._prior[waiting.uuid] = migration.destination.prior
+        try:
+            await migration.begin(destination._migration_address, destination._folder)
+        finally:
+            self._prior[qemu.uuid] = migration.source.prior
+            destination._prior[waiting.uuid] = migration.destination.prior
         self._migrations.add(migration)
         migration.when_done(lambda: self._migrations.discard(migration))
         return migration
@@ -253,12 +257,15 @@ class QmpDriver:
 
     async def _waiting_for(self, source: Qemu) -> Qemu:
         """The QEMU here that waits for *source*."""
-        await self._scan()
-        for qemu in self._qemus.values():
-            if qemu.known and qemu.uuid == source.uuid and qemu.monitor.connected:
-                status = await qemu.monitor.execute("query-status")
-                if vm_state(status["status"]) is VmState.INCOMING:
-                    return qemu
+        problems = await self._scan()
+        for path, qemu in self._qemus.items():
+            if qemu.known and qemu.uuid != source.uuid:
+                continue
+            if path in problems:
+                raise problems[path]
+            status = await qemu.monitor.execute("query-status")
+            if vm_state(status["status"]) is VmState.INCOMING:
+                return qemu
         raise CommandRefused(
             f"no QEMU in {self._folder} waits for {source.name}",
             field="destination",

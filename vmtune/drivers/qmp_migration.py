@@ -117,16 +117,20 @@ class DirectMigration:
         """Prepare both sides, make the destination listen, and start.
 
         :param address: what the destination listens on; empty for a socket in *folder*.
+        :raise OutcomeUnknown: the connection was lost at the start: it may have begun.
         :raise VmtuneError: it could not be begun; both sides were put back.
         """
+        begins = False
         try:
             await self.destination.prepare(_values_of(self._order, _DESTINATION))
             await self.source.prepare(_values_of(self._order, _SOURCE))
             uri = await self._listen(address, folder)
+            begins = True
             await self.source.qemu.monitor.execute("migrate", {"uri": uri})
-        except VmtuneError:
-            await self.source.put_back()
-            await self.destination.put_back()
+        except VmtuneError as error:
+            if not (begins and isinstance(error, OutcomeUnknown)):
+                await self.source.put_back()
+                await self.destination.put_back()
             raise
         self._follower = asyncio.create_task(self._follow(), name=f"migration {self._order.vm}")
 
