@@ -1,0 +1,131 @@
+"""All services over a real SQLite store and fake QEMUs: two hosts, one VM."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.support.fakes import NEWEST, VM, fake_pair, only
+from vmtune.domain.inventory import Host
+from vmtune.domain.migration import Migration
+from vmtune.domain.situation import Permissions
+from vmtune.drivers.fake import FakeDriver
+from vmtune.drivers.fake_qemu import FakeQemu
+from vmtune.jobs.inline import InlineEngine
+from vmtune.services.applications import ApplyService
+from vmtune.services.bus import EventBus
+from vmtune.services.hosts import HostService
+from vmtune.services.migration_job import MigrationJob
+from vmtune.services.migrations import MigrationRequest, MigrationService
+from vmtune.services.planning import PlanService
+from vmtune.services.profiles import AssignmentService, ProfileService
+from vmtune.services.settling import Settler
+from vmtune.store import Store, upgrade
+
+
+@dataclass
+class World:
+    """The services, and the fakes beneath them."""
+
+    store: Store
+    drivers: dict[str, FakeDriver]
+    bus: EventBus
+    hosts: HostService
+    profiles: ProfileService
+    assignments: AssignmentService
+    plans: PlanService
+    applications: ApplyService
+    job: MigrationJob
+    jobs: InlineEngine
+    migrations: MigrationService
+
+    @property
+    def source(self) -> FakeQemu:
+        """The QEMU on host a."""
+        return only(self.drivers["a"])
+
+    @property
+    def waiting(self) -> FakeQemu:
+        """The QEMU on host b."""
+        return only(self.drivers["b"])
+
+    async def profile(self, name: str = "p", **values: object) -> None:
+        """Store a profile."""
+        await self.profiles.create(name, values)
+
+    async def migrate(self, profile: str | None = None, **fields: object) -> Migration:
+        """Migrate the VM from a to b and wait for the end."""
+        request = MigrationRequest(VM, "b", profile, **fields)  # type: ignore[arg-type] # as named
+        record = await self.migrations.start(request)
+        return await self.ended(record)
+
+    async def ended(self, record: Migration) -> Migration:
+        """The record once its job is over."""
+        async with asyncio.timeout(20):
+            await self.jobs.wait(str(record.id))
+        return self.store.migrations.get(record.id)
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Wait until *condition* holds."""
+        async with asyncio.timeout(10):
+            while not condition():  # noqa: ASYNC110 - the fakes have no event for it
+                await asyncio.sleep(0.01)
+
+
+@asynccontextmanager
+async def world(folder: Path, version: str = NEWEST, **qemu: object) -> AsyncIterator[World]:
+    """A world with hosts a (which has the VM) and b (where a QEMU waits for it)."""
+    url = f"sqlite:///{folder}/world.db"
+    upgrade(url)
+    a, b = fake_pair(version, **qemu)
+    drivers = {"a": a, "b": b}
+
+    def factory(host: Host) -> FakeDriver:
+        return drivers[host.name]
+
+    with Store.open(url) as store:
+        made = assemble(store, drivers, factory)
+        await made.jobs.start()
+        for name in drivers:
+            await made.hosts.add(name, f"qmp+unix:///fake/{name}")
+        try:
+            yield made
+        finally:
+            await made.jobs.stop()
+            await made.hosts.close()
+
+
+def assemble(
+    store: Store,
+    drivers: dict[str, FakeDriver],
+    factory: Callable[[Host], FakeDriver],
+    jobs: InlineEngine | None = None,
+) -> World:
+    """The services over a store; *jobs* of an earlier service, to go on after it died."""
+    bus = EventBus(store)
+    hosts = HostService(store, bus, factory)
+    profiles = ProfileService(store, bus)
+    assignments = AssignmentService(store, bus, profiles)
+    plans = PlanService(hosts, assignments, Permissions())
+    applications = ApplyService(store, bus, hosts, plans)
+    settler = Settler(hosts, applications)
+    job = MigrationJob(store, bus, hosts, plans, settler, sample_hz=50)
+    jobs = jobs or InlineEngine()
+    job.register(jobs)
+    migrations = MigrationService(store, bus, hosts, plans, jobs, job)
+    return World(
+        store,
+        drivers,
+        bus,
+        hosts,
+        profiles,
+        assignments,
+        plans,
+        applications,
+        job,
+        jobs,
+        migrations,
+    )

@@ -1,0 +1,252 @@
+"""Apply, verify, revert, and what becomes of them when something breaks half-way."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.fakes import VM
+from tests.support.world import World, world
+from vmtune.domain.changes import Change
+from vmtune.domain.outcome import ApplicationState, Outcome, Status
+from vmtune.domain.profile import Target
+from vmtune.drivers.fake_qemu import Fault, FaultKind
+from vmtune.errors import (
+    Blocked,
+    Conflict,
+    HostUnreachable,
+    InvalidInput,
+    NotFound,
+    OperationInProgress,
+)
+
+
+@pytest.fixture
+async def it(tmp_path: Path) -> AsyncIterator[World]:
+    async with world(tmp_path) as made:
+        yield made
+
+
+MIXED = {
+    "downtime_limit_ms": "700ms",
+    "iothread_poll_max_ns": 1000,
+    "iothread_thread_pool_max": 8,
+    "multifd": True,
+    "multifd_channels": 4,
+}
+
+
+def by_name(outcomes: tuple[Outcome, ...]) -> dict[str, Status]:
+    return {outcome.tunable: outcome.status for outcome in outcomes}
+
+
+async def inject(it: World, *faults: Fault) -> None:
+    """Faults from now on: the first probe of a QEMU sends commands of its own."""
+    await it.plans.plan(VM, "p")
+    it.source.faults += faults
+
+
+def downtime(it: World) -> object:
+    return it.source.parameters["downtime-limit"]
+
+
+async def test_what_can_be_set_now_is_set_and_proven(it: World) -> None:
+    await it.profile(**MIXED)
+    done = await it.applications.apply(VM, "p")
+    assert done.state is ApplicationState.APPLIED
+    assert by_name(done.outcomes) == {
+        "downtime_limit_ms": Status.EFFECTIVE,
+        "iothread_poll_max_ns": Status.EFFECTIVE,
+        "iothread_thread_pool_max": Status.EFFECTIVE,
+        "multifd": Status.PENDING_MIGRATION,
+        "multifd_channels": Status.PENDING_MIGRATION,
+    }
+    assert downtime(it) == 700
+    assert it.source.capabilities["multifd"] is False
+    assert Change("downtime_limit_ms", 300) in done.journal
+
+
+async def test_verify_is_clean_until_somebody_sets_another_value(it: World) -> None:
+    await it.profile(**MIXED)
+    await it.applications.apply(VM, "p")
+    assert (await it.applications.verify(VM)).clean
+    it.source.parameters["downtime-limit"] = 5
+    drifted = await it.applications.verify(VM)
+    assert not drifted.clean
+    assert by_name(drifted.outcomes)["downtime_limit_ms"] is Status.OVERWRITTEN
+
+
+async def test_verify_holds_an_assigned_profile_against_the_vm(it: World) -> None:
+    with pytest.raises(NotFound, match="nothing was applied"):
+        await it.applications.verify(VM)
+    await it.profile(downtime_limit_ms=301)
+    await it.assignments.add(Target.DEFAULT, "", "p")
+    assert not (await it.applications.verify(VM)).clean
+
+
+async def test_revert_puts_everything_back(it: World) -> None:
+    await it.profile(**MIXED)
+    before = {p: dict(v) for p, v in it.source.properties.items()}
+    done = await it.applications.apply(VM, "p")
+    assert it.source.properties != before
+    reverted = await it.applications.revert(done.id)
+    assert reverted.state is ApplicationState.REVERTED
+    assert set(by_name(reverted.outcomes).values()) == {Status.REVERTED}
+    assert downtime(it) == 300
+    assert it.source.properties == before
+    with pytest.raises(Conflict, match="reverted"):
+        await it.applications.revert(done.id)
+
+
+async def test_only_the_newest_application_can_be_reverted(it: World) -> None:
+    await it.profile("one", downtime_limit_ms=400)
+    await it.profile("two", downtime_limit_ms=500)
+    one = await it.applications.apply(VM, "one")
+    two = await it.applications.apply(VM, "two")
+    with pytest.raises(Conflict, match=str(two.id)):
+        await it.applications.revert(one.id)
+    await it.applications.revert(two.id)
+    assert downtime(it) == 400
+
+
+@pytest.mark.parametrize("at", [1, 2, 3, 4])
+async def test_a_refusal_half_way_restores_everything_and_keeps_the_first_error(
+    it: World, at: int
+) -> None:
+    await it.profile(**MIXED)
+    before = {p: dict(v) for p, v in it.source.properties.items()}
+    command = "migrate-set-parameters" if at == 1 else "qom-set"
+    await inject(it, Fault(FaultKind.REFUSE, command, max(1, at - 1), "not today"))
+    done = await it.applications.apply(VM, "p")
+    assert done.state is ApplicationState.FAILED
+    assert "not today" in done.problems[0].message
+    assert downtime(it) == 300
+    assert it.source.properties == before
+
+
+async def test_best_effort_leaves_out_what_is_refused(it: World) -> None:
+    await it.profile(**MIXED)
+    await inject(it, *(Fault(FaultKind.REFUSE, "migrate-set-parameters", n) for n in (1, 2)))
+    done = await it.applications.apply(VM, "p", best_effort=True)
+    assert done.state is ApplicationState.APPLIED
+    statuses = by_name(done.outcomes)
+    assert statuses["downtime_limit_ms"] is Status.REJECTED
+    assert statuses["iothread_poll_max_ns"] is Status.EFFECTIVE
+
+
+async def test_a_connection_lost_after_the_command_is_looked_at_again(it: World) -> None:
+    await it.profile(downtime_limit_ms=700)
+    await inject(it, Fault(FaultKind.LOSE_AFTER, "migrate-set-parameters"))
+    done = await it.applications.apply(VM, "p")
+    assert done.state is ApplicationState.FAILED
+    assert done.problems[0].code == "outcome_unknown"
+    assert downtime(it) == 300
+
+
+async def test_a_qemu_that_dies_half_way_leaves_an_unknown_outcome(it: World) -> None:
+    await it.profile(downtime_limit_ms=700)
+    await it.plans.plan(VM, "p")
+    answer = it.source.answer
+
+    def answer_and_die(command: str, arguments: object) -> object:
+        result = answer(command, arguments)  # type: ignore[arg-type] # passed through
+        if command == "migrate-set-parameters":
+            it.source.die()
+        return result
+
+    it.source.answer = answer_and_die  # type: ignore[method-assign, assignment] # the fault
+    done = await it.applications.apply(VM, "p")
+    assert done.state is ApplicationState.UNKNOWN
+    assert set(by_name(done.outcomes).values()) == {Status.UNKNOWN}
+
+
+async def test_blockers_refuse_before_anything_is_touched(it: World) -> None:
+    await it.profile(dirty_limit=True, downtime_limit_ms=700)
+    with pytest.raises(Blocked) as caught:
+        await it.applications.apply(VM, "p")
+    assert caught.value.problems[0].field == "values.dirty_limit"
+    assert caught.value.problems[0].code == "dirty_limit_needs_ring"
+    assert downtime(it) == 300
+    assert it.store.applications.list(vm=VM).items == ()
+
+
+async def test_best_effort_rejects_the_blocked_and_applies_the_rest(it: World) -> None:
+    await it.profile(dirty_limit=True, downtime_limit_ms=700)
+    done = await it.applications.apply(VM, "p", best_effort=True)
+    assert by_name(done.outcomes) == {
+        "dirty_limit": Status.REJECTED,
+        "downtime_limit_ms": Status.EFFECTIVE,
+    }
+
+
+async def test_without_profile_or_assignment_there_is_nothing_to_apply(it: World) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        await it.applications.apply(VM)
+    assert caught.value.problems[0].field == "profile"
+
+
+async def test_two_at_once_on_one_vm_are_refused(it: World) -> None:
+    await it.profile(downtime_limit_ms=700)
+    it.store.applications.begin(
+        vm=VM, host="a", profile="p", revision=1, wanted={}, best_effort=False, journal=()
+    )
+    with pytest.raises(OperationInProgress):
+        await it.applications.apply(VM, "p")
+    assert downtime(it) == 300
+
+
+async def test_an_unreachable_host_changes_nothing(it: World) -> None:
+    await it.profile(downtime_limit_ms=700)
+    it.drivers["a"].reachable = it.drivers["b"].reachable = False
+    with pytest.raises(HostUnreachable):
+        await it.applications.apply(VM, "p")
+    assert it.store.applications.list(vm=VM).items == ()
+
+
+async def test_what_a_dead_service_left_half_done_is_put_back(it: World) -> None:
+    await it.profile(downtime_limit_ms=700)
+    opened = it.store.applications.begin(
+        vm=VM,
+        host="a",
+        profile="p",
+        revision=1,
+        wanted={"downtime_limit_ms": 700},
+        best_effort=False,
+        journal=(Change("downtime_limit_ms", 300),),
+    )
+    it.source.parameters["downtime-limit"] = 700
+    await it.applications.reconcile()
+    settled = it.store.applications.get(opened.id)
+    assert settled.state is ApplicationState.FAILED
+    assert settled.problems[0].code == "interrupted"
+    assert downtime(it) == 300
+    assert it.store.applications.open() == ()
+
+
+async def test_what_cannot_be_looked_at_after_a_restart_is_unknown(it: World) -> None:
+    await it.profile(downtime_limit_ms=700)
+    opened = it.store.applications.begin(
+        vm=VM,
+        host="a",
+        profile="p",
+        revision=1,
+        wanted={"downtime_limit_ms": 700},
+        best_effort=False,
+        journal=(Change("downtime_limit_ms", 300),),
+    )
+    it.drivers["a"].reachable = it.drivers["b"].reachable = False
+    await it.applications.reconcile()
+    assert it.store.applications.get(opened.id).state is ApplicationState.UNKNOWN
+
+
+async def test_a_caller_that_goes_away_does_not_stop_it_half_way(it: World) -> None:
+    await it.profile(**MIXED)
+    task = asyncio.create_task(it.applications.apply(VM, "p"))
+    await it.until(lambda: downtime(it) == 700)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await it.until(lambda: it.store.applications.open() == ())
+    (done,) = it.store.applications.list(vm=VM).items
+    assert done.state is ApplicationState.APPLIED
