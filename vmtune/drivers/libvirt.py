@@ -1,0 +1,339 @@
+"""Hosts that libvirt manages: ``qemu:///system``, ``qemu+ssh://...`` and their kin."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
+from uuid import UUID
+
+from vmtune.domain.changes import Change
+from vmtune.domain.facts import HostFacts, Reading, VmFacts, VmSummary
+from vmtune.domain.migration import QemuStatus, Snapshot, Totals, read_query_migrate
+from vmtune.drivers import qemu_write
+from vmtune.drivers.base import Driver, DriverEvent, MigrateOrder, MigrationHandle
+from vmtune.drivers.libvirt_calls import Connection, VmStatus, open_connection
+from vmtune.drivers.libvirt_errors import OPERATION_INVALID, LibvirtRefused
+from vmtune.drivers.libvirt_host import LocalDaemon, derive_peer_uri, find_local_daemon, read_host
+from vmtune.drivers.libvirt_iothreads import is_iothread_call, names_to_read, set_iothreads
+from vmtune.drivers.libvirt_link import Link
+from vmtune.drivers.libvirt_migration import (
+    LibvirtMigration,
+    P2pMigration,
+    migration_arguments,
+    migration_flags,
+)
+from vmtune.drivers.libvirt_monitor import NOT_RUNNING, LibvirtMonitor
+from vmtune.drivers.libvirt_vm import RING, VmRecord, add_libvirt, facts_by_xml, look_up, with_ring
+from vmtune.drivers.libvirt_xml import read_domain
+from vmtune.drivers.libvirt_xml_edit import edit_boot_xml, edit_destination_xml
+from vmtune.drivers.qemu_probe import QemuProbe
+from vmtune.errors import CommandRefused, NotFound, TooLate
+
+
+class LibvirtDriver:
+    """A :class:`~vmtune.drivers.base.Driver` for a libvirt daemon's QEMUs.
+
+    Reading a QEMU goes through libvirt's monitor passthrough, which marks the guest as
+    tainted (``custom-monitor``). What libvirt wants to know of goes through its own calls:
+    migrations, iothreads, the configuration. The downtime limit could too, but then it would
+    not be set or refused as a whole with the parameters beside it.
+
+    While a VM arrives by a migration, libvirt answers no question to its QEMU: its facts are
+    then those of its XML, and its readings say why they are missing.
+
+    :param uri: ``qemu:///system``, ``qemu+unix://...?socket=``, ``qemu+tcp://``,
+        ``qemu+tls://``, ``qemu+ssh://``.
+    :param peer_uri: how other hosts' daemons reach this one; empty to derive it from *uri*.
+    """
+
+    def __init__(
+        self,
+        uri: str,
+        *,
+        peer_uri: str = "",
+        open_: Callable[[str], Connection] = open_connection,
+    ) -> None:
+        self._uri = uri
+        self._open = open_
+        self._link = Link(uri, open_)
+        self._peer_uri = peer_uri or derive_peer_uri(uri)
+        self._daemon: tuple[int, LocalDaemon | None] | None = None
+        self._monitors: dict[UUID, LibvirtMonitor] = {}
+        self._probes: dict[UUID, tuple[tuple[int, int], QemuProbe]] = {}
+        self._migrations: set[LibvirtMigration] = set()
+
+    @property
+    def uri(self) -> str:
+        """The daemon's address, as it was given."""
+        return self._uri
+
+    @property
+    def peer_uri(self) -> str:
+        """How other hosts' daemons reach this one; empty where that is not known."""
+        return self._peer_uri
+
+    async def close(self) -> None:
+        """Let go of the connection. Migrations run on, and whoever waits for one is told
+        that its end is unknown."""
+        for migration in tuple(self._migrations):
+            migration.let_go()
+        await self._link.close()
+
+    async def host_facts(self) -> HostFacts:
+        """Probe the host. Sysctls, and whether memory can be locked beyond QEMU's limit, are
+        known where the daemon runs on this machine."""
+        return await self._link.ask(
+            lambda connection: read_host(connection, self._local(), self._peer_uri)
+        )
+
+    def _local(self) -> LocalDaemon | None:
+        """The daemon's process; looked for once for each connection. In a thread."""
+        generation = self._link.generation
+        if self._daemon is None or self._daemon[0] != generation:
+            self._daemon = generation, find_local_daemon(self._uri)
+        return self._daemon[1]
+
+    async def list_vms(self) -> Sequence[VmSummary]:
+        """The VMs that libvirt knows."""
+
+        def call(connection: Connection) -> list[VmSummary]:
+            vms: list[VmSummary] = []
+            for domain in connection.domains():
+                try:
+                    status = domain.status()
+                except NotFound:
+                    continue  # it has just gone
+                vms.append(VmSummary(status.uuid, status.name, status.state))
+            return sorted(vms, key=lambda vm: (vm.name, vm.uuid))
+
+        return await self._link.ask(call)
+
+    async def vm_facts(self, vm: UUID) -> VmFacts:
+        """Probe a VM. One that does not run is told by its configuration."""
+        record = await self._look_up(vm)
+        if not record.status.has_monitor:
+            return facts_by_xml(record)
+        try:
+            facts = await self._probe(vm, record).facts(vm, record.status.name)
+        except CommandRefused as refusal:
+            if refusal.problems[0].code != NOT_RUNNING:
+                raise
+            return facts_by_xml(await self._look_up(vm))
+        return add_libvirt(facts, record)
+
+    async def _look_up(self, vm: UUID) -> VmRecord:
+        return await self._link.ask(lambda connection: look_up(connection, vm, self._local()))
+
+    async def read(self, vm: UUID, tunables: Collection[str]) -> dict[str, Reading]:
+        """What the named tunables are set to right now."""
+        status, run_id = await self._status(vm)
+        if not status.has_monitor:
+            why = _why_no_monitor(status)
+            return {name: Reading(None, why_unknown=why) for name in tunables}
+        probe = self._known_probe(vm, run_id) or self._probe(vm, await self._look_up(vm))
+        readings = await probe.read(tunables)
+        if RING in readings and readings[RING].value is None:
+            live = await self._link.ask(lambda connection: connection.domain(vm).xml())
+            readings = with_ring(readings, read_domain(live))
+        return readings
+
+    async def _status(self, vm: UUID) -> tuple[VmStatus, int]:
+        def call(connection: Connection) -> tuple[VmStatus, int]:
+            domain = connection.domain(vm)
+            return domain.status(), domain.run_id()
+
+        return await self._link.ask(call)
+
+    def _monitor(self, vm: UUID) -> LibvirtMonitor:
+        return self._monitors.setdefault(vm, LibvirtMonitor(self._link, vm))
+
+    def _known_probe(self, vm: UUID, run_id: int) -> QemuProbe | None:
+        key, probe = self._probes.get(vm, (None, None))
+        return probe if key == (self._link.generation, run_id) else None
+
+    def _probe(self, vm: UUID, record: VmRecord) -> QemuProbe:
+        """The VM's probe, which remembers what stays the same while QEMU lives."""
+        probe = self._known_probe(vm, record.run_id)
+        if probe is None:
+            probe = QemuProbe(self._monitor(vm), record.process)
+            self._probes[vm] = (self._link.generation, record.run_id), probe
+        return probe
+
+    async def write(self, vm: UUID, changes: Sequence[Change]) -> None:
+        """Set values in the order given; iothreads' through libvirt, so that it knows of
+        them and hands them to a destination."""
+        if not changes:
+            return
+        status, _ = await self._status(vm)
+        if not status.has_monitor:
+            raise CommandRefused(_why_no_monitor(status), field="vm", code=NOT_RUNNING)
+        for by_libvirt, group in itertools.groupby(changes, is_iothread_call):
+            neighbours = list(group)
+            if by_libvirt:
+                await self._set_iothreads(vm, neighbours)
+            else:
+                await qemu_write.write(self._monitor(vm), neighbours)
+
+    async def _set_iothreads(self, vm: UUID, changes: Sequence[Change]) -> None:
+        before = await self.read(vm, names_to_read(changes))
+        await self._link.change(
+            lambda connection: set_iothreads(connection.domain(vm), changes, before)
+        )
+
+    async def write_boot(self, vm: UUID, changes: Sequence[Change]) -> None:
+        """Set values in the persistent configuration. A disk's owner is its target (``vda``).
+
+        :raise CommandRefused: a transient VM, a change that has no place in the
+            configuration, or libvirt's own reason; nothing is changed then.
+        """
+        if not changes:
+            return
+
+        def call(connection: Connection) -> None:
+            domain = connection.domain(vm)
+            if not domain.is_persistent():
+                raise CommandRefused(
+                    "the VM is transient: it has no configuration for a next start",
+                    field=f"values.{changes[0].tunable}",
+                    code="transient_vm",
+                    remedy="define it with `virsh define`",
+                )
+            xml = domain.xml("VIR_DOMAIN_XML_INACTIVE", "VIR_DOMAIN_XML_SECURE")
+            connection.define(edit_boot_xml(xml, changes))
+
+        try:
+            await self._link.change(call)
+        except LibvirtRefused as refusal:
+            raise qemu_write.blamed(refusal, changes) from refusal
+
+    async def start_migration(self, order: MigrateOrder, destination: Driver) -> MigrationHandle:
+        """Begin a peer-to-peer migration: the source's daemon carries it out by itself.
+
+        Values of the destination alone go into its QEMU's command line, which marks the guest
+        as tainted (``custom-argv``); the persistent configuration does not get them.
+
+        :raise CommandRefused: it could not be begun. What libvirt refuses later, the handle
+            tells.
+        """
+        if not isinstance(destination, LibvirtDriver):
+            raise CommandRefused(
+                "a VM of a libvirt host can only migrate to another libvirt host",
+                field="destination",
+                code="destination_not_libvirt",
+                remedy="choose a host that is driven through libvirt",
+            )
+        if not destination.peer_uri:
+            raise CommandRefused(
+                f"nothing says how other hosts reach {destination.uri}",
+                field="destination",
+                code="no_peer_uri",
+                remedy="set the host's peer_uri, such as qemu+tls://NAME/system",
+            )
+        arguments = migration_arguments(order.values)
+
+        def prepare(connection: Connection) -> P2pMigration:
+            domain = connection.domain(order.vm)
+            persistent = domain.is_persistent()
+            live = domain.xml("VIR_DOMAIN_XML_MIGRATABLE", "VIR_DOMAIN_XML_SECURE")
+            boot = None
+            if persistent:
+                boot = domain.xml("VIR_DOMAIN_XML_INACTIVE", "VIR_DOMAIN_XML_SECURE")
+            xml = edit_destination_xml(live, boot, order.destination_values)
+            parameters = dict(arguments.parameters)
+            if xml is not None:
+                parameters["destination_xml"] = xml
+                if boot is not None:
+                    parameters["persistent_xml"] = boot
+            flags = (*migration_flags(persistent), *arguments.flags)
+            return P2pMigration(order.vm, destination.peer_uri, flags, parameters)
+
+        migration = LibvirtMigration()
+        await migration.begin(await self._link.ask(prepare), lambda: self._open(self._uri))
+        self._migrations.add(migration)
+        migration.when_done(lambda: self._migrations.discard(migration))
+        return migration
+
+    async def migration(self, vm: UUID, at_ms: int = 0, boundary: bool = False) -> Snapshot:
+        """The VM's outgoing migration; on its destination there is none."""
+        status, _ = await self._status(vm)
+        if status.arriving:
+            return Snapshot(QemuStatus.NONE)
+        gone = NotFound(f"{status.name} ({vm}) does not run on this host", field="vm")
+        if not status.has_monitor:
+            raise gone
+        try:
+            reply = await self._monitor(vm).execute("query-migrate")
+        except CommandRefused as refusal:
+            if refusal.problems[0].code == NOT_RUNNING:
+                raise gone from refusal
+            raise
+        return read_query_migrate(reply, at_ms, boundary)
+
+    async def completed(self, vm: UUID) -> Totals | None:
+        """The figures of the VM's last completed migration, asked on its destination."""
+        try:
+            job = await self._link.ask(lambda connection: connection.domain(vm).completed_job())
+        except LibvirtRefused as refusal:
+            if refusal.number == OPERATION_INVALID:
+                return None  # it does not run, or is still arriving
+            raise
+        return read_totals(job)
+
+    async def abort_migration(self, vm: UUID) -> None:
+        """Ask for its end, whoever started it.
+
+        :raise TooLate: in post-copy, or ended already.
+        """
+
+        def call(connection: Connection) -> None:
+            domain = connection.domain(vm)
+            if domain.status().arriving or not domain.is_migrating_out():
+                raise TooLate("no migration to another host is active")
+            try:
+                domain.abort_job()
+            except LibvirtRefused as refusal:
+                if refusal.number == OPERATION_INVALID:
+                    raise TooLate(refusal.message) from refusal
+                raise
+
+        try:
+            await self._link.change(call)
+        except LibvirtRefused as refusal:
+            if refusal.number == OPERATION_INVALID:
+                raise TooLate(refusal.message) from refusal
+            raise
+
+    async def reset_after_migration(self, vm: UUID) -> None:
+        """Nothing to do: libvirt puts back what it set, on both sides, however the migration
+        ends.
+
+        :raise NotFound: the host does not have the VM.
+        """
+        await self._status(vm)
+
+    def events(self) -> AsyncGenerator[DriverEvent, None]:
+        """What happens on the host from now on."""
+        return self._link.events()
+
+
+def read_totals(job: dict[str, int]) -> Totals | None:
+    """libvirt's statistics of a completed migration; None of any other job, and of none."""
+    if job.get("operation") not in _MIGRATIONS or "time_elapsed" not in job:
+        return None
+    return Totals(
+        total_time_ms=job["time_elapsed"],
+        downtime_ms=job.get("downtime", 0),
+        setup_time_ms=job.get("setup_time"),
+        transferred_bytes=job.get("memory_processed", 0),
+        iterations=job.get("memory_iteration", 0),
+    )
+
+
+_MIGRATIONS = (4, 5)
+"""VIR_DOMAIN_JOB_OPERATION_MIGRATION_IN and _OUT."""
+
+
+def _why_no_monitor(status: VmStatus) -> str:
+    if status.arriving:
+        return "libvirt lets nobody ask the destination's QEMU before the migration has ended"
+    return f"the VM is {status.state.value}"

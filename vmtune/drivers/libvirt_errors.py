@@ -1,0 +1,61 @@
+"""libvirt's errors in vmtune's words. The numbers are libvirt's ABI (virterror.h)."""
+
+from __future__ import annotations
+
+from vmtune.errors import CommandRefused, HostUnreachable, NotFound, OutcomeUnknown, VmtuneError
+
+NO_DOMAIN = 42
+OPERATION_INVALID = 55
+OPERATION_TIMEOUT = 68
+OPERATION_UNSUPPORTED = 84
+_ACCESS_DENIED = 88
+_OPERATION_DENIED = 29
+_AUTH = (45, 60, 79)  # failed, cancelled, unavailable
+
+
+class LibvirtRefused(CommandRefused):
+    """libvirt, not QEMU, refused.
+
+    :param number: libvirt's error code.
+    """
+
+    def __init__(self, message: str, number: int, code: str = "", remedy: str = "") -> None:
+        super().__init__(message, code=code, remedy=remedy)
+        self.number = number
+
+
+def translate(number: int, message: str, alive: bool, uri: str) -> VmtuneError:
+    """The error that a call on an open connection ended with.
+
+    :param number: libvirt's error code.
+    :param alive: whether the connection still is. The code does not tell: what a daemon
+        meets on its own way to another host carries the same one.
+    """
+    if not alive:
+        return OutcomeUnknown(
+            f"the connection to {uri} was lost: {message}", remedy="look again, then settle"
+        )
+    if number == NO_DOMAIN:
+        return NotFound(message, field="vm")
+    if number == OPERATION_TIMEOUT:
+        return LibvirtRefused(
+            message, number, "busy", "another operation holds this VM: wait until it has ended"
+        )
+    if number in (_ACCESS_DENIED, _OPERATION_DENIED):
+        return LibvirtRefused(
+            message, number, "access_denied", f"give vmtune's user read-write access to {uri}"
+        )
+    return LibvirtRefused(message, number)
+
+
+def unreachable(uri: str, number: int, message: str) -> HostUnreachable:
+    """The error that opening *uri* ended with."""
+    if number in _AUTH:
+        remedy = "give vmtune's user the credentials, or another way in; it cannot be asked for any"
+    elif "+ssh" in uri or "+libssh" in uri:
+        remedy = f"check that `virsh -c '{uri}' list` works without a question for vmtune's user"
+    elif "://" in uri and not uri.split("://", 1)[1].startswith("/"):
+        remedy = "check the name, that libvirtd listens there, and the way to it"
+    else:
+        remedy = "start libvirtd or virtqemud on this machine, and let vmtune's user use its socket"
+    return HostUnreachable(f"no connection to {uri}: {message}", field="uri", remedy=remedy)

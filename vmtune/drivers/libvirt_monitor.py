@@ -1,0 +1,75 @@
+"""A QEMU's monitor, which libvirt holds and lends."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from vmtune.drivers.libvirt_calls import Connection
+from vmtune.drivers.libvirt_errors import LibvirtRefused
+from vmtune.drivers.libvirt_link import Link
+from vmtune.errors import CommandRefused, OutcomeUnknown
+
+NOT_RUNNING = "vm_not_running"
+"""Code of the refusal when the VM has no QEMU."""
+
+_ASKS = ("query-", "qom-get", "qom-list")
+
+
+class LibvirtMonitor:
+    """A :class:`~vmtune.drivers.monitor.Monitor` over virDomainQemuMonitorCommand.
+
+    Commands of one VM go one after the other, so that they reach QEMU in the order in which
+    they were made, and so that a VM that does not answer holds one thread and no more. Using
+    it marks the guest as tainted (``custom-monitor``).
+    """
+
+    def __init__(self, link: Link, vm: UUID) -> None:
+        self._link = link
+        self._vm = vm
+        self._turn = asyncio.Lock()
+
+    async def execute(
+        self,
+        command: str,
+        arguments: Mapping[str, Any] | None = None,  # any JSON
+    ) -> Any:  # any JSON: the reply's "return"
+        """Run one command and return its result.
+
+        :raise CommandRefused: QEMU's or libvirt's own error text; code ``vm_not_running``
+            where there is no QEMU.
+        :raise NotFound: the host does not have the VM.
+        :raise HostUnreachable: no connection.
+        :raise OutcomeUnknown: the connection or QEMU was lost before the reply came.
+        """
+        request: dict[str, Any] = {"execute": command}
+        if arguments:
+            request["arguments"] = dict(arguments)
+        text = json.dumps(request)
+        run = self._link.ask if command.startswith(_ASKS) else self._link.change
+        await self._turn.acquire()
+        task = asyncio.ensure_future(run(lambda connection: self._send(connection, text), True))
+        task.add_done_callback(lambda _: self._turn.release())
+        # Not freed before libvirt has answered, even when nobody waits for it any more.
+        reply = json.loads(await asyncio.shield(task))
+        if "error" in reply:
+            raise CommandRefused(str(reply["error"].get("desc", "QEMU gives no reason")))
+        return reply.get("return")
+
+    def _send(self, connection: Connection, text: str) -> str:
+        domain = connection.domain(self._vm)
+        try:
+            return domain.monitor(text)
+        except LibvirtRefused as refusal:
+            if refusal.problems[0].code or domain.is_active():
+                raise
+            if '"execute": "query-' in text:
+                raise CommandRefused(
+                    "the VM does not run", field="vm", code=NOT_RUNNING
+                ) from refusal
+            raise OutcomeUnknown(
+                f"QEMU ended before it answered: {refusal.message}", remedy="look at the VM's log"
+            ) from refusal

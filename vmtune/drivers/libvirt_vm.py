@@ -1,0 +1,109 @@
+"""One VM's facts: what libvirt says of it, and what its QEMU does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from vmtune.domain.facts import Reading, VmFacts, VmState
+from vmtune.domain.versions import Version
+from vmtune.drivers.libvirt_calls import Connection, VmStatus
+from vmtune.drivers.libvirt_host import LocalDaemon
+from vmtune.drivers.libvirt_xml import DomainXml, boot_readings, read_domain
+from vmtune.drivers.qemu_process import QemuProcess
+
+RING = "dirty_ring_size_entries"
+
+
+@dataclass(frozen=True, slots=True)
+class VmRecord:
+    """What libvirt says of a VM.
+
+    :param run_id: changes with each start.
+    :param live: the XML of the running VM, or the configuration where it does not run.
+    :param boot: the persistent configuration; None where it is transient.
+    :param process: its QEMU, where it can be seen.
+    """
+
+    status: VmStatus
+    run_id: int
+    live: DomainXml
+    boot: DomainXml | None
+    process: QemuProcess | None
+    host_qemu: Version
+
+
+def look_up(connection: Connection, vm: UUID, daemon: LocalDaemon | None) -> VmRecord:
+    """Ask libvirt. Blocks, but not on what the VM is doing.
+
+    :raise NotFound: the host does not have it.
+    """
+    domain = connection.domain(vm)
+    status = domain.status()
+    persistent = domain.is_persistent()
+    runs = domain.is_active()
+    return VmRecord(
+        status=status,
+        run_id=domain.run_id(),
+        live=read_domain(domain.xml()),
+        boot=read_domain(domain.xml("VIR_DOMAIN_XML_INACTIVE")) if persistent else None,
+        process=daemon.qemu(status.name, str(vm)) if daemon and runs else None,
+        host_qemu=connection.qemu_version(),
+    )
+
+
+def facts_by_xml(record: VmRecord) -> VmFacts:
+    """The facts of a VM whose QEMU is not there, or cannot be asked.
+
+    Where there is none, the version is the host's, and the readings are those with which it
+    would start.
+    """
+    live = record.live
+    boot = boot_readings(record.boot) if record.boot else {}
+    if record.status.state in (VmState.SHUT_OFF, VmState.MIGRATED):
+        readings = dict(boot)
+    else:
+        readings = {RING: Reading(live.dirty_ring_size_entries)}
+    return VmFacts(
+        uuid=record.status.uuid,
+        name=record.status.name,
+        state=record.status.state,
+        qemu=record.host_qemu,
+        machine=live.machine,
+        kvm=live.kvm,
+        memory_bytes=live.memory_bytes,
+        vcpus=live.vcpus,
+        capabilities={},
+        parameters={},
+        compression_methods=frozenset(),
+        iothreads=live.iothreads,
+        main_loop=live.main_loop,
+        virtio_disks=tuple(disk.alias or disk.target for disk in live.disks),
+        readings=readings,
+        boot_readings=boot,
+        persistent=record.boot is not None,
+        migrating=record.status.arriving,
+        pid=record.process.pid if record.process else None,
+    )
+
+
+def add_libvirt(facts: VmFacts, record: VmRecord) -> VmFacts:
+    """Facts that a monitor gave, with what only libvirt knows."""
+    readings = with_ring(facts.readings, record.live)
+    boot = boot_readings(record.boot, record.live, readings) if record.boot else {}
+    return replace(
+        facts,
+        state=record.status.state,
+        readings=readings,
+        boot_readings=boot,
+        persistent=record.boot is not None,
+    )
+
+
+def with_ring(readings: Mapping[str, Reading], live: DomainXml) -> dict[str, Reading]:
+    """*readings* with the dirty ring's size from the live XML, where QEMU's command line,
+    which says it best, cannot be seen."""
+    if RING not in readings or readings[RING].value is not None:
+        return dict(readings)
+    return {**readings, RING: Reading(live.dirty_ring_size_entries)}
