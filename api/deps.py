@@ -63,7 +63,7 @@ def make_driver(host: Host) -> Driver:
         return QmpDriver(host.uri)
     from vmtune.drivers.libvirt import LibvirtDriver  # noqa: PLC0415 - needs libvirt's library
 
-    return LibvirtDriver(host.uri, host.peer_uri)
+    return LibvirtDriver(host.uri, peer_uri=host.peer_uri)
 
 
 def make_jobs(settings: Settings) -> JobEngine:

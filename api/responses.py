@@ -22,8 +22,8 @@ _MEANINGS = {
     500: "A fault of vmtune; the log has it under the id in `instance`.",
     503: "The service or its database is not ready.",
 }
-_ALWAYS = (403, 421, 422, 500, 503)
-WITH_BODY = (400, 413, 415)
+_ALWAYS = (403, 413, 415, 421, 422, 500, 503)
+WITH_BODY = (400,)
 ASKS_A_HOST = (404, 409, 424)
 """A route that talks to a host: it may be unreachable, its monitor busy, the VM gone."""
 LOCATION = {

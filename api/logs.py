@@ -1,0 +1,57 @@
+"""The service's log: to stderr, as text or as JSON lines, each with its request's id."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import structlog
+
+# Their own words about each request or command are for debugging them, not vmtune.
+_QUIET = ("uvicorn", "alembic", "asyncio", "qemu", "dbos", "sqlalchemy")
+
+
+def configure_logs(form: str, level: str) -> None:
+    """Send structlog's and the standard library's messages to stderr.
+
+    :param form: ``console`` or ``json``.
+    :param level: the least that is shown.
+    """
+    shared: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_logger_name,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    renderer: list[structlog.typing.Processor]
+    if form == "json":
+        renderer = [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer()]
+    else:
+        plain = structlog.dev.plain_traceback
+        renderer = [
+            structlog.dev.ConsoleRenderer(
+                colors=sys.stderr.isatty(), exception_formatter=plain, pad_event_to=0
+            )
+        ]
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *renderer],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(level.upper())
+    for name in _QUIET:
+        logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *shared,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=True,
+    )

@@ -1,0 +1,105 @@
+"""Runs the service: one uvicorn server on the unix socket and on the loopback address."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import structlog
+import uvicorn
+
+from vmtune.api.deps import Container, open_container
+from vmtune.api.logs import configure_logs
+from vmtune.api.main import create_app
+from vmtune.api.routes.common import PREFIX
+from vmtune.api.sockets import listening, state_lock
+from vmtune.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+_GRACE_S = 2
+_KEEP_ALIVE_S = 30
+
+
+def serve(settings: Settings) -> None:
+    """Serve until SIGTERM or SIGINT; then end within about three seconds, streams at once.
+
+    :raise SetupError: another service runs, a socket or a database cannot be used.
+    :raise SchemaMismatch: the database is of another version; names what mends it.
+    """
+    configure_logs(settings.log_format, settings.log_level)
+    with suppress(asyncio.CancelledError), state_lock(settings), listening(settings) as sockets:
+        asyncio.run(_serve(settings, sockets))
+
+
+async def _serve(settings: Settings, sockets: list[socket.socket]) -> None:
+    loop = asyncio.get_running_loop()
+    starting = asyncio.current_task()
+    assert starting is not None
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, starting.cancel)
+    async with open_container(settings) as container:
+        server = Server(container)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, server.stop)
+        await server.serve(sockets)
+        notify("STOPPING=1")
+    log.info("stopped")
+
+
+class Server(uvicorn.Server):
+    """uvicorn, with streams that end when the service stops, and signals that are ours."""
+
+    def __init__(self, container: Container) -> None:
+        self._container = container
+        super().__init__(
+            uvicorn.Config(
+                create_app(container.settings, container),
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                timeout_graceful_shutdown=_GRACE_S,
+                timeout_keep_alive=_KEEP_ALIVE_S,
+            )
+        )
+
+    def stop(self) -> None:
+        """Stop; asked a second time, without waiting for requests."""
+        self.force_exit = self.should_exit
+        self.should_exit = True
+        self._container.stopping.set()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals alone: uvicorn would end the process before it has tidied up."""
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept requests, and say so."""
+        await super().startup(sockets)
+        settings = self._container.settings
+        where = {"socket": str(settings.socket_path)}
+        if settings.listen_port:
+            name = f"[{settings.listen_address}]" if ":" in settings.listen_address else ""
+            base = f"http://{name or settings.listen_address}:{settings.listen_port}"
+            where |= {"url": base + PREFIX, "documentation": f"{base}{PREFIX}/docs"}
+        log.info("ready", **where)
+        notify("READY=1")
+
+
+def notify(message: str) -> None:
+    """Tell systemd, where it started the service (sd_notify(3))."""
+    address = os.environ.get("NOTIFY_SOCKET", "")
+    if not address.startswith(("/", "@")):
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as one:
+        try:
+            one.connect(address.replace("@", "\0", 1) if address[0] == "@" else address)
+            one.sendall(message.encode())
+        except OSError as error:
+            log.warning("systemd was not told", reason=str(error))

@@ -1,0 +1,163 @@
+"""Where the service listens, and the lock that keeps a second service away."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import socket
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from vmtune.errors import SetupError
+from vmtune.settings import Settings
+
+_SOCKET_UMASK = 0o117  # leaves 0660
+_RUNTIME_MODE = 0o755
+_STATE_MODE = 0o750
+_BACKLOG = 128
+
+
+def make_folder(path: Path, mode: int, setting: str) -> None:
+    """Create a folder where it is missing.
+
+    :raise SetupError: it cannot be created.
+    """
+    try:
+        path.mkdir(mode, parents=True, exist_ok=True)
+    except OSError as error:
+        raise SetupError(
+            f"the folder {path} cannot be created: {error.strerror}",
+            field=setting,
+            remedy=f"run the service as a user that may, or set {setting} to another folder",
+        ) from error
+
+
+@contextmanager
+def state_lock(settings: Settings) -> Iterator[None]:
+    """Hold the state for this service alone.
+
+    :raise SetupError: another service has it.
+    """
+    make_folder(settings.state_dir, _STATE_MODE, "state_dir")
+    path = settings.state_dir / "service.lock"
+    try:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise SetupError(
+            f"{path} cannot be opened: {error.strerror}",
+            field="state_dir",
+            remedy="run the service as the user that owns the folder, or set state_dir",
+        ) from error
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            holder = os.pread(lock, 20, 0).decode(errors="replace").strip() or "unknown"
+            raise SetupError(
+                f"another vmtune service uses {settings.state_dir} (process {holder})",
+                field="state_dir",
+                code="already_running",
+                remedy="stop that one, or give this one a state_dir of its own",
+            ) from None
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
+        yield
+    finally:
+        os.close(lock)  # the file stays: removing it could take it from under another's lock
+
+
+@contextmanager
+def listening(settings: Settings) -> Iterator[list[socket.socket]]:
+    """The service's sockets, listening from now on: who connects waits until it is ready.
+    The unix socket's file is removed at the end.
+
+    :raise SetupError: another service listens there, the port is taken, or the socket
+        cannot be made.
+    """
+    path = settings.socket_path
+    make_folder(path.parent, _RUNTIME_MODE, "runtime_dir")
+    _remove_stale(path)
+    sockets = [_bind_unix(path)]
+    made = path.stat()
+    try:
+        if settings.listen_port:
+            sockets.append(_bind_tcp(settings.listen_address, settings.listen_port))
+        yield sockets
+    finally:
+        for one in sockets:
+            one.close()
+        if path.exists() and os.path.samestat(path.stat(), made):
+            path.unlink()
+
+
+def _remove_stale(path: Path) -> None:
+    """Remove a socket that nobody listens at any more."""
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(mode):
+        raise SetupError(
+            f"{path} is there and is no socket",
+            field="socket_path",
+            remedy="move it away, or set socket_path",
+        )
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(1)
+        try:
+            probe.connect(str(path))
+        except ConnectionRefusedError:
+            path.unlink()
+            return
+        except OSError as error:
+            raise _socket_error(path, error) from error
+    raise SetupError(
+        f"another service listens at {path}",
+        field="socket_path",
+        code="already_running",
+        remedy="stop that one, or set socket_path",
+    )
+
+
+def _bind_unix(path: Path) -> socket.socket:
+    one = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    before = os.umask(_SOCKET_UMASK)  # so that nobody else can connect, not for a moment
+    try:
+        one.bind(str(path))
+        one.listen(_BACKLOG)
+    except OSError as error:
+        one.close()
+        raise _socket_error(path, error) from error
+    finally:
+        os.umask(before)
+    return one
+
+
+def _socket_error(path: Path, error: OSError) -> SetupError:
+    return SetupError(
+        f"the socket {path} cannot be used: {error.strerror or error}",
+        field="socket_path",
+        remedy="run the service as a user that may, or set socket_path",
+    )
+
+
+def _bind_tcp(address: str, port: int) -> socket.socket:
+    one = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        one.bind((address, port))
+        one.listen(_BACKLOG)
+    except OSError as error:
+        one.close()
+        taken = error.errno == errno.EADDRINUSE
+        raise SetupError(
+            f"port {port} of {address} "
+            + ("is taken by another program" if taken else f"cannot be used: {error.strerror}"),
+            field="listen_port",
+            code="port_taken" if taken else "port_refused",
+            remedy="set listen_port to a free port, or to 0 to listen on the unix socket alone",
+        ) from error
+    return one
