@@ -127,7 +127,13 @@ def bench() -> Iterator[Bench]:
 
 def small_vm(iothreads: int = 0, disks: tuple[lab.DiskSettings, ...] = ()) -> lab.VmSettings:
     return lab.VmSettings(
-        memory_bytes=128 << 20, region_bytes=32 << 20, iothreads=iothreads, disks=disks
+        memory_bytes=128 << 20,
+        region_bytes=8 << 20,
+        # Without rest a guest under TCG dirties memory faster than two busy
+        # processors can copy it.
+        idle_ms=50,
+        iothreads=iothreads,
+        disks=disks,
     )
 
 
@@ -315,6 +321,11 @@ def test_libvirts_refusal_is_passed_on(bench: Bench) -> None:
     lab.define_vm(bench.settings, small_vm(), start=False)
     with pytest.raises(LabError, match="not running"):
         lab.virsh(lab.status(bench.settings).hosts[0].uri, "suspend", "vmtune-demo")
+    running = lab.define_vm(bench.settings, small_vm(), start=True)
+    wait_for(lambda: bool(passes(running.serial)), "the guest's first pass")
+    with pytest.raises(LabError, match="is running on"):
+        lab.define_vm(bench.settings, small_vm(), host="b")
+    assert passes(running.serial), "a running VM's log must stay"
     with pytest.raises(LabError, match="no host 'c'"):
         lab.define_vm(bench.settings, small_vm(), host="c")
 

@@ -61,8 +61,9 @@ class HostStatus:
 class LabStatus:
     """What there is of the lab.
 
-    :param state: ``down``, ``up``, or ``broken``: half-finished or crashed;
-        ``down`` clears it away.
+    :param state: ``down``, ``up``, or ``broken``: half-finished, crashed, or
+        with a daemon that does not answer; ``down`` clears it away.
+    :param vms: of the hosts that answer.
     """
 
     state: str
@@ -127,9 +128,9 @@ def down(settings: LabSettings | None = None) -> None:
         not end.
     """
     settings = settings or LabSettings()
+    require_root()
     if read_marker(settings.folder) is None:
         return
-    require_root()
     with locked(settings.folder):
         _take_down(settings.folder)
 
@@ -144,9 +145,16 @@ def status(settings: LabSettings | None = None) -> LabStatus:
     hosts = tuple(_host_status(host) for host in plan_hosts(settings))
     if marker is None:
         return LabStatus("down", settings.folder, hosts)
-    vms = tuple(vm for host in hosts if host.running for vm in list_vms(host.name, host.uri))
     whole = marker.complete and all(host.running for host in hosts)
-    return LabStatus("up" if whole else "broken", settings.folder, hosts, vms)
+    vms: list[VmStatus] = []
+    for host in hosts:
+        if host.running:
+            try:
+                vms += list_vms(host.name, host.uri)
+            except LabError:
+                # Starting, hung, or killed a moment ago: there, and no use.
+                whole = False
+    return LabStatus("up" if whole else "broken", settings.folder, hosts, tuple(vms))
 
 
 def _host_status(host: HostPlan) -> HostStatus:

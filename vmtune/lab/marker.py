@@ -98,7 +98,8 @@ def read_marker(folder: Path) -> Marker | None:
     except NotADirectoryError:
         raise _foreign(folder) from None
     except OSError as error:
-        raise LabError(f"{folder}: {error.strerror}", field="folder") from error
+        remedy = "run it with sudo" if isinstance(error, PermissionError) else ""
+        raise LabError(f"{folder}: {error.strerror}", field="folder", remedy=remedy) from error
     try:
         data = json.loads(text)
         if data["format"] != _FORMAT:

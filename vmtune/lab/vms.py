@@ -7,7 +7,7 @@ from pathlib import Path
 
 from vmtune.errors import LabError
 from vmtune.lab.domain_xml import VmFiles, build_domain_xml, kvm_usable, vm_uuid
-from vmtune.lab.host import plan_hosts
+from vmtune.lab.host import HostPlan, plan_hosts
 from vmtune.lab.marker import read_marker
 from vmtune.lab.programs import run
 from vmtune.lab.settings import LabSettings, VmSettings
@@ -93,15 +93,17 @@ def define_vm(
 ) -> LabVm:
     """Define the VM on a host of a lab that is up, and start it.
 
-    A definition of the same name is replaced, its serial log begun anew.
+    A definition of the same name is replaced, its serial log and its disks
+    begun anew.
 
     :param host: ``a`` or ``b``.
-    :raise LabError: the lab is not there; KVM is asked for and not usable;
-        libvirt refuses.
+    :raise LabError: the lab is not there; a VM of that name runs on either
+        host; KVM is asked for and not usable; libvirt refuses.
     """
     settings = settings or LabSettings()
     vm = vm or VmSettings()
-    at = {plan.which: plan for plan in plan_hosts(settings)}.get(host)
+    hosts = {plan.which: plan for plan in plan_hosts(settings)}
+    at = hosts.get(host)
     if at is None:
         raise LabError(f"the lab has no host {host!r}", field="host", remedy="use a or b")
     if read_marker(settings.folder) is None or at.libvirtd_pid() is None:
@@ -111,9 +113,18 @@ def define_vm(
             code="lab_down",
             remedy="run `vmtune lab up` first",
         )
+    for plan in hosts.values():
+        running = [v for v in _vms_of(plan) if v.name == vm.name and v.state != "shut off"]
+        if running:
+            raise LabError(
+                f"{vm.name} is {running[0].state} on {plan.name}",
+                field="name",
+                code="vm_running",
+                remedy="stop it, or give the VM another name",
+            )
     kvm = _choose_kvm(vm)
     files = _make_files(settings, vm)
-    virsh(at.uri, "define", "/dev/stdin", stdin=build_domain_xml(vm, files, kvm=kvm))
+    virsh(at.uri, "define", "/proc/self/fd/0", stdin=build_domain_xml(vm, files, kvm=kvm))
     if start:
         virsh(at.uri, "start", vm.name)
     return LabVm(
@@ -124,6 +135,10 @@ def define_vm(
         accelerator="kvm" if kvm else "tcg",
         serial=files.serial,
     )
+
+
+def _vms_of(plan: HostPlan) -> list[VmStatus]:
+    return list_vms(plan.name, plan.uri) if plan.libvirtd_pid() is not None else []
 
 
 def _choose_kvm(vm: VmSettings) -> bool:
