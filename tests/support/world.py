@@ -10,10 +10,10 @@ from pathlib import Path
 
 from tests.support.fakes import NEWEST, VM, fake_pair, only
 from vmtune.domain.inventory import Host
-from vmtune.domain.migration import Migration
+from vmtune.domain.migration import Migration, MigrationState
 from vmtune.domain.situation import Permissions
 from vmtune.drivers.fake import FakeDriver
-from vmtune.drivers.fake_qemu import FakeQemu
+from vmtune.drivers.fake_qemu import DIRTIED_BYTES_PER_S, FakeQemu
 from vmtune.jobs.inline import InlineEngine
 from vmtune.services.applications import ApplyService
 from vmtune.services.bus import EventBus
@@ -57,9 +57,19 @@ class World:
         await self.profiles.create(name, values)
 
     async def migrate(self, profile: str | None = None, **fields: object) -> Migration:
-        """Migrate the VM from a to b and wait for the end."""
+        """Migrate the VM from a to b, slowly enough to be watched, and wait for the end."""
+        before = self.source.parameters["max-bandwidth"]
+        self.source.parameters["max-bandwidth"] = DIRTIED_BYTES_PER_S
         request = MigrationRequest(VM, "b", profile, **fields)  # type: ignore[arg-type] # as named
         record = await self.migrations.start(request)
+
+        def seen() -> bool:
+            now = self.store.migrations.get(record.id)
+            read_back = now.state is MigrationState.ACTIVE and (now.outcomes or not now.wanted)
+            return bool(read_back) or now.state.ended
+
+        await self.until(seen)
+        self.source.parameters["max-bandwidth"] = before
         return await self.ended(record)
 
     async def ended(self, record: Migration) -> Migration:

@@ -54,6 +54,7 @@ class _Run:
     snapshot: Snapshot | None = None
     samples: list[Sample] = field(default_factory=list)
     read_back: bool = False
+    active: bool = False
     shown: float = 0.0
     error: VmtuneError | None = None
 
@@ -184,20 +185,22 @@ class MigrationJob:
     async def _on_running(
         self, record: Migration, run: _Run, source: Driver, snapshot: Snapshot
     ) -> None:
-        """At QEMU's first sign: record it, abort if that was asked meanwhile, read back."""
-        if run.read_back:
-            return
-        if snapshot.status is not QemuStatus.SETUP:
-            current = await self._get(str(record.id))
-            if current.state is MigrationState.STARTING:
-                current = await self._records.save(
-                    record.id, Fields(state=MigrationState.ACTIVE, active_at=datetime.now(UTC))
-                )
-            if current.abort is AbortState.REQUESTED:
-                await self._abort(source, record.vm)
+        """At QEMU's first sign: read back; once it is active: record that, and abort if that
+        was asked for meanwhile."""
+        if not run.read_back:
+            # What a migration runs with was set before it began, so this can be told in setup.
             run.read_back = True
             outcomes = await self._read_back(record, run, source)
             await self._records.save(record.id, Fields(outcomes=tuple(outcomes)))
+        if run.active or snapshot.status is QemuStatus.SETUP:
+            return
+        run.active = True
+        current = await self._get(str(record.id))
+        if current.state is MigrationState.STARTING:
+            fields = Fields(state=MigrationState.ACTIVE, active_at=datetime.now(UTC))
+            current = await self._records.save(record.id, fields)
+        if current.abort is AbortState.REQUESTED:
+            await self._abort(source, record.vm)
 
     async def _abort(self, source: Driver, vm: UUID) -> None:
         try:

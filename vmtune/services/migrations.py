@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from vmtune.domain.findings import FINDINGS, Severity
-from vmtune.domain.migration import Migration, MigrationState, Trigger
+from vmtune.domain.migration import AbortState, Migration, MigrationState, Trigger
 from vmtune.errors import (
     InvalidInput,
     NotFound,
@@ -21,7 +21,7 @@ from vmtune.services.carrying import refuse
 from vmtune.services.hosts import HostService
 from vmtune.services.migration_job import JOB_KIND, MigrationJob
 from vmtune.services.planning import PlanService
-from vmtune.services.settling import MigrationRecords
+from vmtune.services.settling import Fields, MigrationRecords
 from vmtune.store import Store
 
 
@@ -102,29 +102,29 @@ class MigrationService:
                 field="migration",
                 remedy="migrate the VM back if it should not be there",
             )
-        if record.state is MigrationState.ACTIVE or record.state is MigrationState.STARTING:
-            await self._abort_on_source(record)
         record = await asyncio.to_thread(self._store.migrations.request_abort, migration)
+        await self._records.tell(record)
         if record.state in (MigrationState.QUEUED, MigrationState.PREPARING):
             await self._jobs.cancel(str(migration))
-        await self._records.tell(record)
+        else:
+            await self._abort_on_source(record)
         return record
 
     async def _abort_on_source(self, record: Migration) -> None:
         driver = await self._hosts.driver(record.source)
         try:
             await driver.abort_migration(record.vm)
-        except NotFound:
-            raise TooLate(
-                "the VM has left the source already",
-                field="migration",
-                remedy="migrate the VM back if it should not be there",
-            ) from None
-        except TooLate:
+        except (NotFound, TooLate) as error:
             # Between the order and QEMU's first sign there is nothing yet to cancel: the
             # request is kept, and the job aborts as soon as there is.
-            if record.state is not MigrationState.STARTING:
-                raise
+            if record.state is MigrationState.STARTING:
+                return
+            await self._records.save(record.id, Fields(abort=AbortState.TOO_LATE))
+            raise TooLate(
+                error.message,
+                field="migration",
+                remedy="migrate the VM back if it should not be there",
+            ) from error
 
 
 def _check_overrides(codes: Collection[str]) -> None:
