@@ -22,7 +22,7 @@ lint: $(READY)  ## ruff, strict mypy, import rules, OpenAPI current
 	@$(BIN)/ruff format --check --quiet . || { $(BIN)/ruff format --diff .; exit 1; }
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
-	@$(BIN)/lint-imports --no-timings 2>&1
+	@$(BIN)/lint-imports
 	@$(BIN)/python -m vmtune.api.openapi --check
 
 format: $(READY)  ## let ruff mend what it can

@@ -1,0 +1,260 @@
+"""The demo: a real VM migrates between two real libvirt hosts, untuned and tuned."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import signal
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from vmtune.client.demo_service import Service, running_service
+from vmtune.client.follow import to_the_end
+from vmtune.client.http import Client, Document
+from vmtune.client.output import Column, table
+from vmtune.client.progress import viewer
+from vmtune.client.render import milliseconds, size, value
+from vmtune.errors import SetupError
+from vmtune.lab import LabSettings, LabStatus, LabVm, VmSettings, define_vm, down, up
+from vmtune.lab.privileges import require_root
+
+MIB = 1 << 20
+LAB = LabSettings(
+    name_a="vmtune-demo-a",
+    name_b="vmtune-demo-b",
+    address_a="10.98.0.1/24",
+    address_b="10.98.0.2/24",
+    folder=Path("/run/vmtune-demo"),
+)
+# Small enough to converge on two cores, busy enough that each migration takes several rounds.
+VM = VmSettings(name="vmtune-demo", memory_bytes=512 * MIB, region_bytes=96 * MIB, idle_ms=200)
+PROFILES: Mapping[str, Mapping[str, Any]] = {  # any: values as people write them
+    "stock": {},
+    "tuned": {
+        "multifd": True,
+        "multifd_channels": 2,
+        "multifd_compression": "zstd",
+        "multifd_zstd_level": 1,
+        "downtime_limit_ms": "200ms",
+    },
+}
+ROUNDS = 3
+_LOCK = Path("/run/vmtune-demo.lock")
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What the demo runs on.
+
+    :param hosts: the names under which the service knows both hosts; the VM starts on the first.
+    """
+
+    lab: LabStatus
+    service: Service
+    vm: LabVm
+    hosts: tuple[str, str]
+
+    @property
+    def client(self) -> Client:
+        """The service's client."""
+        return self.service.client
+
+
+def run(keep: bool = False, as_json: bool = False, talks: bool = True) -> int:
+    """Bring everything up, migrate back and forth, print the tables, take everything down.
+
+    :param keep: keep lab and service up until Ctrl-C.
+    :return: 0 when every migration completed.
+    :raise VmtuneError: not root, a program is missing, a migration could not be begun.
+    """
+    require_root()
+    with _alone(), _ending_on_sigterm(), ExitStack() as stack:
+        stage = _set_up(stack, talks)
+        records = [record for pair in range(ROUNDS) for record in _pair(stage, pair, talks)]
+        if as_json:
+            click.echo(json.dumps({"migrations": records}, indent=2))
+        else:
+            for line in report(records):
+                click.echo(line)
+        if keep:
+            _keep(stage)
+        else:
+            _say(talks, "\nTaking the lab and the service down. `make demo KEEP=1` keeps them up,")
+            _say(talks, "with the API documentation at " + stage.service.docs)
+    return 0 if all(record["state"] == "completed" for record in records) else 1
+
+
+def _set_up(stack: ExitStack, talks: bool) -> Stage:
+    down(LAB)  # what a demo left that was killed
+    began = time.monotonic()
+    stack.callback(down, LAB)
+    lab = up(LAB)
+    _say(talks, f"Lab: two libvirt hosts in network namespaces ({_since(began)})")
+    began = time.monotonic()
+    folder = Path(tempfile.mkdtemp(prefix="vmtune-demo-"))
+    stack.callback(shutil.rmtree, folder, ignore_errors=True)
+    service = stack.enter_context(running_service(folder))
+    _say(talks, f"Service: {service.url}, SQLite in {folder} ({_since(began)})")
+    hosts = ("a", "b")
+    for name, host in zip(hosts, lab.hosts, strict=True):
+        service.client.post("/hosts", {"name": name, "uri": host.uri, "peer_uri": host.peer_uri})
+    vm = define_vm(LAB, VM)
+    accelerator = vm.accelerator.upper()
+    _say(
+        talks,
+        f"VM: {vm.name}, {size(VM.memory_bytes)}, {accelerator}; its guest writes to every page "
+        f"of {size(VM.region_bytes)} over and over",
+    )
+    if vm.accelerator != "kvm":
+        _say(talks, "  /dev/kvm cannot be used here: QEMU emulates the CPU (TCG)")
+    for name, values in PROFILES.items():
+        profile = service.client.post("/profiles", {"name": name, "values": values})
+        texts = [f"{key} {value(key, raw)}" for key, raw in profile["values"].items()]
+        what = ", ".join(texts) or "nothing set: what virsh migrate --live does"
+        _say(talks, f"Profile {name}: {what}")
+    return Stage(lab, service, vm, hosts)
+
+
+def _pair(stage: Stage, number: int, talks: bool) -> Iterator[Document]:
+    """There under one profile and back under the other; which goes first changes each time."""
+    names = sorted(PROFILES, reverse=number % 2 == 1)
+    for step, name in enumerate(names):
+        source, destination = stage.hosts if step == 0 else stage.hosts[::-1]
+        done = number * len(PROFILES) + step + 1
+        _say(
+            talks,
+            f"Migration {done} of {ROUNDS * len(PROFILES)}: {name}, {source} to {destination}",
+        )
+        order = {"vm": stage.vm.uuid, "destination": destination, "profile": name}
+        record = stage.client.post("/migrations", order)
+        with viewer(talks) as shown:
+            record = to_the_end(stage.client, record["id"], shown)
+        if record["state"] != "completed":
+            raise SetupError(
+                f"the migration under {name} ended as {record['state']}: {record['failure']}",
+                code="demo_migration",
+                remedy="`make demo KEEP=1` keeps everything up to look around",
+            )
+        yield record
+
+
+def report(records: Sequence[Document]) -> Iterator[str]:
+    """The demo's two tables: what each profile took, and what of it QEMU ran with."""
+    yield ""
+    columns = (
+        Column("PROFILE"),
+        Column("RUNS", right=True),
+        Column("TOTAL TIME", right=True),
+        Column("DOWNTIME", right=True),
+        Column("TRANSFERRED", right=True),
+        Column("ITERATIONS", right=True),
+    )
+    rows = [_figures(name, [r for r in records if r["profile"] == name]) for name in PROFILES]
+    yield from table(columns, rows, "no migrations")
+    yield "Medians, with the smallest and the largest in brackets. Too few runs for a verdict."
+    yield ""
+    effects = (
+        Column("PROFILE"),
+        Column("TUNABLE"),
+        Column("WANTED", right=True),
+        Column("QEMU RAN WITH", right=True),
+        Column("STATUS"),
+    )
+    yield from table(effects, list(_effects(records)), "nothing was tuned")
+
+
+def _figures(name: str, records: Sequence[Document]) -> tuple[str, ...]:
+    totals = [r["totals"] for r in records if r["totals"]]
+
+    def cell(key: str, show: Any) -> str:  # any: one of the renderers
+        values = sorted(t[key] for t in totals)
+        if not values:
+            return "-"
+        middle = statistics.median(values)
+        return f"{show(round(middle))} ({show(values[0])} to {show(values[-1])})"
+
+    return (
+        name,
+        str(len(records)),
+        cell("total_time_ms", milliseconds),
+        cell("downtime_ms", milliseconds),
+        cell("transferred_bytes", size),
+        cell("iterations", str),
+    )
+
+
+def _effects(records: Sequence[Document]) -> Iterator[tuple[str, ...]]:
+    """One row for each profile, tunable and way in which it ended."""
+    counts: dict[tuple[str, ...], int] = {}
+    for record in records:
+        for o in record["outcomes"]:
+            name = o["tunable"]
+            cells = (value(name, o["wanted"]), value(name, o["seen"]))
+            row: tuple[str, ...] = (record["profile"], name, *cells, o["status"])
+            counts[row] = counts.get(row, 0) + 1
+    for row, count in counts.items():
+        runs = sum(1 for record in records if record["profile"] == row[0])
+        yield (*row[:-1], f"{row[-1]} in {count} of {runs}")
+
+
+def _keep(stage: Stage) -> None:
+    click.echo("")
+    click.echo(f"The API documentation is at {stage.service.docs}")
+    click.echo(f"The command line: {stage.service.command} vm list")
+    click.echo("Lab and service stay up until you press Ctrl-C here.")
+    with contextlib.suppress(KeyboardInterrupt):
+        signal.pause()
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """One demo at a time on a machine.
+
+    :raise SetupError: another one runs.
+    """
+    handle = os.open(_LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise SetupError(
+                "another demo runs on this machine", code="demo_runs", remedy="let it end first"
+            ) from None
+        yield
+        _LOCK.unlink(missing_ok=True)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _ending_on_sigterm() -> Iterator[None]:
+    """A polite kill ends the demo as Ctrl-C does: everything is taken down."""
+
+    def interrupt(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _since(began: float) -> str:
+    return f"{time.monotonic() - began:.1f} s"
+
+
+def _say(talks: bool, sentence: str) -> None:
+    if talks:
+        click.echo(sentence, err=True)
