@@ -79,15 +79,12 @@ def _check(change: Change, changes: Sequence[Change]) -> None:
 
 async def _refuse_while_migrating(monitor: Monitor, changes: Sequence[Change]) -> None:
     """QEMU sizes its multifd threads at a migration's start and then trusts the parameters:
-    changing them meanwhile crashes it (seen on 7.2 and 10.0), and it does not check. A QEMU
-    that listens for a migration and has not been called is still free to change."""
+    changing them meanwhile crashes it (seen on 7.2 and 10.0), and it does not check."""
     for change in changes:
         if _kind(change) is not QmpKind.PARAMETER or not _is_setup_only(change):
             continue
-        reply = await monitor.execute("query-migrate")
-        status = read_query_migrate(reply).status
-        listens = status is QemuStatus.SETUP and "socket-address" in reply
-        if status.running and not listens:
+        status = read_query_migrate(await monitor.execute("query-migrate")).status
+        if status.running and not await _only_listens(monitor, status):
             raise CommandRefused(
                 f"a migration is {status.value}, and QEMU would crash",
                 field=f"values.{change.tunable}",
@@ -95,6 +92,14 @@ async def _refuse_while_migrating(monitor: Monitor, changes: Sequence[Change]) -
                 remedy="wait until it has ended, or abort it",
             )
         return
+
+
+async def _only_listens(monitor: Monitor, status: QemuStatus) -> bool:
+    """Whether QEMU waits for a migration that has not called yet: it may still be changed.
+    QEMU 10 calls that setup too, also after it failed to listen."""
+    if status is not QemuStatus.SETUP:
+        return False
+    return bool((await monitor.execute("query-status"))["status"] == "inmigrate")
 
 
 def _is_setup_only(change: Change) -> bool:

@@ -177,7 +177,7 @@ class QmpDriver:
             Side("source", qemu), Side("destination", waiting), order, self._hub.watch()
         )
         try:
-            await migration.begin(destination._migration_address, destination._folder)
+            await migration.begin(destination._migration_address)
         finally:
             self._prior[qemu.uuid] = migration.source.prior
             destination._prior[waiting.uuid] = migration.destination.prior

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 from vmtune.domain import tunables
 from vmtune.domain.changes import Change, in_order, undo
@@ -113,10 +112,11 @@ class DirectMigration:
         self._connection = source.qemu.monitor.connections
         self._follower: asyncio.Task[VmtuneError | None] | None = None
 
-    async def begin(self, address: str, folder: Path) -> None:
+    async def begin(self, address: str) -> None:
         """Prepare both sides, make the destination listen, and start.
 
-        :param address: what the destination listens on; empty for a socket in *folder*.
+        :param address: what the destination listens on; empty for a socket beside its
+            monitor.
         :raise OutcomeUnknown: the connection was lost at the start: it may have begun.
         :raise VmtuneError: it could not be begun; both sides were put back.
         """
@@ -124,7 +124,7 @@ class DirectMigration:
         try:
             await self.destination.prepare(_values_of(self._order, _DESTINATION))
             await self.source.prepare(_values_of(self._order, _SOURCE))
-            uri = await self._listen(address, folder)
+            uri = await self._listen(address)
             begins = True
             await self.source.qemu.monitor.execute("migrate", {"uri": uri})
         except VmtuneError as error:
@@ -134,23 +134,34 @@ class DirectMigration:
             raise
         self._follower = asyncio.create_task(self._follow(), name=f"migration {self._order.vm}")
 
-    async def _listen(self, address: str, folder: Path) -> str:
+    async def _listen(self, address: str) -> str:
         """Make the destination listen; where."""
-        monitor = self.destination.qemu.monitor
-        if not address:
-            # QEMU removes the socket when it stops listening, and before it listens again.
-            uri = f"unix:{folder / f'.{self.destination.qemu.uuid}.migration'}"
-            await monitor.execute("migrate-incoming", {"uri": uri})
-            return uri
+        qemu = self.destination.qemu
         host = f"[{address}]" if ":" in address and not address.startswith("[") else address
-        await monitor.execute("migrate-incoming", {"uri": f"tcp:{host}:0"})
-        reply = await monitor.execute("query-migrate")
+        # Shorter than the monitor's path, so it fits too. QEMU removes the socket when it
+        # stops listening, and before it listens again.
+        local = f"unix:{qemu.path.with_name('.' + qemu.path.stem)}"
+        try:
+            await qemu.monitor.execute(
+                "migrate-incoming", {"uri": f"tcp:{host}:0" if address else local}
+            )
+        except CommandRefused as refusal:
+            raise CommandRefused(
+                f"QEMU on the destination cannot listen on {address or local}: {refusal.message}",
+                field="destination",
+                code="cannot_listen",
+                remedy="set the host's migration_address to an address of its own, and start "
+                "the waiting QEMU anew if it has listened before",
+            ) from refusal
+        if not address:
+            return local
+        reply = await qemu.monitor.execute("query-migrate")
         ports = [a["port"] for a in reply.get("socket-address", ()) if a.get("type") == "inet"]
         if not ports:
             raise CommandRefused(
                 "QEMU on the destination does not say on which port it listens",
                 field="destination",
-                code="no_migration_port",
+                code="cannot_listen",
             )
         return f"tcp:{host}:{ports[0]}"
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from qemu.qmp import ConnectError, EventListener, ExecuteError, QMPClient, QMPError, Runstate
 from qemu.qmp.message import Message
+from qemu.qmp.qmp_client import GreetingError
 
 from vmtune.drivers.qmp_qemu import OnEvent
 from vmtune.errors import CommandRefused, HostUnreachable, MonitorBusy, OutcomeUnknown
@@ -25,7 +26,12 @@ _QUIET.propagate = False
 NO_QEMU = "no_qemu"
 """The code of the error where a socket has no QEMU behind it (any more)."""
 
+_QUEUE_AGAIN_S = 0.02
 _UCRED = struct.Struct("3i")  # struct ucred of unix(7): pid, uid, gid
+
+
+class _NoGreeting(HostUnreachable):
+    """Something else came than a greeting."""
 
 
 class _Relay(EventListener):
@@ -127,47 +133,57 @@ class QmpMonitor:
             await _disconnect(client)
 
     async def _connect(self) -> None:
-        stream = self._open()
+        try:
+            client = await self._greeted()
+        except _NoGreeting:
+            # An event came instead: QEMU sends its first ones also to who connects while it
+            # is still starting, before the greeting. Now it has started.
+            client = await self._greeted()
+        self._client = client
+        self.connections += 1
+        self._keeper = asyncio.create_task(self._keep(client), name=f"qmp {self.path}")
+
+    async def _greeted(self) -> QMPClient:
         client = QMPClient()
         client.logger = _QUIET
         client.register_listener(_Relay(self._relay))
+        stream = socket.socket(socket.AF_UNIX)
+        stream.setblocking(False)
         try:
             async with asyncio.timeout(self._greeting_timeout_s):
+                await self._open(stream)
                 await client.connect(stream)
         except TimeoutError as error:
             raise _busy(self.path) from error
         except ConnectError as error:
-            raise HostUnreachable(
+            kind = _NoGreeting if isinstance(error.exc, GreetingError) else HostUnreachable
+            raise kind(
                 f"{self.path} is no QMP monitor, or QEMU just ended: {error.exc}", code=NO_QEMU
             ) from error
         finally:
             if client.runstate is not Runstate.RUNNING:
                 stream.close()
-        self._client = client
-        self.connections += 1
-        self._keeper = asyncio.create_task(self._keep(client), name=f"qmp {self.path}")
+        return client
 
-    def _open(self) -> socket.socket:
-        """A connected socket. A unix socket connects at once or not at all."""
-        stream = socket.socket(socket.AF_UNIX)
-        stream.setblocking(False)
+    async def _open(self, stream: socket.socket) -> None:
+        """Connect the socket, and learn who is behind it."""
         try:
-            stream.connect(str(self.path))
-        except BlockingIOError as error:
-            stream.close()  # other clients fill its queue
-            raise _busy(self.path) from error
+            while True:
+                try:
+                    stream.connect(str(self.path))
+                    break
+                except BlockingIOError:
+                    # Its queue is full of clients that wait, or have given up meanwhile.
+                    await asyncio.sleep(_QUEUE_AGAIN_S)
         except (FileNotFoundError, ConnectionRefusedError) as error:
-            stream.close()
             raise HostUnreachable(f"no QEMU listens on {self.path}", code=NO_QEMU) from error
         except OSError as error:
-            stream.close()
             raise HostUnreachable(
                 f"{self.path} cannot be opened: {error.strerror or error}",
                 remedy="let the user that vmtune runs as open QEMU's monitor",
             ) from error
         credentials = stream.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size)
         self.pid = _UCRED.unpack(credentials)[0] or None
-        return stream
 
     async def _keep(self, client: QMPClient) -> None:
         """Notice the connection's end: nothing else would before the next command."""

@@ -133,8 +133,8 @@ class Qemu:
     def _recognise(self) -> None:
         """Who it is by its command line, while somebody else has its monitor."""
         process = self._process()
-        if process is None:
-            return
+        if process is None or not any(str(self.path) in a for a in process.arguments() or ()):
+            return  # out of sight, or no QEMU
         uuids = process.option("uuid")
         names = process.option("name")
         if uuids is None or names is None:
