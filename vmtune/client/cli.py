@@ -1,0 +1,92 @@
+"""The ``vmtune`` command.
+
+Subcommands are loaded when they are called, and nothing heavy is imported at the start.
+Exit codes: 0 done and as wanted, 1 an error (also of usage), 2 differences, 130 Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Sequence
+
+import click
+
+from vmtune import __version__
+from vmtune.client.complaints import complain, internal, usage
+from vmtune.client.lazy import LazyGroup
+from vmtune.client.session import CLEAN, ERROR, INTERRUPTED, Session, common
+from vmtune.errors import VmtuneError
+
+_HERE = "vmtune.client.commands."
+PLACES = {
+    "serve": (_HERE + "serve:serve", "Run the service."),
+    "health": (_HERE + "health:health", "Say whether the service is well."),
+    "demo": (_HERE + "demo:demo", "Migrate a real VM under two profiles, and compare."),
+    "lab": (_HERE + "lab:lab", "Two libvirt hosts on this machine, to try things on."),
+    "host": (_HERE + "host:host", "Hosts that vmtune drives."),
+    "vm": (_HERE + "vm:vm", "VMs on the hosts, their labels and history."),
+    "tunables": (_HERE + "tunables:tunables", "List what can be tuned, or show one tunable."),
+    "profile": (_HERE + "profile:profile", "Profiles: named sets of tunable values."),
+    "assign": (_HERE + "assign:assign", "Which profile is for which VM."),
+    "explain": (_HERE + "vm:explain", "Say which profile a VM gets, and why."),
+    "plan": (_HERE + "plan:plan", "Show what would be set on VM, and what stands against it."),
+    "apply": (_HERE + "application:apply", "Set a profile's values on VM and read them back."),
+    "verify": (_HERE + "application:verify", "Hold what VM runs with against its profile."),
+    "revert": (_HERE + "application:revert", "Put back what was set before an application."),
+    "application": (
+        _HERE + "application:application",
+        "What was applied to VMs, and what became of it.",
+    ),
+    "migrate": (_HERE + "migrate:migrate", "Migrate VM live and follow it to its end."),
+    "migration": (_HERE + "migration:migration", "Migrations, running and past."),
+    "events": (_HERE + "events:events", "Show what changed, oldest first."),
+    "db": (_HERE + "db:db", "The service's database schema."),
+    "completion": (_HERE + "completion:completion", "Print the shell's completion script."),
+}
+"""Each subcommand: where it is, and its line of help."""
+
+
+@click.group(
+    cls=LazyGroup,
+    places=PLACES,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 done and as wanted, 1 an error, 2 differences.",
+)
+@click.version_option(__version__, prog_name="vmtune", message="%(prog)s %(version)s")
+@common
+def root() -> None:
+    """Tuning profiles for libvirt and QEMU virtual machines: applied, proven, measured."""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line; the exit code. Errors are on stderr by then."""
+    session = Session(json="--json" in arguments, debug="--debug" in arguments)
+    try:
+        result = root.main(list(arguments), "vmtune", standalone_mode=False, obj=session)
+        return result if isinstance(result, int) else CLEAN
+    except click.Abort:
+        click.echo("interrupted", err=True)
+        return INTERRUPTED
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        return ERROR
+    except click.ClickException as error:
+        complain(usage(error), session.json)
+        return ERROR
+    except VmtuneError as error:
+        return _failed(error, error, session)
+    except Exception as error:
+        return _failed(error, internal(error), session)
+
+
+def _failed(error: Exception, told: VmtuneError, session: Session) -> int:
+    if session.debug:
+        traceback.print_exception(error)
+    complain(told, session.json)
+    return ERROR
+
+
+def main() -> None:
+    """The entry point of the installed command."""
+    sys.exit(run(sys.argv[1:]))

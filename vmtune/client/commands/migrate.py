@@ -1,0 +1,108 @@
+"""``vmtune migrate``: start a live migration and follow it to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from vmtune.client import render
+from vmtune.client.complete import hosts, profiles
+from vmtune.client.follow import to_the_end
+from vmtune.client.http import Document
+from vmtune.client.output import fields
+from vmtune.client.progress import viewer
+from vmtune.client.session import CLEAN, ERROR, INTERRUPTED, Session, common, pass_session
+from vmtune.client.vms import resolve
+
+
+@click.command()
+@click.argument("vm")
+@click.argument("destination", shell_complete=hosts)
+@click.option("--profile", shell_complete=profiles, help="Instead of the one assigned.")
+@click.option("--revision", type=click.IntRange(min=1), help="An older one of the profile.")
+@click.option(
+    "--override",
+    "overrides",
+    multiple=True,
+    metavar="CODE",
+    help="Go on in spite of this blocker, without what it concerns. May be repeated.",
+)
+@click.option("--no-wait", is_flag=True, help="Start it and return; `migration show` tells.")
+@common
+@pass_session
+def migrate(
+    session: Session,
+    vm: str,
+    destination: str,
+    profile: str | None,
+    revision: int | None,
+    overrides: tuple[str, ...],
+    no_wait: bool,
+) -> int:
+    """Migrate VM live and follow it to its end.
+
+    Ctrl-C ends the following only; the migration goes on. Exits 0 where it completed, 1
+    where it failed, was cancelled, or its end is unknown.
+    """
+    body = {
+        "vm": resolve(session.client, vm),
+        "destination": destination,
+        "profile": profile,
+        "revision": revision,
+        "overrides": list(overrides),
+    }
+    record = session.client.post("/migrations", body)
+    id = str(record["id"])
+    if no_wait:
+        session.say(record, f"migration {id} started; `vmtune migration show {id}` tells of it")
+        return CLEAN
+    try:
+        with viewer(session.talks) as shown:
+            record = to_the_end(session.client, id, shown)
+    except KeyboardInterrupt:
+        click.echo(f"\nThe migration goes on. To abort it: vmtune migration abort {id}", err=True)
+        return INTERRUPTED
+    session.show(record, lambda: lines(record))
+    return CLEAN if record["state"] == "completed" else ERROR
+
+
+def lines(record: Document) -> Iterator[str]:
+    """A migration as people read it: how it went, then each tunable."""
+    totals = record["totals"] or {}
+    setup = totals.get("setup_time_ms")
+    yield from fields(
+        [
+            ("migration", record["id"]),
+            ("vm", f"{record['vm_name']} ({record['vm']})"),
+            ("from", record["source"]),
+            ("to", record["destination"]),
+            ("profile", render.profile(record)),
+            ("overridden", ", ".join(record["overrides"])),
+            ("begun", render.moment(record["created_at"])),
+            ("ended", render.moment(record["ended_at"])),
+            ("state", record["state"]),
+            ("abort", "" if record["abort"] == "none" else record["abort"]),
+            ("reason", record["failure"]),
+        ]
+    )
+    if totals:
+        yield from fields(
+            [
+                ("total time", render.milliseconds(totals["total_time_ms"])),
+                ("downtime", render.milliseconds(totals["downtime_ms"])),
+                ("setup", "" if setup is None else render.milliseconds(setup)),
+                ("transferred", render.size(totals["transferred_bytes"])),
+                ("iterations", str(totals["iterations"])),
+                ("copied in spite of zero-copy", _silent_copies(totals)),
+            ]
+        )
+    yield from render.problems(record["problems"], "yellow")
+    if record["outcomes"]:
+        yield ""
+        yield from render.outcomes(record["outcomes"])
+
+
+def _silent_copies(totals: Document) -> str:
+    missed = totals.get("missed_zero_copy", 0)
+    return f"{missed:,} times" if missed else ""

@@ -1,0 +1,68 @@
+"""What the shell completes: names that vmtune knows. Never an error, never a wait."""
+
+# ruff: noqa: PLC0415 - imported where needed: a command is to start in a blink
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import CompletionItem
+
+from vmtune.client.errors import ClientError
+from vmtune.client.http import Client
+from vmtune.client.session import Session
+
+_ANSWER_WITHIN_S = 1.0
+
+
+def tunable_names(
+    ctx: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Tunables, with what each is."""
+    from vmtune.domain.tunable_table import TUNABLES
+
+    return [
+        CompletionItem(name, help=row.title)
+        for name, row in TUNABLES.items()
+        if name.startswith(incomplete)
+    ]
+
+
+def assignments(
+    ctx: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """``TUNABLE=``, and its values where they are few."""
+    from vmtune.domain.tunable_table import TUNABLES
+    from vmtune.domain.tunables import Kind
+
+    name, equals, text = incomplete.partition("=")
+    if not equals:
+        return [
+            CompletionItem(f"{item.value}=", help=item.help)
+            for item in tunable_names(ctx, parameter, incomplete)
+        ]
+    row = TUNABLES.get(name)
+    words = ("on", "off") if row and row.kind is Kind.BOOLEAN else row.choices if row else ()
+    return [CompletionItem(f"{name}={word}") for word in words if word.startswith(text)]
+
+
+def hosts(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Names of hosts."""
+    return _names(ctx, "/hosts", incomplete)
+
+
+def profiles(
+    ctx: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Names of profiles."""
+    return _names(ctx, "/profiles", incomplete)
+
+
+def _names(ctx: click.Context, path: str, incomplete: str) -> list[CompletionItem]:
+    session = ctx.ensure_object(Session)
+    client = Client(session.socket_path, _ANSWER_WITHIN_S)
+    try:
+        rows = client.get(path, {"limit": 100})["items"]
+    except ClientError:
+        return []
+    names = [str(row["name"]) for row in rows]
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]

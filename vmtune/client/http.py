@@ -1,0 +1,202 @@
+"""HTTP over the service's unix socket, with the standard library alone.
+
+A command is to start in a blink: http.client costs 20 ms, a full HTTP library 200.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from vmtune.client.errors import ConnectionLost, Refused, ServiceUnreachable
+
+PREFIX = "/api/v1"
+_ANSWER_WITHIN_S = 120.0
+_CONNECT_WITHIN_S = 5.0
+_PAGE = 200
+
+Document = Mapping[str, Any]  # any: JSON from the service
+Query = Mapping[str, str | int | Sequence[str] | None]
+"""What goes behind the question mark: None is left out, a sequence is repeated."""
+
+
+class UnixConnection(http.client.HTTPConnection):
+    """An HTTP connection to a unix socket."""
+
+    def __init__(self, path: Path, timeout_s: float) -> None:
+        super().__init__("localhost", timeout=timeout_s)
+        self._path = path
+        self._timeout_s = timeout_s
+
+    def connect(self) -> None:
+        """Connect to the socket, quickly or not at all."""
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(min(_CONNECT_WITHIN_S, self._timeout_s))
+        try:
+            self.sock.connect(str(self._path))
+        except BaseException:
+            self.sock.close()
+            raise
+        self.sock.settimeout(self._timeout_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the service answered: the JSON document and what a later If-Match needs."""
+
+    document: Document
+    etag: str
+
+
+def segment(text: str) -> str:
+    """*text* as one segment of a path, whatever is in it."""
+    return quote(text, safe="")
+
+
+class Client:
+    """Asks the service at *socket_path*. One connection a request; none is kept.
+
+    Every method raises :class:`~vmtune.client.errors.ServiceUnreachable`,
+    :class:`~vmtune.client.errors.ConnectionLost` or :class:`~vmtune.client.errors.Refused`.
+
+    :param answer_within_s: how long the service may be silent.
+    """
+
+    def __init__(self, socket_path: Path, answer_within_s: float = _ANSWER_WITHIN_S) -> None:
+        self.socket_path = socket_path
+        self._answer_within_s = answer_within_s
+
+    def get(self, path: str, query: Query | None = None) -> Document:
+        """The JSON at *path*, below ``/api/v1``."""
+        return self.request("GET", path, query).document
+
+    def post(self, path: str, body: Document | None = None) -> Document:
+        """Create, or order what takes effect."""
+        return self.request("POST", path, body={} if body is None else body).document
+
+    def put(self, path: str, body: Document, if_match: str = "") -> Document:
+        """Replace."""
+        return self.request("PUT", path, body=body, if_match=if_match).document
+
+    def patch(self, path: str, body: Document, if_match: str = "") -> Document:
+        """Change parts."""
+        return self.request("PATCH", path, body=body, if_match=if_match).document
+
+    def delete(self, path: str) -> Document:
+        """Delete, or abort."""
+        return self.request("DELETE", path).document
+
+    def items(self, path: str, query: Query | None = None) -> Iterator[Document]:
+        """Every item of a list, page after page."""
+        for page in self.pages(path, query):
+            yield from page["items"]
+
+    def pages(self, path: str, query: Query | None = None) -> Iterator[Document]:
+        """Every page of a list."""
+        after: str | None = None
+        while True:
+            page = self.get(path, {**(query or {}), "limit": _PAGE, "after": after})
+            yield page
+            after = page["next"]
+            if after is None:
+                return
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        query: Query | None = None,
+        body: Document | None = None,
+        if_match: str = "",
+    ) -> Answer:
+        """Send one request and read its whole answer."""
+        headers = {"Accept": "application/json"}
+        if if_match:
+            headers["If-Match"] = if_match
+        payload = None
+        if body is not None:
+            payload = json.dumps(body).encode()
+            headers["Content-Type"] = "application/json"
+        connection = UnixConnection(self.socket_path, self._answer_within_s)
+        try:
+            response = self.send(connection, method, with_query(path, query), payload, headers)
+            try:
+                content = response.read()
+            except (OSError, http.client.HTTPException) as error:
+                raise self.lost(method, path, error) from error
+            return self._answer(response, content)
+        finally:
+            connection.close()
+
+    def send(
+        self,
+        connection: UnixConnection,
+        method: str,
+        target: str,
+        payload: bytes | None,
+        headers: Mapping[str, str],
+    ) -> http.client.HTTPResponse:
+        """Connect, send, and read the answer's head."""
+        try:
+            connection.connect()
+        except OSError as error:
+            raise unreachable(self.socket_path, error) from error
+        try:
+            connection.request(method, PREFIX + target, payload, dict(headers))
+            return connection.getresponse()
+        except (OSError, http.client.HTTPException) as error:
+            raise self.lost(method, target, error) from error
+
+    def lost(self, method: str, path: str, error: Exception) -> ConnectionLost:
+        """The error for an answer that did not come."""
+        silent = isinstance(error, TimeoutError)
+        why = f"no answer within {self._answer_within_s:g} s" if silent else "connection lost"
+        if method == "GET":
+            return ConnectionLost(f"{why} while reading {path}", remedy="try again")
+        return ConnectionLost(
+            f"{why} during {method} {path}: it may or may not have taken effect",
+            remedy="look again before repeating it",
+        )
+
+    def _answer(self, response: http.client.HTTPResponse, content: bytes) -> Answer:
+        document: Any = {}  # any: JSON, until it is known to be an object
+        if content:
+            try:
+                document = json.loads(content)
+            except ValueError:
+                document = {"detail": "the service's answer is no JSON", "value": None}
+                if response.status < 400:
+                    raise Refused(response.status, document) from None
+        if not isinstance(document, dict):
+            document = {"items": document}
+        if response.status >= 400:
+            raise Refused(response.status, {"status": response.status, **document})
+        return Answer(document, response.headers.get("ETag", ""))
+
+
+def with_query(path: str, query: Query | None) -> str:
+    """*path* with those of *query* that are set."""
+    given = {key: value for key, value in (query or {}).items() if value is not None}
+    text = urlencode(given, doseq=True)
+    return f"{path}?{text}" if text else path
+
+
+def unreachable(socket_path: Path, error: OSError) -> ServiceUnreachable:
+    """The error for a socket at which no service answers."""
+    if isinstance(error, PermissionError):
+        return ServiceUnreachable(
+            f"this user may not use the service's socket {socket_path}",
+            field="socket",
+            remedy="run the command as the user that runs the service",
+        )
+    return ServiceUnreachable(
+        f"no service answers at {socket_path}: {error.strerror or error}",
+        field="socket",
+        remedy="start it with `vmtune serve`, or name its socket with --socket or VMTUNE_SOCKET",
+    )

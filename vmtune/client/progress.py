@@ -1,0 +1,172 @@
+"""How far a migration is: a bar on a terminal, plain lines elsewhere. Always on stderr."""
+
+# ruff: noqa: PLC0415 - imported where needed: a command is to start in a blink
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+import click
+
+from vmtune.client.errors import ClientError
+from vmtune.client.http import Document
+from vmtune.client.render import milliseconds, rate, size
+from vmtune.domain.migration import progress as never_back
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+_LINE_EVERY_S = 2.0
+
+
+def describe(data: Document, downtime_limit_ms: int | None = None) -> str:
+    """The figures beside the bar, in one line."""
+    downtime = milliseconds(data.get("expected_downtime_ms"))
+    limit = "" if downtime_limit_ms is None else f" (limit {milliseconds(downtime_limit_ms)})"
+    throttle = data.get("throttle_percent")
+    parts = [
+        f"iteration {data.get('iteration', 0)}",
+        f"{size(data.get('remaining_bytes'))} left",
+        f"dirties {rate(data.get('dirty_bytes_per_s'))}",
+        f"sends {rate(data.get('throughput_bytes_per_s'))}",
+        f"throttle {throttle} %" if throttle else "",
+        f"downtime {downtime}{limit}" if downtime != "-" else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+class Shown:
+    """What is known of how far it is; the share never goes back, also across a restart.
+
+    :param downtime_limit_ms: what the profile asks for, where it does.
+    """
+
+    def __init__(self, downtime_limit_ms: int | None = None) -> None:
+        self.share = 0.0
+        self.stage = "waiting"
+        self.figures = ""
+        self._downtime_limit_ms = downtime_limit_ms
+
+    def read(self, record: Document) -> bool:
+        """Take a record in; whether the stage has changed."""
+        before = self.stage
+        self.stage = str(record["state"])
+        if self.stage == "completed":
+            self.share = 1.0
+        limit = record["values"].get("downtime_limit_ms")
+        self._downtime_limit_ms = limit if isinstance(limit, int) else self._downtime_limit_ms
+        return self.stage != before
+
+    def advance(self, data: Document) -> None:
+        """Take a progress event in."""
+        self.share = never_back(float(data.get("share", 0.0)), self.share)
+        self.figures = describe(data, self._downtime_limit_ms)
+
+
+class Silent:
+    """Shows nothing."""
+
+    def state(self, record: Document) -> None:
+        """Nothing to do."""
+
+    def progress(self, data: Document) -> None:
+        """Nothing to do."""
+
+    def lost(self, error: ClientError) -> None:
+        """Nothing to do."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Nothing to do."""
+
+
+class Lines(Silent):
+    """A line when the state changes and every two seconds, for logs and pipes."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._shown = Shown()
+        self._clock = clock
+        self._next = 0.0
+        self._lost = False
+
+    def state(self, record: Document) -> None:
+        self._lost = False
+        if self._shown.read(record):
+            click.echo(f"{self._shown.stage}", err=True)
+
+    def progress(self, data: Document) -> None:
+        self._shown.advance(data)
+        if self._clock() >= self._next:
+            self._next = self._clock() + _LINE_EVERY_S
+            click.echo(f"{self._shown.share:4.0%}  {self._shown.figures}", err=True)
+
+    def lost(self, error: ClientError) -> None:
+        if not self._lost:
+            click.echo("the service does not answer: looking again for a minute", err=True)
+        self._lost = True
+
+
+class Bar(Silent):
+    """A progress bar that is redrawn in place."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        self._shown = Shown()
+        self._bar: Progress = Progress(
+            TextColumn("{task.fields[stage]}"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.percentage:3.0f}%"),
+            TimeElapsedColumn(),
+            TextColumn("\n{task.fields[figures]}"),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self._task: TaskID = self._bar.add_task("", total=1.0, stage="waiting", figures="")
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bar.stop()
+
+    def state(self, record: Document) -> None:
+        self._shown.read(record)
+        self._draw(self._shown.stage)
+
+    def progress(self, data: Document) -> None:
+        self._shown.advance(data)
+        self._draw(self._shown.stage)
+
+    def lost(self, error: ClientError) -> None:
+        self._draw("the service does not answer")
+
+    def _draw(self, stage: str) -> None:
+        self._bar.update(
+            self._task, completed=self._shown.share, stage=stage, figures=self._shown.figures
+        )
+
+
+def viewer(talks: bool) -> Silent:
+    """What fits: a bar on a terminal, lines elsewhere, nothing where nobody reads along."""
+    if not talks:
+        return Silent()
+    return Bar() if sys.stderr.isatty() else Lines()

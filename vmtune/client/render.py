@@ -1,0 +1,87 @@
+"""Values, sizes, times and outcomes as people read them."""
+
+# ruff: noqa: PLC0415 - imported where needed: a command is to start in a blink
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+
+from vmtune.client.http import Document
+from vmtune.client.output import Column, paint, table
+from vmtune.units import Unit, approximate
+
+_MS_IN_S = 1000
+
+
+def shown(value: Document | None) -> str:
+    """A value as the service words it; ``-`` where there is none."""
+    return "-" if value is None else str(value["text"])
+
+
+def value(tunable: str, raw: object) -> str:
+    """A value that came without its words, or with them (see :func:`shown`)."""
+    from vmtune.domain.tunable_table import TUNABLES
+
+    if isinstance(raw, Mapping):
+        return shown(raw)
+    row = TUNABLES.get(tunable)
+    if raw is None or row is None:
+        return "-" if raw is None else str(raw)
+    return row.render(raw) if isinstance(raw, bool | int | str) else str(raw)
+
+
+def size(count: float | None) -> str:
+    """Bytes to three figures; ``-`` where unknown."""
+    return "-" if count is None else approximate(count, Unit.BYTES)
+
+
+def rate(bytes_per_s: float | None) -> str:
+    """Bytes per second to three figures; ``-`` where unknown."""
+    return "-" if bytes_per_s is None else approximate(bytes_per_s, Unit.BYTES_PER_S)
+
+
+def milliseconds(count: int | None) -> str:
+    """Milliseconds, from ten seconds on as seconds; ``-`` where unknown."""
+    if count is None:
+        return "-"
+    if count >= 10 * _MS_IN_S:
+        return f"{count / _MS_IN_S:,.1f} s"
+    return f"{count:,} ms"
+
+
+def moment(text: str | None) -> str:
+    """A time of the service in this machine's time zone; empty where there is none."""
+    if not text:
+        return ""
+    return datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def outcomes(rows: Sequence[Document]) -> Iterator[str]:
+    """Each tunable: wanted, seen, status and why."""
+    columns = (
+        Column("TUNABLE"),
+        Column("WANTED", right=True),
+        Column("SEEN", right=True),
+        Column("STATUS"),
+        Column("REASON", wraps=True),
+    )
+    cells = [
+        (row["tunable"], shown(row["wanted"]), shown(row["seen"]), row["status"], row["reason"])
+        for row in rows
+    ]
+    yield from table(columns, cells, "no tunables")
+
+
+def profile(record: Document) -> str:
+    """``fast revision 3``; ``none`` where a record has no profile."""
+    return f"{record['profile']} revision {record['revision']}" if record["profile"] else "none"
+
+
+def problems(rows: Iterable[Document], color: str = "red") -> Iterator[str]:
+    """Problems with their remedies, two lines each."""
+    for row in rows:
+        where = f"{row['field']}: " if row.get("field") else ""
+        yield paint(f"{where}{row['message']}", color)
+        if row.get("remedy"):
+            yield f"  remedy: {row['remedy']}"

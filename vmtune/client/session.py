@@ -1,0 +1,99 @@
+"""What every command shares: the options that all have, and the service they talk to."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from vmtune.client.http import Client, Document
+from vmtune.settings import Settings
+
+_F = TypeVar("_F", bound=Callable[..., Any])  # any: click calls it with its options
+
+CLEAN, ERROR, DIFFERENCES, INTERRUPTED = 0, 1, 2, 130
+"""Exit codes: done and as wanted; an error; differences; ended by Ctrl-C."""
+
+
+@dataclass
+class Session:
+    """The options of this invocation, and what is made of them.
+
+    :param socket: where the service listens; None for the settings' path.
+    :param json: print the service's JSON instead of tables.
+    :param quiet: print nothing but errors; the exit code tells.
+    """
+
+    socket: Path | None = None
+    json: bool = False
+    quiet: bool = False
+    debug: bool = False
+
+    @cached_property
+    def client(self) -> Client:
+        """The service's client."""
+        return Client(self.socket_path)
+
+    @property
+    def socket_path(self) -> Path:
+        """Where the service listens."""
+        return self.socket or Settings.load(None, os.environ).socket_path
+
+    @property
+    def talks(self) -> bool:
+        """Whether people read along: progress and notes are for them alone."""
+        return not (self.json or self.quiet)
+
+    def show(self, document: Document, table: Callable[[], Iterable[str]]) -> None:
+        """Print *document* as JSON, or else the lines of *table*."""
+        if self.json:
+            click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+        elif not self.quiet:
+            for line in table():
+                click.echo(line)
+
+    def say(self, document: Document, sentence: str) -> None:
+        """Print *document* as JSON, or else one *sentence*."""
+        self.show(document, lambda: [sentence])
+
+
+pass_session = click.make_pass_decorator(Session, ensure=True)
+
+
+def _remember(ctx: click.Context, option: click.Parameter, value: object) -> None:
+    """Keep an option in the session; also one that was given before the subcommand's name."""
+    if value and option.name:
+        setattr(ctx.ensure_object(Session), option.name, value)
+
+
+_KEEP: dict[str, Any] = {"expose_value": False, "callback": _remember}  # any: click's keywords
+_OPTIONS = (
+    click.option(
+        "--json",
+        is_flag=True,
+        **_KEEP,
+        help="Print the service's JSON, and errors as JSON on stderr.",
+    ),
+    click.option("-q", "--quiet", is_flag=True, **_KEEP, help="Print errors only."),
+    click.option(
+        "--socket",
+        type=click.Path(path_type=Path),
+        envvar="VMTUNE_SOCKET",
+        **_KEEP,
+        help="The service's unix socket.  [env: VMTUNE_SOCKET]",
+    ),
+    click.option("--debug", is_flag=True, **_KEEP, help="Show the traceback of an error."),
+)
+
+
+def common(command: _F) -> _F:
+    """The options that every command has."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command

@@ -1,0 +1,116 @@
+"""Tunable values as people give them: on the command line, and in a file."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from vmtune.errors import InvalidInput, Problem
+
+RawValues = dict[str, object]
+"""Values by tunable, as they were written; the service checks and converts them."""
+
+_LARGEST_FILE_BYTES = 1 << 20
+
+
+def parse_assignments(arguments: Iterable[str], unset: bool = False) -> RawValues:
+    """``multifd=on downtime_limit_ms=300`` as values.
+
+    :param unset: allow ``NAME-``, which unsets a tunable: its value is then None.
+    :raise InvalidInput: naming every argument that is none, or a tunable given twice.
+    """
+    values: RawValues = {}
+    problems: list[Problem] = []
+    for argument in arguments:
+        name, equals, text = argument.partition("=")
+        value: str | None = text.strip()
+        if unset and not equals and argument.endswith("-"):
+            name, value = argument[:-1], None
+        name = name.strip()
+        if not name or (value is not None and not (equals and value)):
+            problems.append(_malformed(argument, unset))
+        elif name in values:
+            problems.append(Problem(name, "given_twice", "is given twice", "give it once"))
+        else:
+            values[name] = value
+    if problems:
+        raise InvalidInput("an argument is no TUNABLE=VALUE", problems=problems)
+    return values
+
+
+def _malformed(argument: str, unset: bool) -> Problem:
+    removing = ", or TUNABLE- to unset it" if unset else ""
+    return Problem(
+        argument[:60] or "TUNABLE=VALUE",
+        "malformed_argument",
+        "is no TUNABLE=VALUE",
+        f"write it like multifd_channels=8{removing}",
+    )
+
+
+def read_file(path: Path) -> Mapping[str, Any]:  # any: what the file holds, checked by use
+    """A profile file: TOML or JSON, by its ending, with ``values`` and maybe
+    ``description`` and ``note``.
+
+    :raise InvalidInput: naming the file: unreadable, too large, of another kind, or no profile.
+    """
+    where = str(path)
+    try:
+        with path.open("rb") as file:
+            content = file.read(_LARGEST_FILE_BYTES + 1)
+    except OSError as error:
+        raise InvalidInput(f"cannot be read: {error.strerror}", field=where) from error
+    if len(content) > _LARGEST_FILE_BYTES:
+        raise InvalidInput("is larger than 1 MiB", field=where, remedy="name a profile file")
+    document = _parse(path, content)
+    _check_keys(where, document)
+    return document
+
+
+def _parse(path: Path, content: bytes) -> Mapping[str, Any]:  # any: what the file holds
+    where = str(path)
+    try:
+        text = content.decode()
+        if path.suffix == ".json":
+            document = json.loads(text)
+        elif path.suffix == ".toml":
+            document = tomllib.loads(text)
+        else:
+            raise InvalidInput(
+                "is neither TOML nor JSON by its name",
+                field=where,
+                remedy="name a file that ends in .toml or .json",
+            )
+    except ValueError as error:
+        raise InvalidInput(f"cannot be understood: {error}", field=where) from error
+    if not isinstance(document, dict):
+        raise InvalidInput("holds no object", field=where, remedy=_SHAPE)
+    return document
+
+
+_SHAPE = "write a [values] table, such as: [values] multifd = true"
+_KEYS = ("values", "description", "note")
+
+
+def _check_keys(where: str, document: Mapping[str, Any]) -> None:  # any: what the file holds
+    if not isinstance(document.get("values"), dict):
+        raise InvalidInput("has no table of values", field=where, remedy=_SHAPE)
+    for key, value in document.items():
+        if key not in _KEYS:
+            near = difflib.get_close_matches(key, _KEYS, 1)
+            raise InvalidInput(
+                f"{key[:60]!r} is not known here",
+                field=where,
+                remedy=f"did you mean {near[0]}?" if near else f"known are {', '.join(_KEYS)}",
+            )
+        if key != "values" and not isinstance(value, str):
+            raise InvalidInput(f"{key} is no text", field=where)
+    for name, value in document["values"].items():
+        if not isinstance(value, bool | int | str):
+            raise InvalidInput(
+                f"{name}: expects a number, a text, true or false", field=where, remedy=_SHAPE
+            )
