@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from sqlalchemy import JSON, BigInteger, DateTime, Dialect, Integer, Text
-from sqlalchemy.types import TypeDecorator, TypeEngine
+from sqlalchemy.types import TypeDecorator
 
 from vmtune.errors import InvalidInput
 
@@ -37,9 +37,9 @@ class UtcTime(TypeDecorator[datetime]):
 
 
 class Plain(TypeDecorator[str]):
-    """Text, sorted by code point on both databases, that both can store.
-
-    PostgreSQL has no NUL character, and neither has lone surrogates.
+    """Text that both databases can store: PostgreSQL has no NUL character, and neither has
+    lone surrogates. Revisions give its columns the collation "C" on PostgreSQL, so that
+    both databases sort it by code point.
 
     :param field: what an error names when somebody hands in such text.
     """
@@ -50,9 +50,6 @@ class Plain(TypeDecorator[str]):
     def __init__(self, field: str = "") -> None:
         super().__init__()
         self.field = field
-
-    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[str]:
-        return Text(collation="C") if dialect.name == "postgresql" else Text()
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
         if value is not None and storable(value) != value:

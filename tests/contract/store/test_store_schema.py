@@ -7,6 +7,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import create_engine, inspect, text
 
+from tests.contract.store.conftest import NO_POSTGRES
 from vmtune.errors import SchemaMismatch
 from vmtune.store import Store, current_revision, head_revision, upgrade
 from vmtune.store.schema import VERSION_TABLE, Base
@@ -51,6 +52,19 @@ def test_every_constraint_has_its_name(url: str) -> None:
         assert in_database == in_program
         assert None not in in_program
     engine.dispose()
+
+
+@pytest.mark.skipif(bool(NO_POSTGRES), reason=NO_POSTGRES)
+def test_postgresql_sorts_text_by_code_point(postgres_url: str) -> None:
+    """As SQLite does; else it would sort, and so page, by the server's language."""
+    engine = create_engine(postgres_url)
+    with engine.connect() as connection:
+        query = "SELECT collation_name FROM information_schema.columns WHERE data_type = 'text'"
+        query += f" AND table_schema = 'public' AND table_name <> '{VERSION_TABLE}'"
+        found = list(connection.execute(text(query)).scalars())
+    engine.dispose()
+    assert len(found) > 20
+    assert set(found) == {"C"}
 
 
 def test_a_store_without_schema_is_refused_with_the_command(new_url: str) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 from sqlalchemy import event, make_url
+from sqlalchemy.exc import OperationalError
 
 from tests.support.postgres import (
     libpq_url,
@@ -23,7 +24,7 @@ from vmtune.domain.inventory import EventTopic, Host
 from vmtune.errors import SchemaMismatch, SetupError
 from vmtune.store import Store, current_revision, upgrade
 from vmtune.store.database import Database
-from vmtune.store.failures import masked, parse_url
+from vmtune.store.failures import masked, parse_url, translated
 
 HOST = Host("a", "qemu:///system", "", "", datetime(2026, 1, 1, tzinfo=UTC))
 
@@ -199,6 +200,18 @@ def test_a_server_that_is_not_there(tmp_path: Path) -> None:
             call(url)
         assert code(caught) == "database_unreachable"
         assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["postgresql://me:s3cret@h/d", "postgresql://h/d?password=s3cret"])
+def test_a_password_in_what_the_database_says_is_not_repeated(url: str) -> None:
+    def fail() -> None:
+        with translated(parse_url(url)):
+            said = psycopg.OperationalError("no user me with s3cret\nDETAIL: s3cret")
+            raise OperationalError("SELECT 1", {}, said)
+
+    with pytest.raises(SetupError, match=r"no user me with \*\*\*\)") as caught:
+        fail()
+    assert "s3cret" not in str(caught.value)
 
 
 @pytest.mark.skipif(bool(why_no_postgres()), reason=why_no_postgres())

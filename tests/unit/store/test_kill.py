@@ -25,7 +25,7 @@ for sample in make_samples(100_000):
     store.migrations.add_samples(migration, [sample])
     print(sample.at_ms, flush=True)
 """
-ENOUGH = 250  # past the end of the first chunk
+ENOUGH = 210  # past the end of the first chunk
 
 
 def test_samples_that_were_added_one_by_one_outlive_a_kill(url: str) -> None:
