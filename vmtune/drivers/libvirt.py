@@ -24,7 +24,6 @@ from vmtune.drivers.libvirt_migration import (
 )
 from vmtune.drivers.libvirt_monitor import NOT_RUNNING, LibvirtMonitor
 from vmtune.drivers.libvirt_vm import RING, VmRecord, add_libvirt, facts_by_xml, look_up, with_ring
-from vmtune.drivers.libvirt_xml import read_domain
 from vmtune.drivers.libvirt_xml_edit import edit_boot_xml, edit_destination_xml
 from vmtune.drivers.qemu_probe import QemuProbe
 from vmtune.errors import CommandRefused, NotFound, TooLate
@@ -38,8 +37,8 @@ class LibvirtDriver:
     migrations, iothreads, the configuration. The downtime limit could too, but then it would
     not be set or refused as a whole with the parameters beside it.
 
-    While a VM arrives by a migration, libvirt answers no question to its QEMU: its facts are
-    then those of its XML, and its readings say why they are missing.
+    While a VM arrives by a migration, libvirt answers no question to its QEMU, nor gives its
+    XML: its facts are then few, and its readings say why they are missing.
 
     :param uri: ``qemu:///system``, ``qemu+unix://...?socket=``, ``qemu+tcp://``,
         ``qemu+tls://``, ``qemu+ssh://``.
@@ -122,7 +121,12 @@ class LibvirtDriver:
         return add_libvirt(facts, record)
 
     async def _look_up(self, vm: UUID) -> VmRecord:
-        return await self._link.ask(lambda connection: look_up(connection, vm, self._local()))
+        """What libvirt says of it. Its XML may have to wait for what the VM is at."""
+
+        def call(connection: Connection) -> VmRecord:
+            return look_up(connection, vm, self._local())
+
+        return await self._monitor(vm).in_turn(lambda: self._link.ask(call, waits=True))
 
     async def read(self, vm: UUID, tunables: Collection[str]) -> dict[str, Reading]:
         """What the named tunables are set to right now."""
@@ -133,8 +137,7 @@ class LibvirtDriver:
         probe = self._known_probe(vm, run_id) or self._probe(vm, await self._look_up(vm))
         readings = await probe.read(tunables)
         if RING in readings and readings[RING].value is None:
-            live = await self._link.ask(lambda connection: connection.domain(vm).xml())
-            readings = with_ring(readings, read_domain(live))
+            readings = with_ring(readings, (await self._look_up(vm)).live)
         return readings
 
     async def _status(self, vm: UUID) -> tuple[VmStatus, int]:
@@ -248,7 +251,10 @@ class LibvirtDriver:
             return P2pMigration(order.vm, destination.peer_uri, flags, parameters)
 
         migration = LibvirtMigration()
-        await migration.begin(await self._link.ask(prepare), lambda: self._open(self._uri))
+        prepared = await self._monitor(order.vm).in_turn(
+            lambda: self._link.ask(prepare, waits=True)
+        )
+        await migration.begin(prepared, lambda: self._open(self._uri))
         self._migrations.add(migration)
         migration.when_done(lambda: self._migrations.discard(migration))
         return migration
@@ -336,4 +342,4 @@ _MIGRATIONS = (4, 5)
 def _why_no_monitor(status: VmStatus) -> str:
     if status.arriving:
         return "libvirt lets nobody ask the destination's QEMU before the migration has ended"
-    return f"the VM is {status.state.value}"
+    return f"{status.name} does not run: it is {status.state.value}"

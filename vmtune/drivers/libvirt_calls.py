@@ -41,7 +41,8 @@ class VmStatus:
     """What a VM is doing.
 
     :param arriving: it is the destination of a migration that has not ended: libvirt then
-        answers no monitor command, but lets it wait for half a minute and refuses it.
+        gives no XML and answers no monitor command, but lets them wait for half a minute
+        and refuses them.
     """
 
     uuid: UUID
@@ -102,6 +103,12 @@ class Domain:
         """Whether it has a configuration that outlives its QEMU."""
         with self._errors():
             return bool(self._raw.isPersistent())
+
+    def memory_and_vcpus(self) -> tuple[int, int]:
+        """Memory in bytes and vCPUs, without waiting for what the VM is at."""
+        with self._errors():
+            info = self._raw.info()
+        return int(info[1]) << 10, int(info[3])
 
     def xml(self, *flags: str) -> str:
         """Its XML, with flags such as ``VIR_DOMAIN_XML_INACTIVE``."""

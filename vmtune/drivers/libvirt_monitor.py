@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, TypeVar
 from uuid import UUID
 
 from vmtune.drivers.libvirt_calls import Connection
 from vmtune.drivers.libvirt_errors import LibvirtRefused
 from vmtune.drivers.libvirt_link import Link
 from vmtune.errors import CommandRefused, OutcomeUnknown
+
+_T = TypeVar("_T")
 
 NOT_RUNNING = "vm_not_running"
 """Code of the refusal when the VM has no QEMU."""
@@ -50,14 +52,22 @@ class LibvirtMonitor:
             request["arguments"] = dict(arguments)
         text = json.dumps(request)
         run = self._link.ask if command.startswith(_ASKS) else self._link.change
-        await self._turn.acquire()
-        task = asyncio.ensure_future(run(lambda connection: self._send(connection, text), True))
-        task.add_done_callback(lambda _: self._turn.release())
-        # Not freed before libvirt has answered, even when nobody waits for it any more.
-        reply = json.loads(await asyncio.shield(task))
+
+        def send(connection: Connection) -> str:
+            return self._send(connection, text)
+
+        reply = json.loads(await self.in_turn(lambda: run(send, True)))
         if "error" in reply:
             raise CommandRefused(str(reply["error"].get("desc", "QEMU gives no reason")))
         return reply.get("return")
+
+    async def in_turn(self, run: Callable[[], Coroutine[Any, Any, _T]]) -> _T:  # any: as usual
+        """Run what may have to wait for the VM, after what came before for the same VM."""
+        await self._turn.acquire()
+        task = asyncio.ensure_future(run())
+        task.add_done_callback(lambda _: self._turn.release())
+        # The turn ends when libvirt has answered, even if nobody waits for it any more.
+        return await asyncio.shield(task)
 
     def _send(self, connection: Connection, text: str) -> str:
         domain = connection.domain(self._vm)

@@ -8,11 +8,12 @@ from uuid import UUID
 
 from vmtune.domain.facts import Reading, VmFacts, VmState
 from vmtune.domain.versions import Version
-from vmtune.drivers.libvirt_calls import Connection, VmStatus
+from vmtune.drivers.libvirt_calls import Connection, Domain, VmStatus
 from vmtune.drivers.libvirt_host import LocalDaemon
 from vmtune.drivers.libvirt_xml import DomainXml, boot_readings, read_domain
 from vmtune.drivers.qemu_process import QemuProcess
 
+_NOT_SEEN = "libvirt holds the VM's XML back until the migration has ended"
 RING = "dirty_ring_size_entries"
 
 
@@ -35,21 +36,38 @@ class VmRecord:
 
 
 def look_up(connection: Connection, vm: UUID, daemon: LocalDaemon | None) -> VmRecord:
-    """Ask libvirt. Blocks, but not on what the VM is doing.
+    """Ask libvirt. Blocks, and waits for what the VM is at.
 
     :raise NotFound: the host does not have it.
     """
     domain = connection.domain(vm)
     status = domain.status()
-    persistent = domain.is_persistent()
-    runs = domain.is_active()
-    return VmRecord(
-        status=status,
-        run_id=domain.run_id(),
-        live=read_domain(domain.xml()),
-        boot=read_domain(domain.xml("VIR_DOMAIN_XML_INACTIVE")) if persistent else None,
-        process=daemon.qemu(status.name, str(vm)) if daemon and runs else None,
-        host_qemu=connection.qemu_version(),
+    process = daemon.qemu(status.name, str(vm)) if daemon and domain.is_active() else None
+    boot: DomainXml | None = None
+    if status.arriving:
+        live = _without_xml(domain, process)
+    else:
+        live = read_domain(domain.xml())
+        if domain.is_persistent():
+            boot = read_domain(domain.xml("VIR_DOMAIN_XML_INACTIVE"))
+    return VmRecord(status, domain.run_id(), live, boot, process, connection.qemu_version())
+
+
+def _without_xml(domain: Domain, process: QemuProcess | None) -> DomainXml:
+    """What is known of a VM whose XML libvirt holds back: with its process, the most of it."""
+    memory_bytes, vcpus = domain.memory_and_vcpus()
+    machines = (process.option("machine") if process else None) or [{}]
+    accelerators = (process.option("accel") if process else None) or [{}]
+    ring = process.dirty_ring_size_entries() if process else None
+    return DomainXml(
+        machine=machines[0].get("", ""),
+        kvm=accelerators[0].get("") == "kvm",
+        memory_bytes=memory_bytes,
+        vcpus=vcpus,
+        iothreads=(),
+        main_loop=False,
+        disks=(),
+        dirty_ring_size_entries=ring,
     )
 
 
@@ -64,7 +82,7 @@ def facts_by_xml(record: VmRecord) -> VmFacts:
     if record.status.state in (VmState.SHUT_OFF, VmState.MIGRATED):
         readings = dict(boot)
     else:
-        readings = {RING: Reading(live.dirty_ring_size_entries)}
+        readings = with_ring({RING: Reading(None, why_unknown=_NOT_SEEN)}, live)
     return VmFacts(
         uuid=record.status.uuid,
         name=record.status.name,
@@ -105,5 +123,7 @@ def with_ring(readings: Mapping[str, Reading], live: DomainXml) -> dict[str, Rea
     """*readings* with the dirty ring's size from the live XML, where QEMU's command line,
     which says it best, cannot be seen."""
     if RING not in readings or readings[RING].value is not None:
+        return dict(readings)
+    if live.dirty_ring_size_entries is None:
         return dict(readings)
     return {**readings, RING: Reading(live.dirty_ring_size_entries)}

@@ -37,7 +37,7 @@ class DomainXml:
     """What vmtune wants to know of a domain's XML.
 
     :param iothreads: QEMU's names of them (``iothread1``).
-    :param dirty_ring_size_entries: 0 for bitmap tracking.
+    :param dirty_ring_size_entries: 0 for bitmap tracking; None where it is not known.
     """
 
     machine: str
@@ -47,7 +47,7 @@ class DomainXml:
     iothreads: tuple[str, ...]
     main_loop: bool
     disks: tuple[Disk, ...]
-    dirty_ring_size_entries: int
+    dirty_ring_size_entries: int | None
 
 
 def parse(text: str) -> Element:
