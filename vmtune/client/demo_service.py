@@ -34,6 +34,7 @@ class Service:
     client: Client
     url: str
     command: str
+    pid: int
 
     @property
     def docs(self) -> str:
@@ -64,7 +65,7 @@ def running_service(folder: Path) -> Iterator[Service]:
     try:
         client = Client(address)
         _wait_until_ready(process, client, log)
-        yield Service(client, f"http://127.0.0.1:{port}", f"vmtune --socket {address}")
+        yield Service(client, f"http://127.0.0.1:{port}", f"vmtune --socket {address}", process.pid)
     finally:
         _stop(process)
 
