@@ -27,7 +27,11 @@ PROVIDERS = (
 class Bench(ABC):
     """Two hosts and a VM that runs on the first.
 
-    :param source: has the VM, which has two iothreads and a virtio disk.
+    The VM is a pc machine with 64 MiB and one vCPU, no dirty ring, the iothreads iothread1
+    and iothread2, and the virtio-blk disk virtio-disk0 with 4 queues. It runs (firmware
+    that finds nothing to start will do) and has never migrated.
+
+    :param source: has the VM.
     :param destination: to where the VM can migrate, once :meth:`open_destination` was called.
     """
 
