@@ -1,0 +1,155 @@
+"""The libvirt driver on the contract suite's bench: two real daemons, a transient VM."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from uuid import UUID
+
+from tests.support.benches import Bench, BenchKind
+from vmtune import lab
+from vmtune.domain.versions import Version
+from vmtune.drivers.base import Driver, MigrateOrder, MigrationHandle
+from vmtune.drivers.libvirt import LibvirtDriver
+from vmtune.errors import LabError, NotFound, VmtuneError
+from vmtune.lab import DiskSettings, LabSettings, VmSettings
+
+MIB = 1 << 20
+VM = VmSettings(
+    name="vmtune-contract",
+    memory_bytes=64 * MIB,
+    region_bytes=32 * MIB,
+    iothreads=2,
+    disks=(DiskSettings(queues=4),),
+)
+_RUN = Path("/run")
+_PREFIX = "vmtune-t"
+
+
+def why_no_lab() -> str:
+    """Why there can be no two libvirt hosts here; empty where there can."""
+    if os.geteuid() != 0:
+        return "two libvirt hosts need root"
+    needed = ("/usr/sbin/libvirtd", "qemu-system-x86_64", "virsh", "ip", "unshare", "gcc", "make")
+    missing = [program for program in needed if shutil.which(program) is None]
+    if missing:
+        return f"not installed: {', '.join(missing)}; run vmtune/lab/bootstrap.sh"
+    probe = subprocess.run(["unshare", "--net", "--mount", "true"], check=False, timeout=10)
+    return "this root cannot make namespaces" if probe.returncode else ""
+
+
+def _settings(pid: int) -> LabSettings:
+    return LabSettings(
+        name_a=f"{_PREFIX}{pid}-a",
+        name_b=f"{_PREFIX}{pid}-b",
+        address_a="10.96.0.1/24",
+        address_b="10.96.0.2/24",
+        folder=_RUN / f"{_PREFIX}{pid}",
+    )
+
+
+def running_lab() -> LabSettings:
+    """The two hosts of this test run, up until the process ends. What a killed run left
+    behind is taken down first."""
+    settings = _settings(os.getpid())
+    if not settings.folder.exists():
+        for left in _RUN.glob(f"{_PREFIX}[0-9]*"):
+            pid = left.name.removeprefix(_PREFIX)
+            if pid.isdigit() and not Path("/proc", pid).exists():
+                lab.down(_settings(int(pid)))
+        lab.up(settings)
+        atexit.register(lab.down, settings)
+    return settings
+
+
+def hosts(settings: LabSettings) -> tuple[lab.HostStatus, lab.HostStatus]:
+    """Host a and host b."""
+    first, second = lab.status(settings).hosts
+    return first, second
+
+
+def remove_vm(settings: LabSettings, name: str) -> None:
+    """Wherever it is, and whatever it is."""
+    for host in hosts(settings):
+        for command in ("destroy", "undefine"):
+            with suppress(LabError):
+                lab.virsh(host.uri, command, name)
+
+
+class PatientDriver(LibvirtDriver):
+    """Hands a migration over only when QEMU has it: libvirt prepares the destination first,
+    and the suite takes any status but ``setup`` for a beginning."""
+
+    async def start_migration(self, order: MigrateOrder, destination: Driver) -> MigrationHandle:
+        handle = await super().start_migration(order, destination)
+        while not handle.done:
+            with suppress(NotFound):
+                if (await self.migration(order.vm)).status.running:
+                    break
+            await asyncio.sleep(0.01)
+        return handle
+
+
+class LibvirtBench(Bench):
+    source: LibvirtDriver
+    destination: LibvirtDriver
+
+    def __init__(self, settings: LabSettings, version: Version) -> None:
+        a, b = hosts(settings)
+        started = lab.define_vm(settings, VM)
+        # Transient, so that it is gone when its QEMU is, as with a bare monitor.
+        lab.virsh(a.uri, "undefine", VM.name)
+        self.vm, self.name, self.qemu = UUID(started.uuid), VM.name, version
+        self.source = PatientDriver(a.uri, peer_uri=a.peer_uri)
+        self.destination = LibvirtDriver(b.uri, peer_uri=b.peer_uri)
+
+    async def open_destination(self) -> None:
+        pass
+
+    async def kill(self) -> None:
+        await _kill_qemu(self.source, self.vm)
+
+    async def take_monitor(self) -> Callable[[], None] | None:
+        return None
+
+    async def kill_destination(self) -> None:
+        await _kill_qemu(self.destination, self.vm)
+
+
+async def _kill_qemu(driver: LibvirtDriver, vm: UUID) -> None:
+    """Kill a VM's QEMU as soon as there is one."""
+    async with asyncio.timeout(20):
+        while True:
+            with suppress(VmtuneError):
+                pid = (await driver.vm_facts(vm)).pid
+                if pid is not None:
+                    os.kill(pid, signal.SIGKILL)
+                    return
+            await asyncio.sleep(0.05)
+
+
+@asynccontextmanager
+async def open_bench(folder: Path) -> AsyncIterator[Bench]:
+    settings = await asyncio.to_thread(running_lab)
+    driver = LibvirtDriver(hosts(settings)[0].uri)
+    version = (await driver.host_facts()).qemu
+    await driver.close()
+    assert version is not None
+    try:
+        bench = await asyncio.to_thread(LibvirtBench, settings, version)
+        yield bench
+        await bench.source.close()
+        await bench.destination.close()
+    finally:
+        await asyncio.to_thread(remove_vm, settings, VM.name)
+
+
+def kinds() -> list[BenchKind]:
+    return [BenchKind("libvirt", open_bench, why_no_lab())]
