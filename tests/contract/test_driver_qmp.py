@@ -50,7 +50,7 @@ async def drive() -> AsyncIterator[Callable[..., QmpDriver]]:
     drivers: list[QmpDriver] = []
 
     def made(folder: Path, migration_address: str = "127.0.0.1") -> QmpDriver:
-        drivers.append(QmpDriver(f"qmp+unix://{folder}", migration_address, 0.3))
+        drivers.append(QmpDriver(f"qmp+unix://{folder}", migration_address, 1.0))
         return drivers[-1]
 
     yield made

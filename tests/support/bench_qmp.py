@@ -25,8 +25,8 @@ class QmpBench(Bench):
         self._qemu = stack.enter_context(qemu.running(build, folder / "a", self.name, VM))
         self._waiting: qemu.RunningQemu | None = None
         # A short patience: the tests take monitors on purpose.
-        self.source = QmpDriver(f"qmp+unix://{folder / 'a'}", greeting_timeout_s=0.5)
-        self.destination = QmpDriver(f"qmp+unix://{self._there}", greeting_timeout_s=0.5)
+        self.source = QmpDriver(f"qmp+unix://{folder / 'a'}", greeting_timeout_s=1.0)
+        self.destination = QmpDriver(f"qmp+unix://{self._there}", greeting_timeout_s=1.0)
 
     async def open_destination(self) -> None:
         self._waiting = self._stack.enter_context(
