@@ -80,9 +80,10 @@ def _problems(body: Mapping[str, Any]) -> list[Problem]:  # any: JSON
 def problem_document(error: VmtuneError) -> Mapping[str, Any]:  # any: JSON
     """*error* in the shape in which the service reports its own."""
     return {
-        "type": "about:blank",
-        "title": type(error).code,
+        "type": f"urn:vmtune:problem:{type(error).code}",
+        "title": type(error).__name__,
         "detail": error.message,
+        "code": type(error).code,
         "errors": [
             {"field": p.field, "code": p.code, "message": p.message, "remedy": p.remedy}
             for p in error.problems

@@ -38,11 +38,13 @@ class Column:
 
     :param right: numbers stand at the right.
     :param wraps: prose that may be broken into lines where the terminal is narrow.
+    :param spare: left out where the terminal is too narrow for it beside the others.
     """
 
     title: str
     right: bool = False
     wraps: bool = False
+    spare: bool = False
 
 
 def table(columns: Sequence[Column], rows: Sequence[Sequence[str]], empty: str) -> Iterator[str]:
@@ -74,6 +76,10 @@ def _rich_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> str
 
     width = max(_NARROWEST, shutil.get_terminal_size().columns)
     whole = _fits(columns, rows, width)
+    if not whole and any(column.spare for column in columns):
+        kept = [index for index, column in enumerate(columns) if not column.spare]
+        fewer = [[row[index] for index in kept] for row in rows]
+        return _rich_table([columns[index] for index in kept], fewer)
     out = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for index, column in enumerate(columns):
         out.add_column(
@@ -101,7 +107,7 @@ def _fits(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) 
         _LEAST_PROSE if column.wraps else _natural(index, columns, rows)
         for index, column in enumerate(columns)
     ]
-    return sum(needed) + 2 * len(needed) <= width
+    return sum(needed) + 2 * (len(needed) - 1) <= width
 
 
 def fields(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:

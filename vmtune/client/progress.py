@@ -18,6 +18,8 @@ from vmtune.client.render import milliseconds, rate, size
 from vmtune.domain.migration import progress as never_back
 
 if TYPE_CHECKING:
+    from rich.console import Group
+    from rich.live import Live
     from rich.progress import Progress, TaskID
 
 _LINE_EVERY_S = 2.0
@@ -122,22 +124,30 @@ class Bar(Silent):
 
     def __init__(self) -> None:
         from rich.console import Console
+        from rich.live import Live
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
         self._shown = Shown()
+        console = Console(stderr=True)
         self._bar: Progress = Progress(
             TextColumn("{task.fields[stage]}"),
             BarColumn(bar_width=24),
             TextColumn("{task.percentage:3.0f}%"),
             TimeElapsedColumn(),
-            TextColumn("\n{task.fields[figures]}"),
-            console=Console(stderr=True),
-            transient=True,
+            console=console,
         )
-        self._task: TaskID = self._bar.add_task("", total=1.0, stage="waiting", figures="")
+        self._task: TaskID = self._bar.add_task("", total=1.0, stage=self._shown.stage)
+        self._live: Live = Live(get_renderable=self._render, console=console, transient=True)
+
+    def _render(self) -> Group:
+        """The bar, and below it the figures, in as many lines as they need."""
+        from rich.console import Group
+        from rich.text import Text
+
+        return Group(self._bar.get_renderable(), Text(self._shown.figures))
 
     def __enter__(self) -> Self:
-        self._bar.start()
+        self._live.start()
         return self
 
     def __exit__(
@@ -146,7 +156,7 @@ class Bar(Silent):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._bar.stop()
+        self._live.stop()
 
     def state(self, record: Document) -> None:
         self._shown.read(record)
@@ -160,9 +170,7 @@ class Bar(Silent):
         self._draw("the service does not answer")
 
     def _draw(self, stage: str) -> None:
-        self._bar.update(
-            self._task, completed=self._shown.share, stage=stage, figures=self._shown.figures
-        )
+        self._bar.update(self._task, completed=self._shown.share, stage=stage)
 
 
 def viewer(talks: bool) -> Silent:

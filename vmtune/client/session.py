@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from vmtune.client.http import Client, Document
 from vmtune.settings import Settings
@@ -68,8 +69,12 @@ pass_session = click.make_pass_decorator(Session, ensure=True)
 
 def _remember(ctx: click.Context, option: click.Parameter, value: object) -> None:
     """Keep an option in the session; also one that was given before the subcommand's name."""
-    if value and option.name:
-        setattr(ctx.ensure_object(Session), option.name, value)
+    session = ctx.ensure_object(Session)
+    if not value or option.name is None:
+        return
+    by_variable = ctx.get_parameter_source(option.name) is ParameterSource.ENVIRONMENT
+    if not (by_variable and getattr(session, option.name)):
+        setattr(session, option.name, value)
 
 
 _KEEP: dict[str, Any] = {"expose_value": False, "callback": _remember}  # any: click's keywords

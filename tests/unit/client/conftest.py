@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.api import Api
+from tests.support.served_api import served_api
 from tests.support.stub_service import StubService
 from vmtune.client.cli import run
 
@@ -54,3 +56,12 @@ def vmtune(capsys: pytest.CaptureFixture[str]) -> Vmtune:
         return Ran(code, printed.out, printed.err)
 
     return command
+
+
+@pytest.fixture
+def real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
+    """The real application: host a has the VM, host b a QEMU that waits for it."""
+    address = tmp_path / "real.sock"
+    monkeypatch.setenv("VMTUNE_SOCKET", str(address))
+    with served_api(tmp_path, address) as api:
+        yield api

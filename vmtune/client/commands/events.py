@@ -6,6 +6,7 @@ import json
 
 import click
 
+from vmtune.client.errors import ClientError
 from vmtune.client.http import Document
 from vmtune.client.render import moment
 from vmtune.client.session import CLEAN, Session, common, pass_session
@@ -31,12 +32,17 @@ def events(session: Session, following: bool, after: int | None) -> int:
         session.show({"items": rows, "next": None}, lambda: map(_line, rows))
         return CLEAN
     try:
-        for item in follow(session.client, "" if after is None else str(after)):
+        newest = "" if after is None else str(after)
+        for item in follow(session.client, newest, on_loss=_tell_loss):
             if isinstance(item, ServerEvent) and not session.quiet:
                 click.echo(json.dumps(item.data) if session.json else _line(item.data))
     except KeyboardInterrupt:
         return CLEAN
     return CLEAN
+
+
+def _tell_loss(error: ClientError) -> None:
+    click.echo(f"{error.message}; trying again", err=True)
 
 
 def _line(event: Document) -> str:

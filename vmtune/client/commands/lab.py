@@ -129,7 +129,7 @@ def _amount(option: str, text: str | None, unit: Unit) -> int | None:
     try:
         return None if text is None else parse(text, unit)
     except UnitError as error:
-        raise InvalidInput(str(error), field=option) from None
+        raise InvalidInput(str(error), field=option, remedy="see `vmtune lab vm --help`") from None
 
 
 def _document(status: LabStatus) -> Document:

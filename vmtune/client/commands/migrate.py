@@ -8,6 +8,7 @@ import click
 
 from vmtune.client import render
 from vmtune.client.complete import hosts, profiles
+from vmtune.client.errors import ClientError
 from vmtune.client.follow import to_the_end
 from vmtune.client.http import Document
 from vmtune.client.output import fields
@@ -60,6 +61,9 @@ def migrate(
     try:
         with viewer(session.talks) as shown:
             record = to_the_end(session.client, id, shown)
+    except ClientError:
+        click.echo(f"What became of it is unknown; ask: vmtune migration show {id}", err=True)
+        raise
     except KeyboardInterrupt:
         click.echo(f"\nThe migration goes on. To abort it: vmtune migration abort {id}", err=True)
         return INTERRUPTED

@@ -56,7 +56,7 @@ def lines(document: Document) -> Iterator[str]:
         Column("WANTED", right=True),
         Column("ROUTE"),
         Column("WHEN"),
-        Column("WHO WOULD OVERWRITE IT", wraps=True),
+        Column("WHO WOULD OVERWRITE IT", wraps=True, spare=True),
     )
     cells = [_cells(item) for item in document["items"]]
     yield from table(columns, cells, "nothing to set")

@@ -1,0 +1,94 @@
+"""Tables: aligned when piped, within the terminal's width and whole otherwise."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support import api_documents as docs
+from vmtune.client import render
+from vmtune.client.commands import plan
+from vmtune.client.output import Column, fields, paint, table
+
+COLUMNS = (Column("NAME"), Column("SIZE", right=True), Column("WHY", wraps=True))
+ROWS = [("a", "10 MiB", "short"), ("much_longer_name", "5 B", "because of this and of that " * 4)]
+ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    return
+
+
+def test_piped_tables_are_aligned_and_never_broken() -> None:
+    head, first, second = table(COLUMNS, ROWS, "none")
+    assert head == "NAME                SIZE  WHY"
+    assert first == "a                 10 MiB  short"
+    assert second.startswith("much_longer_name     5 B  because of this")
+    assert second.endswith("of that")
+
+
+def test_an_empty_table_says_so() -> None:
+    assert list(table(COLUMNS, [], "no hosts")) == ["no hosts"]
+
+
+@pytest.mark.usefixtures("terminal")
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_on_a_terminal_nothing_is_cut_off_and_nothing_is_too_wide(
+    monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    text = ESCAPES.sub("", "\n".join(table(COLUMNS, ROWS, "none")))
+    assert max(map(len, text.splitlines())) <= width
+    assert "much_longer_name" in text
+    assert "…" not in text
+    assert text.count("because") == 4
+
+
+@pytest.mark.usefixtures("terminal")
+def test_a_plan_fits_80_columns_with_names_whole() -> None:
+    document = docs.plan(False, docs.finding())
+    document["items"][0]["tunable"] = "avail_switchover_bandwidth_bytes_per_s"
+    text = ESCAPES.sub("", "\n".join(plan.lines(document)))
+    above, below = text.split("blocker optmem_too_low")
+    assert max(map(len, above.splitlines())) <= 80
+    assert "avail_switchover_bandwidth_bytes_per_s" in above
+    assert "remedy: run: sysctl -w net.core.optmem_max=1048576" in below
+
+
+@pytest.mark.usefixtures("terminal")
+def test_blockers_are_red_warnings_yellow_and_no_color_is_heeded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert "\x1b[31m" in next(plan.finding_lines(docs.finding("blocker")))
+    assert "\x1b[33m" in next(plan.finding_lines(docs.finding("warning")))
+    assert "\x1b[" in paint("effective")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert paint("effective") == "effective"
+    assert not re.search(r"\x1b\[[0-9;]*3[0-9]m", "\n".join(render.outcomes([docs.outcome()])))
+
+
+def test_fields_leave_out_what_is_empty() -> None:
+    assert list(fields([("a", "1"), ("longer", "2"), ("none", "")])) == ["a:       1", "longer:  2"]
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(None, "-"), (0, "0 ms"), (9999, "9,999 ms"), (12345, "12.3 s")]
+)
+def test_milliseconds(count: int | None, text: str) -> None:
+    assert render.milliseconds(count) == text
+
+
+def test_values_with_and_without_their_words() -> None:
+    assert render.value("multifd_channels", 8) == "8"
+    assert render.value("multifd", True) == "on"
+    assert render.value("multifd", None) == "-"
+    assert render.value("of_a_later_version", 5) == "5"
+    assert render.value("multifd", docs.shown(True, "on")) == "on"
