@@ -61,11 +61,12 @@ class ReadingView(Model):
     @classmethod
     def of(cls, tunable: str, reading: Reading) -> ReadingView:
         known = reading.value is not None
+        parts = dict(sorted(reading.parts.items()))
         return cls(
             value=reading.value,
             text=text_of(tunable, reading.value) if reading.value is not None else "unknown",
-            parts=dict(reading.parts),
-            part_texts={owner: text_of(tunable, v) for owner, v in reading.parts.items()},
+            parts=parts,
+            part_texts={owner: text_of(tunable, v) for owner, v in parts.items()},
             why_unknown="" if known else reading.why_unknown or "it cannot be read",
         )
 

@@ -1,0 +1,166 @@
+"""The real application over a real SQLite store and fake QEMUs, asked as a client asks it."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import json
+import re
+import tempfile
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tests.support.fakes import NEWEST, fake_pair, only
+from vmtune.api.deps import Container, open_container
+from vmtune.api.main import create_app
+from vmtune.api.openapi import document
+from vmtune.api.schemas.common import ProblemDocument
+from vmtune.domain.inventory import Host
+from vmtune.drivers.fake import FakeDriver
+from vmtune.drivers.fake_qemu import FakeQemu
+from vmtune.jobs.inline import InlineEngine
+from vmtune.settings import Settings
+from vmtune.store import upgrade
+
+PREFIX = "/api/v1"
+Json = Any  # any: JSON
+
+
+@dataclass
+class Api:
+    """A client, and what is beneath the application that it asks."""
+
+    client: httpx.AsyncClient
+    container: Container
+    jobs: InlineEngine
+    drivers: dict[str, FakeDriver]
+
+    @property
+    def source(self) -> FakeQemu:
+        """The QEMU on host a."""
+        return only(self.drivers["a"])
+
+    async def ask(
+        self, method: str, path: str, body: object = None, expect: int = 200, **headers: str
+    ) -> Json:
+        """The JSON of the answer, which must have the status *expect*.
+
+        Header names are written with underscores.
+        """
+        response = await self.send(method, path, body, **headers)
+        assert response.status_code == expect, response.text
+        return response.json() if response.content else None
+
+    async def send(
+        self, method: str, path: str, body: object = None, **headers: str
+    ) -> httpx.Response:
+        """The answer as it comes."""
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        sent: dict[str, Any] = {} if body is None else {"json": body}
+        return await self.client.request(method, PREFIX + path, headers=named, **sent)
+
+    async def get(self, path: str) -> Json:
+        """GET, which must succeed."""
+        return await self.ask("GET", path)
+
+    async def post(self, path: str, body: object = None, expect: int = 201) -> Json:
+        """POST, which must succeed."""
+        return await self.ask("POST", path, body, expect)
+
+    async def refused(
+        self, method: str, path: str, body: object = None, *, status: int, **headers: str
+    ) -> list[tuple[str, str]]:
+        """The field and code of each problem, where each must come with its remedy."""
+        response = await self.send(method, path, body, **headers)
+        assert response.status_code == status, response.text
+        return problems(response)
+
+    async def profile(self, name: str = "p", **values: object) -> Json:
+        """Store a profile."""
+        return await self.post("/profiles", {"name": name, "values": values})
+
+    async def ended(self, migration: str) -> Json:
+        """A migration's record once its job is over."""
+        async with asyncio.timeout(20):
+            await self.jobs.wait(migration)
+        return await self.get(f"/migrations/{migration}")
+
+
+def problems(response: httpx.Response) -> list[tuple[str, str]]:
+    """The field and code of each problem of an answer that must be a problem document."""
+    assert response.headers["content-type"] == "application/problem+json"
+    document = ProblemDocument.model_validate(response.json())
+    assert document.status == response.status_code
+    assert document.instance.endswith(response.headers["x-request-id"])
+    assert document.errors and all(e.code and e.message for e in document.errors)
+    return [(e.field, e.code) for e in document.errors]
+
+
+@asynccontextmanager
+async def running_api(
+    folder: Path,
+    hosts: tuple[str, ...] = ("a", "b"),
+    base_url: str = "http://localhost",
+    max_body_bytes: int = 1 << 20,
+    version: str = NEWEST,
+    **qemu: object,
+) -> AsyncIterator[Api]:
+    """The application, with host a (which has the VM) and b (where a QEMU waits for it).
+
+    Without a port in *base_url* requests come as over the unix socket.
+    """
+    settings = Settings(
+        state_dir=folder, runtime_dir=folder, sample_hz=50, max_body_bytes=max_body_bytes
+    )
+    (folder / "vmtune.db").write_bytes(_empty_database())
+    a, b = fake_pair(version, **qemu)
+    drivers = {"a": a, "b": b}
+
+    def factory(host: Host) -> FakeDriver:
+        return drivers[host.name]
+
+    jobs = InlineEngine()
+    async with open_container(settings, driver_factory=factory, jobs=jobs) as container:
+        app = create_app(settings, container)
+        transport = httpx.ASGITransport(app)
+        hooks = {"response": [_documented()]}
+        async with httpx.AsyncClient(
+            transport=transport, base_url=base_url, event_hooks=hooks
+        ) as client:
+            for name in hosts:
+                await container.hosts.add(name, f"qmp+unix:///fake/{name}")
+            yield Api(client, container, jobs, drivers)
+
+
+@functools.cache
+def _empty_database() -> bytes:
+    """A database at the newest schema; making one takes longer than most tests."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "empty.db")
+        upgrade(f"sqlite:///{path}")
+        return path.read_bytes()
+
+
+@functools.cache
+def _documented() -> Callable[[httpx.Response], Any]:
+    """A check that every answer of a known route has a status that OpenAPI documents."""
+    openapi: Json = json.loads(document())
+    patterns = [
+        (re.compile(re.sub(r"\{[^}]+\}", "[^/]+", path)), methods)
+        for path, methods in openapi["paths"].items()
+    ]
+
+    async def check(response: httpx.Response) -> None:
+        method, path = response.request.method.lower(), response.request.url.path
+        for pattern, methods in patterns:
+            if pattern.fullmatch(path) and method in methods:
+                documented = methods[method]["responses"]
+                assert str(response.status_code) in documented, f"{method} {path}: undocumented"
+                return
+
+    return check

@@ -1,0 +1,91 @@
+"""What is built, and what happens to interrupted work before anything new begins."""
+
+import asyncio
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tests.support.api import running_api
+from tests.support.fakes import VM
+from vmtune.api import deps
+from vmtune.domain.changes import Change
+from vmtune.domain.inventory import Host
+from vmtune.domain.migration import MigrationState, Trigger
+from vmtune.drivers.qmp import QmpDriver
+from vmtune.errors import SchemaMismatch
+from vmtune.jobs.inline import InlineEngine
+from vmtune.settings import Settings
+from vmtune.store import Store
+
+
+def host(uri: str, peer_uri: str = "") -> Host:
+    return Host("h", uri, peer_uri, "", datetime.now(UTC))
+
+
+async def test_the_uri_picks_the_driver() -> None:
+    direct = deps.make_driver(host("qmp+unix:///run/x"))
+    assert isinstance(direct, QmpDriver)
+    libvirt = deps.make_driver(host("qemu:///system", "qemu+tls://x/system"))
+    assert type(libvirt).__name__ == "LibvirtDriver"
+    assert (direct.uri, libvirt.uri) == ("qmp+unix:///run/x", "qemu:///system")
+    await direct.close()
+    await libvirt.close()
+
+
+async def test_a_database_without_schema_is_refused(tmp_path: Path) -> None:
+    settings = Settings(state_dir=tmp_path)
+    with pytest.raises(SchemaMismatch, match="vmtune db upgrade"):
+        async with deps.open_container(settings, jobs=InlineEngine()):
+            pass
+
+
+async def test_an_interrupted_application_is_put_back_before_serving(tmp_path: Path) -> None:
+    async with running_api(tmp_path) as api:
+        url = api.container.settings.database_url
+    with Store.open(url) as store:
+        store.applications.begin(
+            vm=VM,
+            host="a",
+            profile="p",
+            revision=1,
+            wanted={"downtime_limit_ms": 700},
+            best_effort=False,
+            journal=(Change("downtime_limit_ms", 300),),
+        )
+    settings = api.container.settings
+    api.source.parameters["downtime-limit"] = 700
+    drivers = api.drivers
+    async with deps.open_container(
+        settings, driver_factory=lambda h: drivers[h.name], jobs=InlineEngine()
+    ) as container:
+        page = await container.queries.applications(None, None, None, None, 10)
+        (record,) = page.items
+        assert record.state.value == "failed"
+        assert record.problems[0].code == "interrupted"
+        assert api.source.parameters["downtime-limit"] == 300
+
+
+async def test_a_migration_whose_end_nobody_saw_is_looked_at_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deps, "_SETTLE_EVERY_S", 0.05)
+    async with running_api(tmp_path) as api:
+        settings = api.container.settings
+        with Store.open(settings.database_url) as store:
+            record = store.migrations.begin(
+                vm=VM,
+                vm_name="vm",
+                source="a",
+                destination="b",
+                trigger=Trigger.VMTUNE,
+                profile="",
+                revision=0,
+                wanted={},
+                overrides=(),
+            )
+            store.migrations.update(record.id, state=MigrationState.UNKNOWN)
+        async with asyncio.timeout(20):
+            while (await api.get(f"/migrations/{record.id}"))["state"] == "unknown":  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+        assert (await api.get(f"/migrations/{record.id}"))["state"] == "failed"

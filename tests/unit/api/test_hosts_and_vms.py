@@ -1,0 +1,225 @@
+"""Hosts and VMs: live facts, what silent hosts leave out, labels, assignments, readings."""
+
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from tests.support.api import Api, running_api
+from tests.support.fakes import VM
+from vmtune.domain.tunable_table import TUNABLES
+
+
+async def test_health_says_how_the_service_is(api: Api) -> None:
+    health = await api.get("/health")
+    assert health["status"] == "ok"
+    assert (health["hosts"], health["jobs_running"]) == (2, 0)
+    assert health["schema_revision"]
+
+
+async def test_a_host_is_added_seen_and_removed(tmp_path: Path) -> None:
+    async with running_api(tmp_path, hosts=()) as api:
+        response = await api.send("POST", "/hosts", {"name": "a", "uri": "qmp+unix:///fake/a"})
+        assert (response.status_code, response.headers["location"]) == (201, "/api/v1/hosts/a")
+        shown = await api.get("/hosts/a")
+        assert shown["facts"]["hostname"] == "a"
+        assert shown["facts"]["connection"] == "qmp"
+        assert shown["problems"] == []
+        assert [h["name"] for h in (await api.get("/hosts"))["items"]] == ["a"]
+        await api.ask("DELETE", "/hosts/a", expect=204)
+        assert await api.refused("GET", "/hosts/a", status=404) == [("host", "not_found")]
+        await api.refused("DELETE", "/hosts/a", status=404)
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "problem"),
+    [
+        ({"name": "A", "uri": "qemu:///system"}, 422, ("name", "invalid_input")),
+        ({"name": "c", "uri": "http://x"}, 422, ("uri", "invalid_input")),
+        ({"name": "c", "uri": 3}, 422, ("uri", "invalid_value")),
+        ({"name": "c"}, 422, ("uri", "missing")),
+        (
+            {"name": "c", "uri": "qemu:///system", "migration_adress": "x"},
+            422,
+            ("migration_adress", "unknown_field"),
+        ),
+        ({"name": "a", "uri": "qmp+unix:///fake/a"}, 409, ("name", "duplicate_name")),
+    ],
+)
+async def test_a_bad_host_is_refused(
+    api: Api, body: object, status: int, problem: tuple[str, str]
+) -> None:
+    assert await api.refused("POST", "/hosts", body, status=status) == [problem]
+    assert len((await api.get("/hosts"))["items"]) == 2
+
+
+async def test_an_unreachable_host_is_not_remembered(tmp_path: Path) -> None:
+    async with running_api(tmp_path, hosts=()) as api:
+        api.drivers["a"].reachable = False
+        body = {"name": "a", "uri": "qmp+unix:///fake/a"}
+        assert await api.refused("POST", "/hosts", body, status=424) == [
+            ("uri", "host_unreachable")
+        ]
+        assert (await api.get("/hosts"))["items"] == []
+
+
+async def test_a_silent_host_is_shown_with_its_problem(api: Api) -> None:
+    api.drivers["b"].reachable = False
+    shown = await api.get("/hosts/b")
+    assert shown["facts"] is None
+    assert [p["code"] for p in shown["problems"]] == ["host_unreachable"]
+    listed = await api.get("/vms")
+    assert [vm["host"] for vm in listed["items"]] == ["a"]
+    assert [(p["field"], p["code"]) for p in listed["problems"]] == [
+        ("hosts.b", "host_unreachable")
+    ]
+    refused = await api.refused("GET", "/vms?host=b", status=424)
+    assert [code for _, code in refused] == ["host_unreachable"]
+    await api.refused("GET", "/hosts/b/vms", status=424)
+
+
+async def test_vms_are_filtered_and_paged(api: Api) -> None:
+    everything = (await api.get("/vms"))["items"]
+    assert [(vm["host"], vm["state"]) for vm in everything] == [
+        ("a", "running"),
+        ("b", "incoming"),
+    ]
+    assert (await api.get("/vms?host=a"))["items"] == everything[:1]
+    assert (await api.get("/hosts/a/vms"))["items"] == everything[:1]
+    assert (await api.get("/vms?state=incoming"))["items"] == everything[1:]
+    assert (await api.get("/vms?name=other"))["items"] == []
+    first = await api.get("/vms?limit=1")
+    second = await api.get(f"/vms?limit=1&after={first['next']}")
+    assert first["items"] + second["items"] == everything
+    assert second["next"] is None
+    assert await api.refused("GET", "/vms?label=tier", status=422) == [("label", "invalid_input")]
+    assert await api.refused("GET", "/vms?state=up", status=422) == [("state", "not_a_choice")]
+    assert await api.refused("GET", "/vms?host=x", status=404) == [("host", "not_found")]
+
+
+async def test_labels_are_replaced_and_filter(api: Api) -> None:
+    await api.get("/vms")  # a VM is known once it was listed
+    body = {"labels": {"tier": "db", "zone": "a"}}
+    put = await api.ask("PUT", f"/vms/{VM}/labels", body)
+    assert put["labels"] == body["labels"]
+    assert len((await api.get("/vms?label=tier=db&label=zone=a"))["items"]) == 2
+    assert (await api.get("/vms?label=tier=web"))["items"] == []
+    assert (await api.get(f"/vms/{VM}"))["labels"] == body["labels"]
+    bad = {"labels": {"tier": "d b"}}
+    refused = await api.refused("PUT", f"/vms/{VM}/labels", bad, status=422)
+    assert refused == [("labels.tier", "invalid_input")]
+    unknown = await api.refused("PUT", f"/vms/{uuid4()}/labels", body, status=404)
+    assert unknown == [("vm", "not_found")]
+    assert (await api.get(f"/vms/{VM}"))["labels"] == body["labels"]
+
+
+async def test_a_vm_is_shown_with_its_readings(api: Api) -> None:
+    vm = await api.get(f"/vms/{VM}")
+    assert (vm["host"], vm["state"], vm["qemu_version"]) == ("a", "running", "10.0.2")
+    downtime = vm["readings"]["downtime_limit_ms"]
+    assert (downtime["value"], downtime["text"]) == (300, "300 ms")
+    assert all(r["why_unknown"] for r in vm["readings"].values() if r["value"] is None)
+
+
+async def test_effective_has_every_tunable(api: Api) -> None:
+    shown = await api.get(f"/vms/{VM}/effective")
+    assert list(shown["readings"]) == list(TUNABLES)
+    assert shown["readings"]["vm_max_map_count"]["value"] == 1 << 20
+    for reading in shown["readings"].values():
+        assert (reading["value"] is None) == bool(reading["why_unknown"])
+
+
+async def test_explain_says_which_assignment_wins(api: Api) -> None:
+    nothing = await api.get(f"/vms/{VM}/explain")
+    assert nothing["winner"] is None
+    await api.profile("p")
+    await api.profile("q")
+    await api.post("/assignments", {"target": "default", "profile": "p"})
+    await api.post("/assignments", {"target": "host", "key": "a", "profile": "q"})
+    explained = await api.get(f"/vms/{VM}/explain")
+    assert (explained["host"], explained["winner"]["profile"]) == ("a", "q")
+    assert [c["target"] for c in explained["candidates"]] == ["host", "default"]
+    assert "q" in explained["reason"]
+
+
+@pytest.mark.parametrize("path", ["", "/explain", "/effective"])
+async def test_a_vm_that_is_gone_or_unseen(api: Api, path: str) -> None:
+    assert await api.refused("GET", f"/vms/{uuid4()}{path}", status=404) == [("vm", "not_found")]
+    assert await api.refused("GET", f"/vms/7{path}", status=422) == [("vm", "invalid_value")]
+
+
+@pytest.mark.parametrize("path", ["", "/explain", "/effective"])
+async def test_a_vm_whose_hosts_are_silent_is_not_called_gone(api: Api, path: str) -> None:
+    for driver in api.drivers.values():
+        driver.reachable = False
+    refused = await api.refused("GET", f"/vms/{VM}{path}", status=424)
+    assert [code for _, code in refused] == ["host_unreachable"]
+
+
+async def test_a_taken_monitor_is_told(api: Api) -> None:
+    api.source.taken = True
+    refused = await api.refused("GET", f"/vms/{VM}", status=409)
+    assert [code for _, code in refused] == ["monitor_busy"]
+
+
+async def test_assignments(api: Api) -> None:
+    await api.profile("p")
+    response = await api.send(
+        "POST", "/assignments", {"target": "selector", "key": "zone=a,tier=db", "profile": "p"}
+    )
+    made = response.json()
+    assert response.headers["location"] == f"/api/v1/assignments/{made['id']}"
+    assert made["key"] == "tier=db,zone=a"
+    assert await api.get(f"/assignments/{made['id']}") == made
+    assert (await api.get("/assignments?profile=p"))["items"] == [made]
+    assert (await api.get("/assignments?profile=q"))["items"] == []
+    await api.ask("DELETE", f"/assignments/{made['id']}", expect=204)
+    await api.refused("GET", f"/assignments/{made['id']}", status=404)
+    await api.refused("DELETE", f"/assignments/{made['id']}", status=404)
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "problem"),
+    [
+        ({"target": "vm", "key": "7", "profile": "p"}, 422, ("key", "invalid_input")),
+        ({"target": "vms", "key": "7", "profile": "p"}, 422, ("target", "not_a_choice")),
+        ({"target": "selector", "key": "x", "profile": "p"}, 422, ("key", "invalid_input")),
+        ({"target": "default", "key": "x", "profile": "p"}, 422, ("key", "invalid_input")),
+        ({"target": "host", "key": "x", "profile": "p"}, 404, ("host", "not_found")),
+        ({"target": "default", "profile": "x"}, 404, ("profile", "not_found")),
+        ({"target": "host", "key": "b", "profile": "p"}, 409, ("key", "duplicate_name")),
+        (
+            {"target": "selector", "key": "tier=web", "profile": "q"},
+            409,
+            ("key", "tied_assignments"),
+        ),
+    ],
+)
+async def test_a_bad_assignment_is_refused(
+    api: Api, body: object, status: int, problem: tuple[str, str]
+) -> None:
+    await api.profile("p")
+    await api.profile("q")
+    await api.post("/assignments", {"target": "host", "key": "b", "profile": "p"})
+    await api.post("/assignments", {"target": "selector", "key": "zone=a", "profile": "p"})
+    assert await api.refused("POST", "/assignments", body, status=status) == [problem]
+    assert len((await api.get("/assignments"))["items"]) == 2
+
+
+async def test_the_table_of_tunables(api: Api) -> None:
+    rows = (await api.get("/tunables"))["items"]
+    assert [row["name"] for row in rows] == list(TUNABLES)
+    one = await api.get("/tunables/max_bandwidth_bytes_per_s")
+    assert one["unit"] == "bytes_per_s"
+    assert one["qmp"] == {"kind": "parameter", "name": "max-bandwidth"}
+    assert one["libvirt"]["name"]
+    multifd = await api.get("/tunables/multifd")
+    assert multifd["default"] == {"value": False, "text": "off"}
+    live = (await api.get("/tunables?route=live"))["items"]
+    assert live and all(row["route"] == "live" for row in live)
+    first = await api.get("/tunables?limit=3")
+    assert first["items"] == rows[:3]
+    assert (await api.get(f"/tunables?limit=3&after={first['next']}"))["items"] == rows[3:6]
+    refused = await api.send("GET", "/tunables/multifdd")
+    assert refused.status_code == 404
+    assert "multifd" in refused.json()["errors"][0]["remedy"]

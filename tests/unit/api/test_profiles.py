@@ -1,0 +1,202 @@
+"""Profiles: values echoed converted, revisions, ETags, paging."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.api import Api
+
+VALUES = {"multifd": True, "multifd_channels": 8, "max_bandwidth_bytes_per_s": "64Mi"}
+
+
+async def test_a_created_profile_echoes_converted_values(api: Api) -> None:
+    response = await api.send("POST", "/profiles", {"name": "fast", "values": VALUES})
+    assert response.status_code == 201
+    assert response.headers["location"] == "/api/v1/profiles/fast"
+    assert response.headers["etag"] == '"1"'
+    made = response.json()
+    assert made["values"]["max_bandwidth_bytes_per_s"] == 67108864
+    assert made["texts"]["max_bandwidth_bytes_per_s"] == "64 MiB/s"
+    assert made["values"]["multifd"] is True
+    assert made["texts"]["multifd"] == "on"
+    assert made == await api.get("/profiles/fast")
+
+
+async def test_false_zero_and_unset_are_three_things(api: Api) -> None:
+    await api.profile(multifd=False, announce_rounds=0)
+    values = (await api.get("/profiles/p"))["values"]
+    assert values == {"multifd": False, "announce_rounds": 0}
+
+
+async def test_a_check_converts_and_stores_nothing(api: Api) -> None:
+    checked = await api.post("/profiles/check", {"values": VALUES}, expect=200)
+    assert checked["values"]["max_bandwidth_bytes_per_s"] == 67108864
+    assert (await api.get("/profiles"))["items"] == []
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        ({"multifd_chanels": 4}, ("values.multifd_chanels", "unknown_tunable")),
+        ({"multifd_channels": 256}, ("values.multifd_channels", "invalid_value")),
+        ({"downtime_limit_ms": "3MiB"}, ("values.downtime_limit_ms", "invalid_value")),
+        ({"downtime_limit_ms": 1.5}, ("values.downtime_limit_ms", "invalid_value")),
+        ({"multifd": 1}, ("values.multifd", "invalid_value")),
+        ({"multifd": []}, ("values.multifd", "invalid_value")),
+        ({"multifd_channels": 4}, ("values.multifd_channels", "needs_multifd")),
+        (
+            {"multifd": True, "zero_copy_send": True, "multifd_compression": "zstd"},
+            ("values.zero_copy_send", "excludes_multifd_compression"),
+        ),
+    ],
+)
+async def test_bad_values_are_refused_by_name_and_change_nothing(
+    api: Api, values: dict[str, Any], problem: tuple[str, str]
+) -> None:
+    body = {"name": "p", "values": values}
+    assert problem in await api.refused("POST", "/profiles", body, status=422)
+    assert problem in await api.refused("POST", "/profiles/check", {"values": values}, status=422)
+    assert (await api.get("/profiles"))["items"] == []
+    await api.profile(multifd=False)
+    change = {"values": values}
+    assert problem in await api.refused("PUT", "/profiles/p", change, status=422, If_Match='"1"')
+    assert (await api.get("/profiles/p"))["revision"] == 1
+
+
+async def test_a_misspelt_tunable_comes_with_the_right_one(api: Api) -> None:
+    body = {"name": "p", "values": {"multifd_chanels": 4}}
+    response = await api.send("POST", "/profiles", body)
+    assert "multifd_channels" in response.json()["errors"][0]["remedy"]
+
+
+async def test_every_bad_value_is_told_at_once(api: Api) -> None:
+    body = {"name": "p", "values": {"nope": 1, "multifd": 3, "multifd_channels": 0}}
+    fields = [field for field, _ in await api.refused("POST", "/profiles", body, status=422)]
+    assert fields == ["values.multifd", "values.multifd_channels", "values.nope"]
+
+
+@pytest.mark.parametrize("name", ["", "A", "a b", "-a", "a" * 64, "../etc", "\x00"])
+async def test_a_bad_name_is_refused(api: Api, name: str) -> None:
+    body = {"name": name, "values": {}}
+    assert await api.refused("POST", "/profiles", body, status=422) == [("name", "invalid_input")]
+
+
+async def test_a_name_is_taken_once(api: Api) -> None:
+    await api.profile(multifd=True)
+    body = {"name": "p", "values": {}}
+    assert await api.refused("POST", "/profiles", body, status=409) == [("name", "duplicate_name")]
+    assert (await api.get("/profiles/p"))["values"] == {"multifd": True}
+
+
+async def test_a_change_needs_the_current_etag(api: Api) -> None:
+    await api.profile(multifd=True)
+    body = {"values": {"multifd": False}}
+    for method, path, sent in (
+        ("PUT", "/profiles/p", body),
+        ("PATCH", "/profiles/p", body),
+        ("POST", "/profiles/p/revisions/1/restore", None),
+    ):
+        missing = await api.refused(method, path, sent, status=428)
+        assert missing == [("If-Match", "precondition_required")]
+        stale = await api.refused(method, path, sent, status=412, If_Match='"7"')
+        assert stale == [("If-Match", "stale_revision")]
+        bad = await api.refused(method, path, sent, status=422, If_Match="1")
+        assert bad == [("If-Match", "invalid_input")]
+    assert (await api.get("/profiles/p"))["revision"] == 1
+
+
+async def test_the_second_of_two_changes_on_one_revision_is_refused(api: Api) -> None:
+    await api.profile(multifd=True)
+    first = await api.send("PUT", "/profiles/p", {"values": {"multifd": False}}, If_Match='"1"')
+    assert (first.status_code, first.headers["etag"]) == (200, '"2"')
+    await api.refused("PUT", "/profiles/p", {"values": {}}, status=412, If_Match='"1"')
+    star = await api.ask("PUT", "/profiles/p", {"values": {}}, If_Match="*")
+    assert (star["revision"], star["values"]) == (3, {})
+
+
+async def test_put_replaces_everything(api: Api) -> None:
+    body = {"name": "p", "values": VALUES, "description": "old"}
+    await api.post("/profiles", body)
+    put = await api.ask("PUT", "/profiles/p", {"values": {"multifd": False}}, If_Match='"1"')
+    assert (put["values"], put["description"]) == ({"multifd": False}, "")
+
+
+async def test_patch_changes_what_it_names_and_null_unsets(api: Api) -> None:
+    await api.profile(**VALUES)
+    body = {"values": {"multifd_channels": None, "downtime_limit_ms": "1.5s"}, "note": "why"}
+    patched = await api.ask("PATCH", "/profiles/p", body, If_Match='"1"')
+    assert patched["values"] == {
+        "multifd": True,
+        "max_bandwidth_bytes_per_s": 67108864,
+        "downtime_limit_ms": 1500,
+    }
+    assert (patched["revision"], patched["note"]) == (2, "why")
+
+
+async def test_patch_of_a_description_makes_no_revision(api: Api) -> None:
+    await api.profile(multifd=True)
+    body = {"description": "for rack 7"}
+    patched = await api.ask("PATCH", "/profiles/p", body, If_Match='"1"')
+    assert (patched["description"], patched["revision"]) == ("for rack 7", 1)
+
+
+async def test_patch_refuses_nothing_and_the_unknown(api: Api) -> None:
+    await api.profile(multifd=True)
+    empty = await api.refused("PATCH", "/profiles/p", {}, status=422, If_Match='"1"')
+    assert empty == [("values", "invalid_input")]
+    unset = {"values": {"multifdd": None}}
+    refused = await api.refused("PATCH", "/profiles/p", unset, status=422, If_Match='"1"')
+    assert refused == [("values.multifdd", "unknown_tunable")]
+
+
+async def test_revisions_are_kept_and_restored(api: Api) -> None:
+    await api.profile(multifd=True)
+    await api.ask("PUT", "/profiles/p", {"values": {"multifd": False}}, If_Match='"1"')
+    listed = (await api.get("/profiles/p/revisions"))["items"]
+    assert [(r["revision"], r["values"]["multifd"]) for r in listed] == [(2, False), (1, True)]
+    assert (await api.get("/profiles/p/revisions/1"))["texts"] == {"multifd": "on"}
+    path = "/profiles/p/revisions/1/restore"
+    restored = await api.ask("POST", path, If_Match='"2"')
+    assert (restored["revision"], restored["values"]) == (3, {"multifd": True})
+    for missing in ("/profiles/p/revisions/9", "/profiles/q/revisions/1", "/profiles/q/revisions"):
+        await api.refused("GET", missing, status=404)
+
+
+async def test_delete_keeps_the_revisions_and_heeds_if_match(api: Api) -> None:
+    await api.profile(multifd=True)
+    await api.refused("DELETE", "/profiles/p", status=412, If_Match='"2"')
+    await api.ask("DELETE", "/profiles/p", expect=204, If_Match='"1"')
+    assert await api.refused("GET", "/profiles/p", status=404) == [("profile", "not_found")]
+    assert (await api.get("/profiles/p/revisions/1"))["values"] == {"multifd": True}
+
+
+async def test_delete_is_refused_while_assigned(api: Api) -> None:
+    await api.profile(multifd=True)
+    await api.post("/assignments", {"target": "default", "profile": "p"})
+    refused = await api.refused("DELETE", "/profiles/p", status=409)
+    assert refused == [("name", "profile_in_use")]
+
+
+async def test_pages_continue_where_they_ended(api: Api) -> None:
+    for name in ("c", "a", "b"):
+        await api.profile(name)
+    first = await api.get("/profiles?limit=2")
+    assert [p["name"] for p in first["items"]] == ["a", "b"]
+    second = await api.get(f"/profiles?limit=2&after={first['next']}")
+    assert [p["name"] for p in second["items"]] == ["c"]
+    assert second["next"] is None
+    assert [p["name"] for p in (await api.get("/profiles?contains=B"))["items"]] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("query", "problem"),
+    [
+        ("limit=0", ("limit", "invalid_value")),
+        ("limit=201", ("limit", "invalid_value")),
+        ("limit=x", ("limit", "invalid_value")),
+        ("after=nonsense", ("after", "invalid_cursor")),
+        ("limt=3", ("limt", "unknown_parameter")),
+    ],
+)
+async def test_bad_paging_is_refused(api: Api, query: str, problem: tuple[str, str]) -> None:
+    assert await api.refused("GET", f"/profiles?{query}", status=422) == [problem]
