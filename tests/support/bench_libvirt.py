@@ -16,9 +16,8 @@ from uuid import UUID
 from tests.support.benches import Bench, BenchKind
 from vmtune import lab
 from vmtune.domain.versions import Version
-from vmtune.drivers.base import Driver, MigrateOrder, MigrationHandle
 from vmtune.drivers.libvirt import LibvirtDriver
-from vmtune.errors import LabError, NotFound, VmtuneError
+from vmtune.errors import LabError, VmtuneError
 from vmtune.lab import DiskSettings, LabSettings, VmSettings
 
 MIB = 1 << 20
@@ -83,20 +82,6 @@ def remove_vm(settings: LabSettings, name: str) -> None:
                 lab.virsh(host.uri, command, name)
 
 
-class PatientDriver(LibvirtDriver):
-    """Hands a migration over only when QEMU has it: libvirt prepares the destination first,
-    and the suite takes any status but ``setup`` for a beginning."""
-
-    async def start_migration(self, order: MigrateOrder, destination: Driver) -> MigrationHandle:
-        handle = await super().start_migration(order, destination)
-        while not handle.done:
-            with suppress(NotFound):
-                if (await self.migration(order.vm)).status.running:
-                    break
-            await asyncio.sleep(0.01)
-        return handle
-
-
 class LibvirtBench(Bench):
     source: LibvirtDriver
     destination: LibvirtDriver
@@ -107,7 +92,7 @@ class LibvirtBench(Bench):
         # Transient, so that it is gone when its QEMU is, as with a bare monitor.
         lab.virsh(a.uri, "undefine", VM.name)
         self.vm, self.name, self.qemu = UUID(started.uuid), VM.name, version
-        self.source = PatientDriver(a.uri, peer_uri=a.peer_uri)
+        self.source = LibvirtDriver(a.uri, peer_uri=a.peer_uri)
         self.destination = LibvirtDriver(b.uri, peer_uri=b.peer_uri)
 
     async def open_destination(self) -> None:

@@ -59,7 +59,7 @@ class LibvirtDriver:
         self._daemon: tuple[int, LocalDaemon | None] | None = None
         self._monitors: dict[UUID, LibvirtMonitor] = {}
         self._probes: dict[UUID, tuple[tuple[int, int], QemuProbe]] = {}
-        self._migrations: set[LibvirtMigration] = set()
+        self._migrations: dict[UUID, tuple[LibvirtMigration, Snapshot]] = {}
 
     @property
     def uri(self) -> str:
@@ -74,7 +74,7 @@ class LibvirtDriver:
     async def close(self) -> None:
         """Let go of the connection. Migrations run on, and whoever waits for one is told
         that its end is unknown."""
-        for migration in tuple(self._migrations):
+        for migration, _ in self._migrations.values():
             migration.let_go()
         await self._link.close()
 
@@ -250,17 +250,21 @@ class LibvirtDriver:
             flags = (*migration_flags(persistent), *arguments.flags)
             return P2pMigration(order.vm, destination.peer_uri, flags, parameters)
 
-        migration = LibvirtMigration()
         prepared = await self._monitor(order.vm).in_turn(
             lambda: self._link.ask(prepare, waits=True)
         )
+        before = await self.migration(order.vm)
+        migration = LibvirtMigration()
         await migration.begin(prepared, lambda: self._open(self._uri))
-        self._migrations.add(migration)
-        migration.when_done(lambda: self._migrations.discard(migration))
+        self._migrations[order.vm] = migration, before
         return migration
 
     async def migration(self, vm: UUID, at_ms: int = 0, boundary: bool = False) -> Snapshot:
-        """The VM's outgoing migration; on its destination there is none."""
+        """The VM's outgoing migration; on its destination there is none.
+
+        One that this driver started is ``setup`` while libvirt prepares the destination:
+        QEMU, which has not heard of it, then still tells of the one before.
+        """
         status, _ = await self._status(vm)
         if status.arriving:
             return Snapshot(QemuStatus.NONE)
@@ -273,6 +277,9 @@ class LibvirtDriver:
             if refusal.problems[0].code == NOT_RUNNING:
                 raise gone from refusal
             raise
+        started, before = self._migrations.get(vm, (None, None))
+        if started is not None and not started.done and read_query_migrate(reply) == before:
+            return Snapshot(QemuStatus.SETUP)
         return read_query_migrate(reply, at_ms, boundary)
 
     async def completed(self, vm: UUID) -> Totals | None:

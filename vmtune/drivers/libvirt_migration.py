@@ -172,10 +172,6 @@ class LibvirtMigration:
         if error is not None:
             raise error
 
-    def when_done(self, call: Callable[[], object]) -> None:
-        """Call back once :attr:`done`."""
-        self._ended.add_done_callback(lambda _: call())
-
     def let_go(self) -> None:
         """Wait no longer. The migration itself goes on."""
         self._ended.cancel()

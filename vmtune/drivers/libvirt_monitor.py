@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from vmtune.drivers.libvirt_calls import Connection
-from vmtune.drivers.libvirt_errors import LibvirtRefused
+from vmtune.drivers.libvirt_errors import OPERATION_INVALID, LibvirtRefused
 from vmtune.drivers.libvirt_link import Link
 from vmtune.errors import CommandRefused, OutcomeUnknown
 
@@ -47,14 +47,15 @@ class LibvirtMonitor:
         :raise HostUnreachable: no connection.
         :raise OutcomeUnknown: the connection or QEMU was lost before the reply came.
         """
+        asks = command.startswith(_ASKS)
         request: dict[str, Any] = {"execute": command}
         if arguments:
             request["arguments"] = dict(arguments)
         text = json.dumps(request)
-        run = self._link.ask if command.startswith(_ASKS) else self._link.change
+        run = self._link.ask if asks else self._link.change
 
         def send(connection: Connection) -> str:
-            return self._send(connection, text)
+            return self._send(connection, text, asks)
 
         reply = json.loads(await self.in_turn(lambda: run(send, True)))
         if "error" in reply:
@@ -69,14 +70,16 @@ class LibvirtMonitor:
         # The turn ends when libvirt has answered, even if nobody waits for it any more.
         return await asyncio.shield(task)
 
-    def _send(self, connection: Connection, text: str) -> str:
+    def _send(self, connection: Connection, text: str, asks: bool) -> str:
         domain = connection.domain(self._vm)
         try:
             return domain.monitor(text)
         except LibvirtRefused as refusal:
-            if refusal.problems[0].code or domain.is_active():
+            # What is invalid about any command is that there is no QEMU to send it to.
+            never_sent = refusal.number == OPERATION_INVALID
+            if refusal.problems[0].code or (not never_sent and domain.is_active()):
                 raise
-            if '"execute": "query-' in text:
+            if never_sent or asks:
                 raise CommandRefused(
                     "the VM does not run", field="vm", code=NOT_RUNNING
                 ) from refusal
