@@ -185,16 +185,21 @@ class MigrationJob:
     async def _on_running(
         self, record: Migration, run: _Run, source: Driver, snapshot: Snapshot
     ) -> None:
-        """At QEMU's first sign: read back; once it is active: record that, and abort if that
-        was asked for meanwhile."""
-        if not run.read_back:
-            # What a migration runs with was set before it began, so this can be told in setup.
-            run.read_back = True
-            outcomes = await self._read_back(record, run, source)
-            await self._records.save(record.id, Fields(outcomes=tuple(outcomes)))
-        if run.active or snapshot.status is QemuStatus.SETUP:
+        """At QEMU's first sign, and again once it is active: read back. A short migration is
+        proven by the first, every other by the second: libvirt is still setting values when
+        its job is already in setup."""
+        active = snapshot.status is not QemuStatus.SETUP
+        if run.active or (run.read_back and not active):
             return
-        run.active = True
+        run.read_back = True
+        run.active = active
+        if active:
+            await self._became_active(record, source)
+        outcomes = await self._read_back(record, run, source)
+        await self._records.save(record.id, Fields(outcomes=tuple(outcomes)))
+
+    async def _became_active(self, record: Migration, source: Driver) -> None:
+        """Record it; and abort, if that was asked for before there was anything to abort."""
         current = await self._get(str(record.id))
         if current.state is MigrationState.STARTING:
             fields = Fields(state=MigrationState.ACTIVE, active_at=datetime.now(UTC))
