@@ -59,7 +59,8 @@ class LibvirtDriver:
         self._daemon: tuple[int, LocalDaemon | None] | None = None
         self._monitors: dict[UUID, LibvirtMonitor] = {}
         self._probes: dict[UUID, tuple[tuple[int, int], QemuProbe]] = {}
-        self._migrations: dict[UUID, tuple[LibvirtMigration, Snapshot]] = {}
+        self._migrations: dict[UUID, LibvirtMigration] = {}
+        self._not_begun: dict[UUID, Snapshot] = {}
 
     @property
     def uri(self) -> str:
@@ -74,7 +75,7 @@ class LibvirtDriver:
     async def close(self) -> None:
         """Let go of the connection. Migrations run on, and whoever waits for one is told
         that its end is unknown."""
-        for migration, _ in self._migrations.values():
+        for migration in self._migrations.values():
             migration.let_go()
         await self._link.close()
 
@@ -256,7 +257,7 @@ class LibvirtDriver:
         before = await self.migration(order.vm)
         migration = LibvirtMigration()
         await migration.begin(prepared, lambda: self._open(self._uri))
-        self._migrations[order.vm] = migration, before
+        self._migrations[order.vm], self._not_begun[order.vm] = migration, before
         return migration
 
     async def migration(self, vm: UUID, at_ms: int = 0, boundary: bool = False) -> Snapshot:
@@ -277,9 +278,11 @@ class LibvirtDriver:
             if refusal.problems[0].code == NOT_RUNNING:
                 raise gone from refusal
             raise
-        started, before = self._migrations.get(vm, (None, None))
-        if started is not None and not started.done and read_query_migrate(reply) == before:
-            return Snapshot(QemuStatus.SETUP)
+        if vm in self._not_begun:
+            begun = read_query_migrate(reply) != self._not_begun[vm]
+            if not begun and not self._migrations[vm].done:
+                return Snapshot(QemuStatus.SETUP)
+            del self._not_begun[vm]
         return read_query_migrate(reply, at_ms, boundary)
 
     async def completed(self, vm: UUID) -> Totals | None:
@@ -302,12 +305,7 @@ class LibvirtDriver:
             domain = connection.domain(vm)
             if domain.status().arriving or not domain.is_migrating_out():
                 raise TooLate("no migration to another host is active")
-            try:
-                domain.abort_job()
-            except LibvirtRefused as refusal:
-                if refusal.number == OPERATION_INVALID:
-                    raise TooLate(refusal.message) from refusal
-                raise
+            domain.abort_job()
 
         try:
             await self._link.change(call)
@@ -315,6 +313,7 @@ class LibvirtDriver:
             if refusal.number == OPERATION_INVALID:
                 raise TooLate(refusal.message) from refusal
             raise
+        self._not_begun.pop(vm, None)
 
     async def reset_after_migration(self, vm: UUID) -> None:
         """Nothing to do: libvirt puts back what it set, on both sides, however the migration
