@@ -101,7 +101,6 @@ class Link:
 
     async def _connect(self) -> Connection:
         loop = asyncio.get_running_loop()
-        connection: Connection
 
         def open_and_watch() -> Connection:
             connection = self._open(self._uri)

@@ -5,8 +5,12 @@ from __future__ import annotations
 import asyncio
 import builtins
 import json
+import os
+import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
@@ -20,7 +24,7 @@ from vmtune.drivers.libvirt import LibvirtDriver, read_totals
 from vmtune.drivers.libvirt_calls import Connection, Domain, without_questions
 from vmtune.drivers.libvirt_errors import translate, unreachable
 from vmtune.drivers.libvirt_events import read_event
-from vmtune.drivers.libvirt_host import derive_peer_uri
+from vmtune.drivers.libvirt_host import LocalDaemon, derive_peer_uri, find_local_daemon
 from vmtune.drivers.libvirt_iothreads import iothread_number
 from vmtune.drivers.libvirt_library import Library
 from vmtune.drivers.libvirt_link import Link
@@ -318,6 +322,42 @@ async def test_what_nobody_waits_for_any_more_is_not_begun() -> None:
     await workers.submit(lambda: None)
     assert begun == []
     workers.close()
+
+
+class TestLocalDaemon:
+    """This process as the daemon behind a socket."""
+
+    @staticmethod
+    @contextmanager
+    def listening(folder: Path) -> Iterator[Path]:
+        path = folder / "sock"
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(str(path))
+            server.listen()
+            yield path
+
+    def test_it_is_found_by_its_socket(self, tmp_path: Path) -> None:
+        with self.listening(tmp_path) as path:
+            daemon = find_local_daemon(f"qemu+unix:///system?socket={path}")
+        assert daemon == LocalDaemon(os.getpid())
+
+    def test_a_session_is_not_looked_for(self, tmp_path: Path) -> None:
+        with self.listening(tmp_path) as path:
+            assert find_local_daemon(f"qemu+unix:///session?socket={path}") is None
+
+    def test_a_remote_one_has_no_process_here(self, tmp_path: Path) -> None:
+        with self.listening(tmp_path) as path:
+            assert find_local_daemon(f"qemu+tcp://b/system?socket={path}") is None
+
+    def test_its_network_is_this_one(self) -> None:
+        value = int(Path("/proc/sys/net/core/optmem_max").read_text())
+        assert LocalDaemon(os.getpid()).optmem_max_bytes() == value
+
+    def test_who_has_ended_tells_nothing(self) -> None:
+        daemon = LocalDaemon(1 << 30)  # more than the kernel gives out
+        assert daemon.can_lock_beyond_limits() is None
+        assert daemon.optmem_max_bytes() is None
+        assert daemon.qemu("guest", str(VM)) is None
 
 
 class TestState:
