@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 _LINE_EVERY_S = 2.0
+_PAUSE_SHARE = 0.05  # of the time so far, so that a migration of hours fills no log
 
 
 def describe(data: Document, downtime_limit_ms: int | None = None) -> str:
@@ -94,12 +95,13 @@ class Silent:
 
 
 class Lines(Silent):
-    """A line when the state changes and every two seconds, for logs and pipes."""
+    """A line when the state changes and every two seconds, in time less often."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._shown = Shown()
         self._clock = clock
-        self._next = 0.0
+        self._begun = clock()
+        self._next = self._begun
         self._lost = False
 
     def state(self, record: Document) -> None:
@@ -109,8 +111,9 @@ class Lines(Silent):
 
     def progress(self, data: Document) -> None:
         self._shown.advance(data)
-        if self._clock() >= self._next:
-            self._next = self._clock() + _LINE_EVERY_S
+        now = self._clock()
+        if now >= self._next:
+            self._next = now + max(_LINE_EVERY_S, (now - self._begun) * _PAUSE_SHARE)
             click.echo(f"{self._shown.share:4.0%}  {self._shown.figures}", err=True)
 
     def lost(self, error: ClientError) -> None:

@@ -21,6 +21,7 @@ PING = b": ping\n\n"
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sse.Patience.__init__, "__defaults__", (60.0, lambda _s: None, _ticks()))
     monkeypatch.setattr(progress_module, "_LINE_EVERY_S", 0.0)
+    monkeypatch.setattr(progress_module, "_PAUSE_SHARE", 0.0)
 
 
 def _ticks() -> object:
@@ -68,8 +69,8 @@ def test_it_follows_to_the_end_and_shows_the_result(service: StubService, vmtune
     assert shares == ["30%", "30%"]
     assert "64 MiB left, dirties 100 MiB/s, sends 900 MiB/s, throttle 20 %" in ran.err
     assert "downtime 250 ms (limit 200 ms)" in ran.err
-    assert "total time:   12.3 s" in ran.out
-    assert "downtime:     87 ms" in ran.out
+    assert "total time:     12.3 s" in ran.out
+    assert "downtime:       87 ms" in ran.out
     assert "3 GiB" in ran.out
     assert "downtime_limit_ms  200 ms  200 ms  effective" in ran.out
 
@@ -169,6 +170,7 @@ def test_lines_come_at_a_steady_pace_and_at_each_state(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(progress_module, "_LINE_EVERY_S", 2.0)
+    monkeypatch.setattr(progress_module, "_PAUSE_SHARE", 0.05)
     now = [0.0]
     lines = Lines(clock=lambda: now[0])
     for tenth in range(50):
@@ -177,6 +179,10 @@ def test_lines_come_at_a_steady_pace_and_at_each_state(
         lines.progress(docs.progress(tenth / 50)["data"])
     printed = capsys.readouterr().err.splitlines()
     assert [line.split()[0] for line in printed] == ["active", "0%", "40%", "80%"]
+    for second in range(1000, 2000):
+        now[0] = float(second)
+        lines.progress(docs.progress(0.9)["data"])
+    assert len(capsys.readouterr().err.splitlines()) < 20
 
 
 def test_the_bar_draws_share_stage_and_figures(

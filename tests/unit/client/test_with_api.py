@@ -50,6 +50,8 @@ def test_the_life_of_a_profile(real: Api, vmtune: Vmtune, tmp_path: Path) -> Non
     ]
     assert "revision 3" in vmtune("profile", "restore", "fast", "1").out
     assert "quick" in vmtune("profile", "list").out
+    assert vmtune("profile", "set", "fast", "--description", "quicker").code == 0
+    assert "quicker" in vmtune("profile", "show", "fast").out
     assert vmtune("profile", "show", "fast", "--revision", "2", "--json").document["revision"] == 2
     assert vmtune("profile", "delete", "fast").code == 0
     assert vmtune("profile", "show", "fast").code == 1

@@ -75,6 +75,14 @@ def lines(record: Document) -> Iterator[str]:
     """A migration as people read it: how it went, then each tunable."""
     totals = record["totals"] or {}
     setup = totals.get("setup_time_ms")
+    figures = [
+        ("total time", render.milliseconds(totals.get("total_time_ms"))),
+        ("downtime", render.milliseconds(totals.get("downtime_ms"))),
+        ("setup", "" if setup is None else render.milliseconds(setup)),
+        ("transferred", render.size(totals.get("transferred_bytes"))),
+        ("iterations", str(totals.get("iterations"))),
+        ("silent copies", _silent_copies(totals)),
+    ]
     yield from fields(
         [
             ("migration", record["id"]),
@@ -88,19 +96,9 @@ def lines(record: Document) -> Iterator[str]:
             ("state", record["state"]),
             ("abort", "" if record["abort"] == "none" else record["abort"]),
             ("reason", record["failure"]),
+            *(figures if totals else ()),
         ]
     )
-    if totals:
-        yield from fields(
-            [
-                ("total time", render.milliseconds(totals["total_time_ms"])),
-                ("downtime", render.milliseconds(totals["downtime_ms"])),
-                ("setup", "" if setup is None else render.milliseconds(setup)),
-                ("transferred", render.size(totals["transferred_bytes"])),
-                ("iterations", str(totals["iterations"])),
-                ("copied in spite of zero-copy", _silent_copies(totals)),
-            ]
-        )
     yield from render.problems(record["problems"], "yellow")
     if record["outcomes"]:
         yield ""

@@ -66,17 +66,25 @@ def create(
 @profile.command("set")
 @click.argument("name", shell_complete=profiles)
 @click.argument(
-    "changes", nargs=-1, required=True, metavar="TUNABLE=VALUE|TUNABLE-...",
-    shell_complete=assignments,
-)  # fmt: skip
+    "changes", nargs=-1, metavar="TUNABLE=VALUE|TUNABLE-...", shell_complete=assignments
+)
 @click.option("--note", default="", help="About this revision.")
+@click.option("--description", help="What the profile is for; that alone makes no revision.")
 @common
 @pass_session
-def set_(session: Session, name: str, changes: tuple[str, ...], note: str) -> None:
+def set_(
+    session: Session, name: str, changes: tuple[str, ...], note: str, description: str | None
+) -> None:
     """Change values of a profile; TUNABLE- unsets one. Makes a new revision."""
     values = parse_assignments(changes, unset=True)
+    if not values and description is None:
+        raise InvalidInput(
+            "there is nothing to change", field="TUNABLE=VALUE", remedy="name at least one tunable"
+        )
     before = session.client.request("GET", _path(name))
-    body = {"values": values, "note": note}
+    body: dict[str, object] = {"values": values, "note": note}
+    if description is not None:
+        body["description"] = description
     try:
         after = session.client.patch(_path(name), body, before.etag)
     except Refused as error:
