@@ -69,8 +69,8 @@ def test_it_follows_to_the_end_and_shows_the_result(service: StubService, vmtune
     assert shares == ["30%", "30%"]
     assert "64 MiB left, dirties 100 MiB/s, sends 900 MiB/s, throttle 20 %" in ran.err
     assert "downtime 250 ms (limit 200 ms)" in ran.err
-    assert "total time:     12.3 s" in ran.out
-    assert "downtime:       87 ms" in ran.out
+    assert "total time:   12.3 s" in ran.out
+    assert "downtime:     87 ms" in ran.out
     assert "3 GiB" in ran.out
     assert "downtime_limit_ms  200 ms  200 ms  effective" in ran.out
 
