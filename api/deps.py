@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
@@ -105,7 +105,8 @@ async def open_container(
         await stack.enter_async_context(_reconciling(applications))
         stack.push_async_callback(engine.stop)
         await engine.start()
-        await stack.enter_async_context(_settling(job))
+        chores = (job.settle_unknown, applications.settle_unknown, bus.forget_old)
+        await stack.enter_async_context(_settling(*chores))
         yield Container(
             settings=settings,
             bus=bus,
@@ -143,16 +144,17 @@ async def _reconciling(applications: ApplyService) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def _settling(job: MigrationJob) -> AsyncIterator[None]:
-    """Look again at migrations whose end nobody saw: now, and every 15 s."""
+async def _settling(*chores: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
+    """Look again at what ended as unknown, and tidy: now, and every 15 s."""
 
     async def settle() -> None:
         while True:
-            try:
-                await job.settle_unknown()
-            except Exception:
-                # Looked at again in 15 s; what fails once must not end the looking.
-                log.exception("unknown migrations were not settled")
+            for chore in chores:
+                try:
+                    await chore()
+                except Exception:
+                    # Tried again in 15 s; what fails once must not end the looking.
+                    log.exception("a chore failed")
             await asyncio.sleep(_SETTLE_EVERY_S)
 
     async with _background(settle()):

@@ -32,7 +32,7 @@ from vmtune.api.schemas.profiles import (
 )
 from vmtune.domain.profile import Profile
 from vmtune.domain.rules import accept_values
-from vmtune.errors import InvalidInput, StaleRevision
+from vmtune.errors import StaleRevision
 
 router = APIRouter(prefix="/profiles", tags=["profiles"])
 _CHANGE = problems(*WITH_BODY, 404, 409, 412, 428) | with_headers(200, ETAG)
@@ -94,17 +94,9 @@ async def amend_profile(
     on: Services, name: Name, body: ProfilePatch, expected: IfMatch, response: Response
 ) -> ProfileView:
     """Change some values, as a new revision, or the description. Null unsets a tunable."""
-    if body.values is None and body.description is None:
-        raise InvalidInput(
-            "there is nothing to change",
-            field="values",
-            remedy="name at least one tunable, or a description",
-        )
-    current = await on.profiles.get(name)
-    merged = {**current.current.values, **(body.values or {})}
-    # What was merged is the current revision's: nobody may have changed it meanwhile.
-    on_revision = current.current.number if expected is None else expected
-    profile = await on.profiles.revise(name, merged, on_revision, body.note, body.description)
+    profile = await on.profiles.amend(
+        name, body.values or {}, expected, body.note, body.description
+    )
     return _shown(profile, response)
 
 

@@ -64,7 +64,10 @@ class Trigger(StrEnum):
 
 
 class QemuStatus(StrEnum):
-    """MigrationStatus of QEMU (qapi/migration.json), 7.2 to 10.0."""
+    """MigrationStatus of QEMU (qapi/migration.json), 7.2 to 10.0.
+
+    ``other`` is one that a later QEMU has: it is taken for running, so that it is watched.
+    """
 
     NONE = "none"
     SETUP = "setup"
@@ -81,6 +84,7 @@ class QemuStatus(StrEnum):
     PRE_SWITCHOVER = "pre-switchover"
     DEVICE = "device"
     WAIT_UNPLUG = "wait-unplug"
+    OTHER = "other"
 
     @property
     def running(self) -> bool:
@@ -173,7 +177,8 @@ def read_query_migrate(
     boundary: bool = False,
 ) -> Snapshot:
     """A reply of QMP's query-migrate as a snapshot. An empty reply is: never migrated."""
-    status = QemuStatus(reply.get("status", "none"))
+    said = reply.get("status", "none")
+    status = QemuStatus(said) if said in list(QemuStatus) else QemuStatus.OTHER
     ram: Mapping[str, Any] = reply.get("ram") or {}
     sample = totals = None
     if ram:

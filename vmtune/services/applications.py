@@ -29,6 +29,7 @@ from vmtune.services.bus import EventBus
 from vmtune.services.carrying import (
     SET_NOW,
     boot_differs,
+    is_put_back,
     outcomes_of,
     refuse,
     restore,
@@ -259,6 +260,36 @@ class ApplyService:
         for record in await asyncio.to_thread(self._store.applications.open):
             log.info("settling an interrupted application", application=str(record.id))
             await self._settle(record)
+
+    async def settle_unknown(self) -> None:
+        """Look again at applications that ended as unknown, where no newer one has come.
+
+        Nothing is changed: an application whose values are all there was applied, one whose
+        journal is all there was put back; anything else stays unknown, for revert to mend.
+        """
+        page = await asyncio.to_thread(
+            self._store.applications.list, state=ApplicationState.UNKNOWN
+        )
+        for record in page.items:
+            newest = await asyncio.to_thread(self._store.applications.list, vm=record.vm, limit=1)
+            if newest.items[0].id != record.id:
+                continue
+            try:
+                await self._look_again(record)
+            except VmtuneError as error:
+                log.debug("still unknown", application=str(record.id), reason=str(error))
+
+    async def _look_again(self, record: Application) -> None:
+        planned = await self._plans.plan(record.vm, record.profile, record.revision)
+        readings = planned.facts.readings
+        outcomes = outcomes_of(planned.plan, readings, planned.facts.boot_readings)
+        if all(outcome.status in _WAITS for outcome in outcomes):
+            await self._finish(record, ApplicationState.APPLIED, outcomes, record.problems)
+            return
+        now = [change for change in record.journal if change.row.route is not Route.BOOT]
+        if now and all(is_put_back(change, readings) for change in now):
+            state = ApplicationState.FAILED
+            await self._finish(record, state, _all_unknown(record, "put back"), record.problems)
 
     async def _settle(self, record: Application) -> None:
         why = Problem("", "interrupted", "the service stopped while it was at work", "apply again")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +13,7 @@ from vmtune.store import Store
 
 _QUEUE_LENGTH = 1000
 _REPLAY_PAGE = 500
+_KEPT = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,41 +28,52 @@ class Progress:
 class EventBus:
     """Stores events and hands them, with passing progress, to every listener.
 
-    A listener that falls more than a thousand messages behind loses the oldest progress;
-    stored events it can read again from the store.
+    A listener that falls a thousand messages behind is let go: it comes back with the id of
+    the last event that it saw, and misses none.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._queues: set[asyncio.Queue[Event | Progress]] = set()
+        self._queues: set[asyncio.Queue[Event | Progress | None]] = set()
+        self._in_order = asyncio.Lock()
 
     async def tell(self, topic: EventTopic, subject: object, data: Mapping[str, Any]) -> Event:
-        """Store an event, then hand it out: never before it is committed."""
-        event = await asyncio.to_thread(self._store.events.append, topic, str(subject), data)
-        self._hand_out(event)
+        """Store an event, then hand it out: never before it is committed, and in the order
+        of the ids."""
+        async with self._in_order:
+            event = await asyncio.to_thread(self._store.events.append, topic, str(subject), data)
+            self._hand_out(event)
         return event
+
+    async def forget_old(self) -> None:
+        """Delete stored events beyond the newest hundred thousand."""
+        await asyncio.to_thread(self._store.events.prune, _KEPT)
 
     def progress(self, topic: EventTopic, subject: object, data: Mapping[str, object]) -> None:
         """Hand out progress without storing it."""
         self._hand_out(Progress(topic, str(subject), data))
 
     def _hand_out(self, message: Event | Progress) -> None:
-        for queue in self._queues:
+        for queue in list(self._queues):
             if queue.full():
+                self._queues.discard(queue)
                 queue.get_nowait()
-            queue.put_nowait(message)
+                queue.put_nowait(None)
+            else:
+                queue.put_nowait(message)
 
     @contextmanager
-    def _listening(self) -> Iterator[asyncio.Queue[Event | Progress]]:
-        queue: asyncio.Queue[Event | Progress] = asyncio.Queue(_QUEUE_LENGTH)
+    def _listening(self) -> Iterator[asyncio.Queue[Event | Progress | None]]:
+        queue: asyncio.Queue[Event | Progress | None] = asyncio.Queue(_QUEUE_LENGTH)
         self._queues.add(queue)
         try:
             yield queue
         finally:
             self._queues.discard(queue)
 
-    async def follow(self, after: int | None = None) -> AsyncIterator[Event | Progress]:
-        """Stored events after the id *after* (none when None), then all as they happen."""
+    async def follow(self, after: int | None = None) -> AsyncGenerator[Event | Progress, None]:
+        """Stored events after the id *after* (none when None), then all as they happen; ends
+        when the listener is too slow."""
         with self._listening() as queue:
             newest = after
             while newest is not None:
@@ -73,6 +85,8 @@ class EventBus:
                     break
             while True:
                 message = await queue.get()
+                if message is None:
+                    return
                 if isinstance(message, Event):
                     if newest is not None and message.id <= newest:
                         continue  # was among the replayed ones

@@ -10,7 +10,7 @@ from vmtune.domain.facts import Reading, VmFacts
 from vmtune.domain.findings import Finding
 from vmtune.domain.outcome import Outcome, Status, judge
 from vmtune.domain.plan import Plan, PlanItem
-from vmtune.domain.tunables import Route, Side
+from vmtune.domain.tunables import Route, Side, Value
 from vmtune.drivers.base import Driver
 from vmtune.errors import Blocked, CommandRefused, Problem, VmtuneError
 
@@ -103,8 +103,18 @@ async def restore(driver: Driver, vm: UUID, journal: Sequence[Change]) -> list[O
     return list(outcomes.values())
 
 
+def is_put_back(change: Change, readings: Readings) -> bool:
+    """Whether what the journal holds is set."""
+    reading = readings.get(change.tunable, Reading(None))
+    return _seen(change, reading) == change.value
+
+
+def _seen(change: Change, reading: Reading) -> Value | None:
+    return reading.parts.get(change.owner) if change.owner else reading.value
+
+
 def _put_back(change: Change, reading: Reading) -> Outcome:
-    seen = reading.parts.get(change.owner) if change.owner else reading.value
+    seen = _seen(change, reading)
     if seen == change.value:
         return Outcome(change.tunable, Status.REVERTED, change.value, seen)
     return judge(change.tunable, change.value, Reading(seen, why_unknown=reading.why_unknown))

@@ -75,19 +75,28 @@ class ProfileService:
         return profile
 
     async def amend(
-        self, name: str, changes: Mapping[str, object], expected: int | None, note: str = ""
+        self,
+        name: str,
+        changes: Mapping[str, object],
+        expected: int | None,
+        note: str = "",
+        description: str | None = None,
     ) -> Profile:
         """A new revision with *changes* made to the current values; null unsets a tunable.
 
         :raise InvalidInput: nothing to change, or a value that is refused.
         """
-        if not changes:
+        if not changes and description is None:
             raise InvalidInput(
-                "there is nothing to change", field="values", remedy="name at least one tunable"
+                "there is nothing to change",
+                field="values",
+                remedy="name at least one tunable, or a description",
             )
         current = await asyncio.to_thread(self._store.profiles.get, name)
         merged: dict[str, object] = {**current.current.values, **changes}
-        return await self.revise(name, merged, expected or current.current.number, note)
+        # What was merged is the current revision's: nobody may have changed it meanwhile.
+        seen = current.current.number if expected is None else expected
+        return await self.revise(name, merged, seen, note, description)
 
     async def restore(self, name: str, number: int, expected: int | None) -> Profile:
         """A new revision that has the values of an older one."""

@@ -240,6 +240,36 @@ async def test_what_cannot_be_looked_at_after_a_restart_is_unknown(it: World) ->
     assert it.store.applications.get(opened.id).state is ApplicationState.UNKNOWN
 
 
+async def test_an_unknown_application_is_settled_by_looking(it: World) -> None:
+    await it.profile(downtime_limit_ms=700)
+    for seen, state in ((300, "failed"), (700, "applied"), (5, "unknown")):
+        opened = it.store.applications.begin(
+            vm=VM,
+            host="a",
+            profile="p",
+            revision=1,
+            wanted={"downtime_limit_ms": 700},
+            best_effort=False,
+            journal=(Change("downtime_limit_ms", 300),),
+        )
+        it.store.applications.finish(opened.id, ApplicationState.UNKNOWN)
+        it.source.parameters["downtime-limit"] = seen
+        await it.applications.settle_unknown()
+        assert it.store.applications.get(opened.id).state == state
+        assert downtime(it) == seen
+
+
+async def test_an_unknown_application_is_left_alone_after_a_newer_one(it: World) -> None:
+    await it.profile(downtime_limit_ms=700)
+    opened = it.store.applications.begin(
+        vm=VM, host="a", profile="p", revision=1, wanted={}, best_effort=False, journal=()
+    )
+    it.store.applications.finish(opened.id, ApplicationState.UNKNOWN)
+    await it.applications.apply(VM, "p")
+    await it.applications.settle_unknown()
+    assert it.store.applications.get(opened.id).state is ApplicationState.UNKNOWN
+
+
 async def test_a_caller_that_goes_away_does_not_stop_it_half_way(it: World) -> None:
     await it.profile(**MIXED)
     task = asyncio.create_task(it.applications.apply(VM, "p"))
