@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
+from vmtune.domain.facts import Connection
 from vmtune.domain.inventory import Host
 from vmtune.domain.situation import Permissions
 from vmtune.drivers.base import Driver
@@ -55,7 +56,7 @@ def make_driver(host: Host) -> Driver:
 
     :raise SetupError: libvirt's library is not installed.
     """
-    if host.uri.startswith("qmp+unix:"):
+    if host.connection is Connection.QMP:
         from vmtune.drivers.qmp import QmpDriver  # noqa: PLC0415 - only where it is used
 
         if host.migration_address:

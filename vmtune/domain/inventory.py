@@ -9,6 +9,7 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
+from vmtune.domain.facts import Connection
 from vmtune.errors import InvalidInput
 
 _URI = re.compile(
@@ -33,6 +34,11 @@ class Host:
     peer_uri: str
     migration_address: str
     created_at: datetime
+
+    @property
+    def connection(self) -> Connection:
+        """How its QEMUs are reached, which the URI's scheme says."""
+        return Connection.QMP if self.uri.startswith("qmp+") else Connection.LIBVIRT
 
 
 @dataclass(frozen=True, slots=True)

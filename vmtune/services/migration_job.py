@@ -25,13 +25,14 @@ from vmtune.domain.migration import (
     Snapshot,
 )
 from vmtune.domain.outcome import Outcome, Status, judge
+from vmtune.domain.plan import Plan, PlanItem
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import Route, Side
 from vmtune.drivers.base import Driver, MigrateOrder, MigrationHandle
 from vmtune.errors import CommandRefused, NotFound, OutcomeUnknown, TooLate, VmtuneError
 from vmtune.jobs.base import JobEngine
 from vmtune.services.bus import EventBus
-from vmtune.services.carrying import SET_NOW, outcomes_of, set_now
+from vmtune.services.carrying import SET_NOW, outcome_of, set_now
 from vmtune.services.hosts import HostService
 from vmtune.services.planning import Planned, PlanService
 from vmtune.services.settling import Evidence, Fields, MigrationRecords, Settler
@@ -116,9 +117,9 @@ class MigrationJob:
         changes = list(filter(set_now, planned.plan.changes(*SET_NOW)))
         if record.state is MigrationState.QUEUED:
             journal = undo(changes, planned.facts.readings)
-            await self._records.save(
-                record.id, Fields(state=MigrationState.PREPARING, journal=tuple(journal))
-            )
+            fields = Fields(state=MigrationState.PREPARING, journal=tuple(journal))
+            fields["outcomes"] = tuple(_before(item, planned.plan) for item in planned.plan.items)
+            await self._records.save(record.id, fields)
         if changes:
             await planned.driver.write(record.vm, in_order(changes, planned.facts.readings))
 
@@ -195,7 +196,9 @@ class MigrationJob:
         run.active = active
         if active:
             await self._became_active(record, source)
-        outcomes = await self._read_back(record, run, source)
+        outcomes = await self._read_back(record, source)
+        if not active:
+            outcomes = [_not_yet(outcome) for outcome in outcomes]
         await self._records.save(record.id, Fields(outcomes=tuple(outcomes)))
 
     async def _became_active(self, record: Migration, source: Driver) -> None:
@@ -213,24 +216,30 @@ class MigrationJob:
         except (TooLate, NotFound, CommandRefused) as error:
             log.info("abort came too late", vm=str(vm), reason=str(error))
 
-    async def _read_back(self, record: Migration, run: _Run, source: Driver) -> list[Outcome]:
+    async def _read_back(self, record: Migration, source: Driver) -> list[Outcome]:
         """What QEMU runs with while it migrates, held against what was asked for."""
-        planned = await self._planned(record)
-        names = set(record.wanted)
-        now: dict[str, Reading]
+        before = (await self._get(str(record.id))).outcomes
+        names = [outcome.tunable for outcome in before]
+        nothing = dict.fromkeys(names, Reading(None, why_unknown="it was not read"))
         try:
-            now = await source.read(record.vm, names)
+            now = {**nothing, **await source.read(record.vm, names)}
         except VmtuneError as error:
-            now = {name: Reading(None, why_unknown=error.message) for name in names}
-        there: dict[str, Reading] = {}
-        assert planned.destination is not None
-        if planned.plan.connection is Connection.QMP:
-            try:
-                there = await planned.destination.read(record.vm, names)
-            except VmtuneError as error:
-                log.info("destination not read back", migration=str(record.id), reason=str(error))
-        planned_outcomes = outcomes_of(planned.plan, now, planned.facts.boot_readings)
-        return [_while_running(outcome, now, there) for outcome in planned_outcomes]
+            now = dict.fromkeys(names, Reading(None, why_unknown=error.message))
+        there = await self._read_there(record, names)
+        return [_while_running(outcome, now, there) for outcome in before]
+
+    async def _read_there(self, record: Migration, names: list[str]) -> Mapping[str, Reading]:
+        """Readings of the destination; none under libvirt, which lets nobody ask while a VM
+        arrives."""
+        host = await self._hosts.get(record.destination)
+        if not names or host.connection is Connection.LIBVIRT:
+            return {}
+        try:
+            destination = await self._hosts.driver(record.destination)
+            return await destination.read(record.vm, names)
+        except VmtuneError as error:
+            log.info("destination not read back", migration=str(record.id), reason=str(error))
+            return {}
 
     async def settle(self, job_id: str) -> None:
         """Find out how it ended, put back what was set for it, complete the record."""
@@ -289,25 +298,45 @@ def progress_data(sample: Sample, share: float) -> dict[str, object]:
     }
 
 
+def _before(item: PlanItem, plan: Plan) -> Outcome:
+    """A planned tunable before the migration: what cannot be, what needs a restart, and
+    what waits to be read back."""
+    outcome = outcome_of(item, plan, {}, {})
+    if outcome.status is Status.REJECTED or item.route is Route.HOST:
+        return outcome
+    if item.route is Route.BOOT:
+        if outcome.status is Status.EFFECTIVE:
+            return outcome
+        reason = "a migration does not change it: apply the profile, then restart the VM"
+        return replace(outcome, status=Status.PENDING_RESTART, reason=reason)
+    return Outcome(item.tunable, Status.PENDING_MIGRATION, item.wanted)
+
+
 def _while_running(
-    planned: Outcome, now: Mapping[str, Reading], there: Mapping[str, Reading]
+    before: Outcome, now: Mapping[str, Reading], there: Mapping[str, Reading]
 ) -> Outcome:
-    """A planned outcome once the migration runs: what waited for it is judged now.
+    """An outcome once the migration runs: what waited for it is judged by what was read.
 
     :param there: readings of the destination, empty where it cannot be read meanwhile.
     """
-    if planned.status is not Status.PENDING_MIGRATION or planned.wanted is None:
-        return planned
-    tunable = TUNABLES[planned.tunable]
-    if tunable.side is Side.DESTINATION and not there:
-        return planned  # judged when it has arrived
-    nothing = Reading(None, why_unknown="it cannot be read while the migration runs")
-    readings = {Side.SOURCE: now, Side.DESTINATION: there}.get(tunable.side, now)
-    outcome = judge(
-        tunable.name, planned.wanted, readings.get(tunable.name, nothing), tunable.overwriter
-    )
+    tunable = TUNABLES[before.tunable]
+    settled = before.status in (Status.REJECTED, Status.PENDING_RESTART)
+    if settled or before.wanted is None or tunable.route in (Route.HOST, Route.BOOT):
+        return before
+    if tunable.side is Side.DESTINATION:
+        if not there:
+            return before  # judged when it has arrived
+        return judge(tunable.name, before.wanted, there[tunable.name])
+    outcome = judge(tunable.name, before.wanted, now[tunable.name], tunable.overwriter)
     if tunable.side is Side.BOTH and there and outcome.status is Status.EFFECTIVE:
-        other = judge(tunable.name, planned.wanted, there.get(tunable.name, nothing))
+        other = judge(tunable.name, before.wanted, there[tunable.name])
         if other.status is not Status.EFFECTIVE:
             return replace(other, reason=f"on the destination: {other.reason}")
+    return outcome
+
+
+def _not_yet(outcome: Outcome) -> Outcome:
+    """In setup something may still be setting values: only what is there already is told."""
+    if outcome.status is Status.OVERWRITTEN:
+        return Outcome(outcome.tunable, Status.PENDING_MIGRATION, outcome.wanted)
     return outcome

@@ -87,7 +87,8 @@ class PlanService:
         occupied = False
         for there in vms:
             same = there.uuid == facts.uuid or there.name == facts.name
-            if same and there.state is VmState.INCOMING and there.uuid == facts.uuid:
+            expected = there.state is VmState.INCOMING and there.uuid == facts.uuid
+            if expected and host.connection is Connection.QMP:
                 waiting = await _facts_or_none(driver, there.uuid)
             elif same and there.state in (VmState.RUNNING, VmState.PAUSED):
                 occupied = name != source

@@ -129,7 +129,8 @@ class Settler:
             await _reset(record.vm, source, destination)
         else:
             fields["problems"] = await _put_back(record, source)
-            fields["outcomes"] = _never_read(record, "the migration did not complete")
+            ended = _settled(record, "the migration did not complete")
+            fields["outcomes"] = tuple(ended.values())
         if record.abort is AbortState.REQUESTED:
             cancelled = end.state is MigrationState.CANCELLED
             fields["abort"] = AbortState.ABORTED if cancelled else AbortState.TOO_LATE
@@ -144,7 +145,7 @@ class Settler:
             try:
                 await evidence.handle.wait()
             except CommandRefused as refusal:
-                return _End(stopped, refusal.message)
+                return _End(stopped, "aborted as asked" if asked else refusal.message)
             except OutcomeUnknown:
                 log.info("the migration's end was not heard: looking", migration=str(record.id))
             else:
@@ -161,18 +162,14 @@ class Settler:
         self, record: Migration, destination: Driver, totals: Totals | None
     ) -> tuple[tuple[Outcome, ...], tuple[Problem, ...]]:
         """The outcomes on the destination, and what the standing application lacks there."""
-        outcomes = {
-            o.tunable: o for o in _never_read(record, "it ended before it could be read back")
-        }
+        outcomes = _settled(record, "it ended before it could be read back")
         late = [
             name
             for name, outcome in outcomes.items()
-            if outcome.status is Status.PENDING_MIGRATION
-            and TUNABLES[name].side is Side.DESTINATION
+            if outcome.status is Status.UNKNOWN and TUNABLES[name].side is Side.DESTINATION
         ]
-        if late:
-            for outcome in await _read_there(destination, record, late):
-                outcomes[outcome.tunable] = outcome
+        for outcome in await _read_there(destination, record, late) if late else ():
+            outcomes[outcome.tunable] = outcome
         live = [
             Change(name, record.wanted[name])
             for name, outcome in outcomes.items()
@@ -289,13 +286,16 @@ def _with_missed(totals: Totals, snapshot: Snapshot | None) -> Totals:
     return replace(totals, missed_zero_copy=max(totals.missed_zero_copy, missed))
 
 
-def _never_read(record: Migration, why: str) -> tuple[Outcome, ...]:
-    """The record's outcomes, with an unknown one for each tunable that has none."""
+def _settled(record: Migration, why: str) -> dict[str, Outcome]:
+    """The record's outcomes; what still waits to be read back is unknown now, and *why*."""
     known = {o.tunable: o for o in record.outcomes}
-    return tuple(
-        known.get(name, Outcome(name, Status.UNKNOWN, wanted, None, why))
+    waiting = Status.PENDING_MIGRATION
+    return {
+        name: known[name]
+        if name in known and known[name].status is not waiting
+        else Outcome(name, Status.UNKNOWN, wanted, None, why)
         for name, wanted in record.wanted.items()
-    )
+    }
 
 
 async def _read_there(destination: Driver, record: Migration, names: list[str]) -> list[Outcome]:

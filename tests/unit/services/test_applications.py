@@ -1,8 +1,9 @@
 """Apply, verify, revert, and what becomes of them when something breaks half-way."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
@@ -270,13 +271,25 @@ async def test_an_unknown_application_is_left_alone_after_a_newer_one(it: World)
     assert it.store.applications.get(opened.id).state is ApplicationState.UNKNOWN
 
 
-async def test_a_caller_that_goes_away_does_not_stop_it_half_way(it: World) -> None:
+async def test_a_caller_that_goes_away_does_not_stop_it_half_way(
+    it: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await it.profile(**MIXED)
+    write, begun, go_on = it.drivers["a"].write, asyncio.Event(), asyncio.Event()
+
+    async def held(vm: UUID, changes: Sequence[Change]) -> None:
+        begun.set()
+        await go_on.wait()
+        await write(vm, changes)
+
+    monkeypatch.setattr(it.drivers["a"], "write", held)
     task = asyncio.create_task(it.applications.apply(VM, "p"))
-    await it.until(lambda: downtime(it) == 700)
+    await begun.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+    go_on.set()
     await it.until(lambda: it.store.applications.open() == ())
     (done,) = it.store.applications.list(vm=VM).items
     assert done.state is ApplicationState.APPLIED
+    assert downtime(it) == 700
