@@ -16,12 +16,19 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.support.bench_libvirt import MIB, hosts, remove_vm, running_lab, why_no_lab
+from tests.support.bench_libvirt import (
+    MIB,
+    hosts,
+    remove_vm,
+    running_lab,
+    why_no_lab,
+    why_no_old_lab,
+)
 from vmtune import lab
 from vmtune.domain.changes import Change, undo
 from vmtune.domain.facts import VmState
 from vmtune.domain.migration import QemuStatus
-from vmtune.drivers.base import EventKind, MigrateOrder
+from vmtune.drivers.base import EventKind, MigrateOrder, MigrationHandle
 from vmtune.drivers.libvirt import LibvirtDriver
 from vmtune.errors import CommandRefused, HostUnreachable, NotFound, OutcomeUnknown, VmtuneError
 from vmtune.lab import DiskSettings, LabSettings, VmSettings
@@ -34,6 +41,11 @@ SLOW = {"max_bandwidth_bytes_per_s": MIB}
 NAME = "vmtune-persistent"
 
 
+on_libvirt_9_too = pytest.mark.parametrize(
+    "pair", [False, True], ids=["libvirt", "libvirt-9"], indirect=True
+)
+
+
 @dataclass
 class Pair:
     settings: LabSettings
@@ -44,19 +56,19 @@ class Pair:
     def xml(self, host: int, *flags: str) -> str:
         return lab.virsh(hosts(self.settings)[host].uri, "dumpxml", NAME, *flags)
 
-    async def start(self, values: dict[str, int], **announce: int) -> Awaitable[None]:
+    async def start(self, values: dict[str, int], **announce: int) -> MigrationHandle:
         order = MigrateOrder(self.vm, values, announce)
-        return (await self.source.start_migration(order, self.destination)).wait()
+        return await self.source.start_migration(order, self.destination)
 
-    async def start_slow(self) -> Awaitable[None]:
+    async def start_slow(self) -> MigrationHandle:
         """A migration that is active."""
-        end = await self.start(SLOW)
+        handle = await self.start(SLOW)
 
         async def active() -> bool:
             return (await self.source.migration(self.vm)).status is QemuStatus.ACTIVE
 
         await until(active)
-        return end
+        return handle
 
 
 async def until(happens: Callable[[], Awaitable[bool]]) -> None:
@@ -97,15 +109,19 @@ class Daemon:
 
 
 @pytest.fixture
-async def pair() -> AsyncIterator[Pair]:
+async def pair(request: pytest.FixtureRequest) -> AsyncIterator[Pair]:
     """Two hosts and a persistent VM that runs on the first."""
-    settings = await asyncio.to_thread(running_lab)
+    old: bool = getattr(request, "param", False)
+    if old and (why_not := why_no_old_lab()):
+        pytest.skip(why_not)
+    settings = await asyncio.to_thread(running_lab, old)
     vm = VmSettings(
         name=NAME,
         memory_bytes=64 * MIB,
         region_bytes=32 * MIB,
         iothreads=1,
-        disks=(DiskSettings(queues=2), DiskSettings()),
+        # Two QEMUs of 7.2 do not share a disk that both may write.
+        disks=(DiskSettings(queues=2, read_only=True), DiskSettings(read_only=True)),
     )
     try:
         started = await asyncio.to_thread(lab.define_vm, settings, vm)
@@ -182,20 +198,23 @@ async def test_a_transient_vm_has_no_configuration(pair: Pair) -> None:
     assert not (await pair.source.vm_facts(pair.vm)).persistent
 
 
+@on_libvirt_9_too
 async def test_libvirt_knows_the_iothreads_settings_and_takes_them_along(pair: Pair) -> None:
     await pair.source.write(pair.vm, [Change("iothread_thread_pool_min", 3)])
     iothread = ElementTree.fromstring(pair.xml(0)).find("iothreadids/iothread")
     assert iothread is not None
     assert iothread.get("thread_pool_min") == "3"
-    await (await pair.start(FAST))
+    await (await pair.start(FAST)).wait()
     reading = await pair.destination.read(pair.vm, ["iothread_thread_pool_min"])
     assert reading["iothread_thread_pool_min"].value == 3
 
 
+@on_libvirt_9_too
 async def test_announcements_hold_for_one_migration_and_are_not_kept(pair: Pair) -> None:
     names = ["announce_rounds", "announce_step_ms"]
     configured = pair.xml(0, "--inactive")
-    await (await pair.start(FAST, announce_rounds=7, announce_step_ms=200))
+    handle = await pair.start(FAST, announce_rounds=7, announce_step_ms=200)
+    await handle.wait()
     there = await pair.destination.read(pair.vm, names)
     assert [there[name].value for name in names] == [7, 200]
     assert pair.xml(1, "--inactive") == configured
@@ -203,14 +222,15 @@ async def test_announcements_hold_for_one_migration_and_are_not_kept(pair: Pair)
         await pair.source.vm_facts(pair.vm)
 
     pair.source, pair.destination = pair.destination, pair.source
-    await (await pair.start(FAST))
+    await (await pair.start(FAST)).wait()
     back = await pair.destination.read(pair.vm, names)
     assert [back[name].value for name in names] == [5, 100]
     assert pair.xml(0, "--inactive") == configured
 
 
+@on_libvirt_9_too
 async def test_an_arriving_vm_is_told_without_waiting_for_it(pair: Pair) -> None:
-    end = await pair.start_slow()
+    handle = await pair.start_slow()
     # libvirt would let its XML and monitor wait for 30 s and then refuse them.
     async with asyncio.timeout(10):
         facts = await pair.destination.vm_facts(pair.vm)
@@ -225,29 +245,31 @@ async def test_an_arriving_vm_is_told_without_waiting_for_it(pair: Pair) -> None
     assert snapshot.status is QemuStatus.NONE
     await pair.source.abort_migration(pair.vm)
     with pytest.raises(CommandRefused, match="canceled"):
-        await end
+        await handle.wait()
 
 
+@on_libvirt_9_too
 async def test_a_migration_after_an_aborted_one_does_not_show_its_end(pair: Pair) -> None:
-    end = await pair.start_slow()
+    handle = await pair.start_slow()
     await pair.source.abort_migration(pair.vm)
     with pytest.raises(CommandRefused):
-        await end
+        await handle.wait()
     assert (await pair.source.migration(pair.vm)).status is QemuStatus.CANCELLED
-    end = await pair.start(FAST)
+    handle = await pair.start(FAST)
     seen = set()
     with suppress(NotFound):
         while True:
             seen.add((await pair.source.migration(pair.vm)).status)
     assert QemuStatus.SETUP in seen
     assert QemuStatus.CANCELLED not in seen
-    await end
+    await handle.wait()
 
 
+@on_libvirt_9_too
 async def test_what_libvirt_refuses_comes_with_its_words(pair: Pair) -> None:
-    end = await pair.start({"zero_copy_send": True})
+    handle = await pair.start({"zero_copy_send": True})
     with pytest.raises(CommandRefused, match="only available for parallel migration"):
-        await end
+        await handle.wait()
     elsewhere = LibvirtDriver(pair.destination.uri, peer_uri="qemu+tcp://10.96.0.99/system")
     order = MigrateOrder(pair.vm, {}, {})
     handle = await pair.source.start_migration(order, elsewhere)
@@ -282,6 +304,7 @@ asyncio.run(main())
 """
 
 
+@on_libvirt_9_too
 async def test_a_migration_outlives_its_starter_and_another_can_end_it(pair: Pair) -> None:
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", _STARTER, str(pair.vm)),
@@ -308,10 +331,10 @@ async def test_a_daemon_that_dies_leaves_the_end_unknown_and_is_found_again(pair
     a, _ = hosts(pair.settings)
     assert a.libvirtd_pid is not None
     events = pair.source.events()
-    end = await pair.start_slow()
+    handle = await pair.start_slow()
     daemon = Daemon(a.libvirtd_pid)
     with pytest.raises(OutcomeUnknown):
-        await end
+        await handle.wait()
     async for event in events:
         if event.kind is EventKind.CONNECTION_LOST:
             break

@@ -10,6 +10,7 @@ import signal
 import subprocess
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
@@ -30,6 +31,9 @@ VM = VmSettings(
 )
 _RUN = Path("/run")
 _PREFIX = "vmtune-t"
+_CACHE = Path(__file__).parents[2] / ".cache"
+_OLD_LIBVIRT = _CACHE / "libvirt-9"
+_OLD_QEMU = _CACHE / "qemu-7.2/qemu-system-x86_64"
 
 
 def why_no_lab() -> str:
@@ -44,25 +48,36 @@ def why_no_lab() -> str:
     return "this root cannot make namespaces" if probe.returncode else ""
 
 
-def _settings(pid: int) -> LabSettings:
-    return LabSettings(
-        name_a=f"{_PREFIX}{pid}-a",
-        name_b=f"{_PREFIX}{pid}-b",
+def why_no_old_lab() -> str:
+    """The same for hosts with libvirt 9 and QEMU 7.2."""
+    if not (_OLD_LIBVIRT / ".complete").exists():
+        return "no libvirt 9 is unpacked: `vmtune/lab/bootstrap.sh --tests` does, on Debian 12"
+    return why_no_lab()
+
+
+def _settings(tag: str, old: bool) -> LabSettings:
+    settings = LabSettings(
+        name_a=f"{_PREFIX}{tag}-a",
+        name_b=f"{_PREFIX}{tag}-b",
         address_a="10.96.0.1/24",
         address_b="10.96.0.2/24",
-        folder=_RUN / f"{_PREFIX}{pid}",
+        folder=_RUN / f"{_PREFIX}{tag}",
     )
+    return replace(settings, libvirt_root=_OLD_LIBVIRT, qemu=_OLD_QEMU) if old else settings
 
 
-def running_lab() -> LabSettings:
+def running_lab(old: bool = False) -> LabSettings:
     """The two hosts of this test run, up until the process ends. What a killed run left
-    behind is taken down first."""
-    settings = _settings(os.getpid())
+    behind is taken down first.
+
+    :param old: with libvirt 9 and QEMU 7.2.
+    """
+    settings = _settings(f"{os.getpid()}{'o' if old else ''}", old)
     if not settings.folder.exists():
         for left in _RUN.glob(f"{_PREFIX}[0-9]*"):
-            pid = left.name.removeprefix(_PREFIX)
-            if pid.isdigit() and not Path("/proc", pid).exists():
-                lab.down(_settings(int(pid)))
+            tag = left.name.removeprefix(_PREFIX)
+            if not Path("/proc", tag.removesuffix("o")).exists():
+                lab.down(_settings(tag, tag.endswith("o")))
         lab.up(settings)
         atexit.register(lab.down, settings)
     return settings
@@ -123,10 +138,7 @@ async def _kill_qemu(driver: LibvirtDriver, vm: UUID) -> None:
 @asynccontextmanager
 async def open_bench(folder: Path) -> AsyncIterator[Bench]:
     settings = await asyncio.to_thread(running_lab)
-    driver = LibvirtDriver(hosts(settings)[0].uri)
-    version = (await driver.host_facts()).qemu
-    await driver.close()
-    assert version is not None
+    version = await asyncio.to_thread(_version, settings.qemu)
     try:
         bench = await asyncio.to_thread(LibvirtBench, settings, version)
         yield bench
@@ -134,6 +146,11 @@ async def open_bench(folder: Path) -> AsyncIterator[Bench]:
         await bench.destination.close()
     finally:
         await asyncio.to_thread(remove_vm, settings, VM.name)
+
+
+def _version(qemu: Path) -> Version:
+    done = subprocess.run([qemu, "--version"], capture_output=True, text=True, check=True)
+    return Version.parse(done.stdout.split()[3])
 
 
 def kinds() -> list[BenchKind]:

@@ -77,7 +77,7 @@ class LibvirtMonitor:
         except LibvirtRefused as refusal:
             # What is invalid about any command is that there is no QEMU to send it to.
             never_sent = refusal.number == OPERATION_INVALID
-            if refusal.problems[0].code or (not never_sent and domain.is_active()):
+            if not never_sent and domain.is_active():
                 raise
             if never_sent or asks:
                 raise CommandRefused(

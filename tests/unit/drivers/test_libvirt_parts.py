@@ -28,6 +28,7 @@ from vmtune.drivers.libvirt_host import LocalDaemon, derive_peer_uri, find_local
 from vmtune.drivers.libvirt_iothreads import iothread_number
 from vmtune.drivers.libvirt_library import Library
 from vmtune.drivers.libvirt_link import Link
+from vmtune.drivers.libvirt_monitor import NOT_RUNNING, LibvirtMonitor
 from vmtune.drivers.libvirt_threads import Workers
 from vmtune.errors import (
     CommandRefused,
@@ -183,7 +184,8 @@ class LibvirtError(Exception):
 class FakeRaw:
     """A connection of libvirt-python's, as far as the link uses it."""
 
-    def __init__(self) -> None:
+    def __init__(self, domain: object = None) -> None:
+        self._domain = domain
         self.alive = True
         self.closed = False
         self.on_close: Callable[..., None] = lambda *_: None
@@ -200,6 +202,9 @@ class FakeRaw:
     def domainEventRegisterAny(self, *_: object) -> None:  # noqa: N802
         pass
 
+    def lookupByUUIDString(self, _: str) -> object:  # noqa: N802
+        return self._domain
+
     def close(self) -> None:
         self.closed = True
 
@@ -215,6 +220,7 @@ class Host:
     def __init__(self) -> None:
         self.opened: list[FakeRaw] = []
         self.running = True
+        self.domain: object = None
         names = ("LIFECYCLE", "MIGRATION_ITERATION", "JOB_COMPLETED")
         constants = {f"VIR_DOMAIN_EVENT_ID_{name}": 0 for name in names}
         libvirt = SimpleNamespace(libvirtError=LibvirtError, **constants)
@@ -224,7 +230,7 @@ class Host:
     def open(self, uri: str) -> Connection:
         if not self.running:
             raise HostUnreachable(f"no connection to {uri}")
-        self.opened.append(FakeRaw())
+        self.opened.append(FakeRaw(self.domain))
         return Connection(self.library, uri, self.opened[-1])
 
     def end_connection(self) -> None:
@@ -322,6 +328,48 @@ async def test_what_nobody_waits_for_any_more_is_not_begun() -> None:
     await workers.submit(lambda: None)
     assert begun == []
     workers.close()
+
+
+class TestMonitor:
+    """What a command ends with when there is no QEMU, or no longer."""
+
+    @staticmethod
+    async def refusal(command: str, number: int, active: bool) -> VmtuneError:
+        def monitor(*_: object) -> str:
+            raise LibvirtError(number, "domain is not running")
+
+        host = Host()
+        host.library.qemu.qemuMonitorCommand = monitor
+        host.domain = SimpleNamespace(isActive=lambda: int(active))
+        link = Link("x", host.open)
+        try:
+            with pytest.raises(VmtuneError) as refused:
+                await LibvirtMonitor(link, VM).execute(command)
+        finally:
+            await link.close()
+        return refused.value
+
+    @pytest.mark.parametrize("command", ["query-migrate", "migrate-set-parameters"])
+    @pytest.mark.parametrize("active", [True, False])
+    async def test_a_command_that_was_never_sent_is_refused(
+        self, command: str, active: bool
+    ) -> None:
+        """libvirt says so for a while before it says that the VM is not active."""
+        error = await self.refusal(command, libvirt_errors.OPERATION_INVALID, active)
+        assert isinstance(error, CommandRefused)
+        assert error.problems[0].code == NOT_RUNNING
+
+    async def test_a_change_that_qemu_died_of_may_have_been_made(self) -> None:
+        error = await self.refusal("migrate-set-parameters", 1, active=False)
+        assert isinstance(error, OutcomeUnknown)
+
+    async def test_a_question_that_qemu_died_of_has_no_answer(self) -> None:
+        error = await self.refusal("query-migrate", 1, active=False)
+        assert error.problems[0].code == NOT_RUNNING
+
+    async def test_libvirts_own_refusal_comes_as_it_is(self) -> None:
+        error = await self.refusal("query-migrate", libvirt_errors.OPERATION_TIMEOUT, active=True)
+        assert error.problems[0].code == "busy"
 
 
 class TestLocalDaemon:
