@@ -1,0 +1,66 @@
+"""Begins a reaper policy, kept within bounds and from costing too much."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median
+
+from vmtune.control.aimd import Aimd
+from vmtune.control.levels import Levels
+from vmtune.control.predict import Predict
+from vmtune.control.reaping import Pace, ReaperPolicy, ReaperSettings, Round
+
+MOST_COST_SHARE = 0.2
+"""The share of time that rounds may cost, by the interval's lower bound: rounds that take 20 ms
+are at least 80 ms apart. The longest interval of the settings still holds."""
+_COSTS_KEPT = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """Any policy within the settings' bounds, and backing off when rounds take long.
+
+    What a round costs is the median of the last three, so that one round which waited for a
+    busy host changes nothing, and two in a row do.
+    """
+
+    pace: Pace
+    settings: ReaperSettings
+    costs_ms: tuple[float, ...] = ()
+
+    @property
+    def interval_ms(self) -> int:
+        """The policy's interval, lengthened where rounds take long, within the bounds."""
+        return self.settings.bounded(max(self.pace.interval_ms, self.affordable_ms))
+
+    @property
+    def affordable_ms(self) -> float:
+        """The shortest interval at which rounds cost no more than their share; 0 at first."""
+        if not self.costs_ms:
+            return 0.0
+        return median(self.costs_ms) * (1 / MOST_COST_SHARE - 1)
+
+    def after(self, observed: Round) -> Guarded:
+        """The state after a round."""
+        costs = (*self.costs_ms, observed.cost_ms)[-_COSTS_KEPT:]
+        return Guarded(self.pace.after(observed), self.settings, costs)
+
+
+def begin(settings: ReaperSettings) -> Guarded:
+    """The policy that the settings name, before its first round.
+
+    >>> pace = begin(ReaperSettings())
+    >>> pace.interval_ms
+    50
+    >>> pace.after(Round(elapsed_ms=52, cost_ms=2, fills=(0.1,), ring_entries=65536)).interval_ms
+    152
+    """
+    pace: Pace
+    match settings.policy:
+        case ReaperPolicy.PREDICT:
+            pace = Predict.begin(settings)
+        case ReaperPolicy.LEVELS:
+            pace = Levels()
+        case ReaperPolicy.AIMD:
+            pace = Aimd()
+    return Guarded(pace, settings)
