@@ -1,0 +1,218 @@
+"""When convergence steps are due."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vmtune.control.convergence import FiredStep, History, due
+from vmtune.control.steps import (
+    AfterIterations,
+    AfterSeconds,
+    Final,
+    SetValues,
+    Stalled,
+    Step,
+    Trigger,
+)
+from vmtune.domain.migration import QemuStatus, Sample
+
+MIB = 1 << 20
+SLACK = SetValues((("downtime_limit_ms", 500),))
+
+
+def sample(
+    at_s: float, iteration: int, remaining_mib: float, status: QemuStatus = QemuStatus.ACTIVE
+) -> Sample:
+    return Sample(
+        at_ms=round(at_s * 1000),
+        status=status,
+        iteration=iteration,
+        boundary=False,
+        transferred_bytes=0,
+        remaining_bytes=round(remaining_mib * MIB),
+        total_bytes=1 << 30,
+        zero_pages=0,
+        normal_pages=0,
+        page_size_bytes=4096,
+        dirty_pages_per_s=0,
+        throughput_bytes_per_s=0,
+        multifd_bytes=0,
+        postcopy_bytes=0,
+        expected_downtime_ms=None,
+        throttle_percent=0,
+        missed_zero_copy=0,
+        dirty_limit_throttle_us=0,
+        dirty_limit_ring_full_us=0,
+    )
+
+
+def run(
+    steps: Sequence[Step], samples: Iterable[Sample], history: History | None = None
+) -> list[FiredStep]:
+    history = history or History()
+    fired: list[FiredStep] = []
+    for each in samples:
+        history, now = due(steps, history, each)
+        fired += now
+    return fired
+
+
+def one(trigger: Trigger) -> list[Step]:
+    return [Step(trigger, SLACK)]
+
+
+def times(fired: Iterable[FiredStep]) -> list[int]:
+    return [each.at_ms for each in fired]
+
+
+def test_iterations_count_when_they_have_ended() -> None:
+    samples = [sample(n, n, 100 / n) for n in range(1, 8)]
+    (fired,) = run(one(AfterIterations(3)), samples)
+    assert fired.iteration == 4
+    assert "3 iterations completed" in fired.reason
+
+
+def test_seconds_count_from_the_migrations_start() -> None:
+    (fired,) = run(one(AfterSeconds(5)), [sample(at / 2, 1, 100 - at) for at in range(20)])
+    assert fired.at_ms == 5000
+    assert fired.reason == "5.0 s passed, and 5 were to be waited for"
+
+
+# Iterations of 2 s; what remains at each end.
+def ends(*remaining_mib: float) -> list[Sample]:
+    samples = []
+    for number, left in enumerate(remaining_mib):
+        began = number * 2.0
+        samples += [
+            sample(began, number + 1, left),
+            sample(began + 1, number + 1, left / 2),
+            sample(began + 1.9, number + 1, left / 10),
+        ]
+    return samples
+
+
+def test_no_shrink_at_iterations_ends_is_a_stall() -> None:
+    # The first end is at 2 s, with 100 MiB.
+    (fired,) = run(one(Stalled(4)), ends(1000, 100, 100, 101, 99.5, 100))
+    assert fired.at_ms == 6000
+    assert fired.reason == (
+        "what remained at iterations' ends has not shrunk by 1 % from 100 MiB for 4.0 s"
+    )
+
+
+def test_a_shrink_by_enough_begins_the_seconds_anew() -> None:
+    assert times(run(one(Stalled(4)), ends(1000, 100, 99, 99, 99))) == [8000]
+    assert times(run(one(Stalled(4, 5)), ends(1000, 100, 99, 99, 99))) == [6000]
+
+
+def test_small_shrinks_add_up() -> None:
+    assert run(one(Stalled(4, 1)), ends(1000, 100, 99.4, 98.8, 98.2, 97.6, 97)) == []
+
+
+def test_what_remains_within_an_iteration_is_no_progress() -> None:
+    # It falls to a tenth in each iteration and is back at each end.
+    assert run(one(Stalled(4)), ends(1000, 100, 100, 100))
+
+
+def test_a_long_iteration_is_no_stall_before_its_end() -> None:
+    long = [sample(at, 2, 1000 - at) for at in range(2, 60)]
+    # Little is left when the first ends: what the next begins with is no stall of the first.
+    first = [sample(0, 1, 2000), sample(1.9, 1, 5)]
+    assert run(one(Stalled(10)), [*first, *long]) == []
+    assert times(run(one(Stalled(10)), [*first, *long, sample(60, 3, 1000)])) == [60_000]
+    assert run(one(Stalled(10)), [*first, *long, sample(60, 3, 900)]) == []
+
+
+def test_the_first_pass_over_memory_is_no_stall() -> None:
+    assert run(one(Stalled(1)), [sample(at, 1, 1000 - at) for at in range(100)]) == []
+
+
+def test_a_migration_that_sends_nothing_has_stalled() -> None:
+    (fired,) = run(one(Stalled(5)), [sample(at, 1, max(500, 510 - at)) for at in range(30)])
+    assert fired.at_ms == 15_000
+    assert fired.reason == "nothing of the remaining 500 MiB was sent for 5.0 s"
+
+
+def test_nothing_stalls_where_nothing_remains() -> None:
+    assert run(one(Stalled(1)), [sample(at, at + 1, 0) for at in range(10)]) == []
+
+
+def test_the_next_stall_is_counted_from_when_the_step_before_fired() -> None:
+    steps = [*one(Stalled(4)), Step(Stalled(4), Final.ABORT)]
+    assert times(run(steps, ends(*[1000] + [100] * 9))) == [6000, 10_000]
+
+
+def test_a_later_step_waits_for_its_turn() -> None:
+    steps = [*one(AfterSeconds(10)), *one(AfterIterations(1))]
+    fired = run(steps, [sample(at, at + 1, 100) for at in range(20)])
+    assert [(f.number, f.at_ms) for f in fired] == [(0, 10_000), (1, 10_000)]
+
+
+@pytest.mark.parametrize("status", [s for s in QemuStatus if s is not QemuStatus.ACTIVE])
+def test_nothing_fires_outside_precopy(status: QemuStatus) -> None:
+    steps = [*one(AfterSeconds(1)), Step(AfterIterations(1), Final.ABORT)]
+    assert run(steps, [sample(at, at + 1, 100, status) for at in range(20)]) == []
+
+
+def test_after_a_restart_fired_steps_do_not_fire_again() -> None:
+    steps = [*one(AfterSeconds(1)), *one(Stalled(4)), Step(AfterSeconds(50), Final.POSTCOPY)]
+    later = [replace(each, at_ms=each.at_ms + 30_000) for each in ends(1000, 100, 100, 100)]
+    fired = run(steps, later, History(fired=1))
+    assert [(f.number, f.at_ms) for f in fired] == [(1, 36_000)]
+
+
+STEPS = st.lists(
+    st.builds(
+        Step,
+        st.one_of(
+            st.builds(AfterIterations, st.integers(1, 20)),
+            st.builds(AfterSeconds, st.integers(1, 60)),
+            st.builds(Stalled, st.integers(1, 20), st.integers(1, 50)),
+        ),
+        st.just(SLACK),
+    ),
+    max_size=5,
+)
+
+
+@st.composite
+def migrations(draw: st.DrawFn) -> list[Sample]:
+    at, iteration, samples = 0.0, 1, []
+    for _ in range(draw(st.integers(0, 40))):
+        at += draw(st.floats(0.05, 5))
+        iteration += draw(st.integers(0, 2))
+        samples.append(sample(at, iteration, draw(st.integers(0, 1000))))
+    return samples
+
+
+@given(STEPS, migrations())
+def test_steps_fire_once_in_order_and_never_before_their_trigger(
+    steps: list[Step], samples: list[Sample]
+) -> None:
+    fired = run(steps, samples)
+    assert [each.number for each in fired] == list(range(len(fired)))
+    assert times(fired) == sorted(times(fired))
+    last_at = samples[0].at_ms if samples else 0
+    for each in fired:
+        assert each.reason
+        assert each.step == steps[each.number]
+        match each.step.trigger:
+            case AfterIterations(iterations):
+                assert each.iteration > iterations
+            case AfterSeconds(seconds):
+                assert each.at_ms >= seconds * 1000
+            case Stalled(seconds, _):
+                assert each.at_ms - last_at >= seconds * 1000
+        last_at = each.at_ms
+    if len(fired) < len(steps) and samples:
+        # The one whose turn it is was not due at the end.
+        trigger, end = steps[len(fired)].trigger, samples[-1]
+        if isinstance(trigger, AfterSeconds):
+            assert end.at_ms < trigger.seconds * 1000
+        if isinstance(trigger, AfterIterations):
+            assert end.iteration <= trigger.iterations

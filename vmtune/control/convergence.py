@@ -1,0 +1,151 @@
+"""Which convergence steps are due.
+
+Steps fire in their order, each once, only while pre-copy runs: a step's trigger is looked at when
+all steps before it have fired.
+
+**Iterations.** QEMU counts bitmap synchronisations (``dirty-sync-count``): 1 while it first goes
+over all memory. An iteration has ended when the count is higher than at the sample before; what
+remains then, freshly dirtied pages included, is what the next iteration has to send.
+
+**Stalled for s seconds** means one of:
+
+- At an iteration's end: the least that remained at any iteration's end has not shrunk by
+  *shrink_percent* for s seconds. It is judged only at an iteration's end, because within one
+  the remaining bytes shrink whether or not the migration converges.
+- Within an iteration: the remaining bytes have not shrunk at all for s seconds, so nothing is
+  being sent.
+
+Nothing has stalled where nothing remains. When a step fires, both clocks begin again, so that what
+it does has time to work before the next stalled step fires.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from vmtune import units
+from vmtune.control.steps import AfterIterations, AfterSeconds, Stalled, Step
+from vmtune.domain.migration import QemuStatus, Sample
+from vmtune.units import Unit
+
+
+@dataclass(frozen=True, slots=True)
+class FiredStep:
+    """A step that is due now.
+
+    :param number: its place in the list, from 0.
+    :param reason: why, in a sentence, with the figures that made it due.
+    """
+
+    number: int
+    step: Step
+    at_ms: int
+    iteration: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Low:
+    """The least remaining bytes so far, and when they last shrank by enough."""
+
+    remaining_bytes: int
+    at_ms: int
+
+    def after(self, remaining_bytes: int, at_ms: int, shrink_percent: float) -> Low:
+        """The low after *remaining_bytes*, which counts only if it is smaller by enough."""
+        if remaining_bytes * 100 <= self.remaining_bytes * (100 - shrink_percent):
+            return Low(remaining_bytes, at_ms)
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What has to be remembered between samples. ``History(fired=n)`` goes on after a restart
+    of vmtune: the first n steps have fired, and the clocks of stalling begin anew.
+
+    :param fired: how many steps have fired.
+    :param iteration: QEMU's count at the last sample.
+    :param ends: by the shrink that a step asks for, the low at iterations' ends.
+    :param moved: within the iteration, when remaining bytes last shrank.
+    """
+
+    fired: int = 0
+    iteration: int | None = None
+    ends: tuple[tuple[int, Low], ...] = ()
+    moved: Low | None = None
+
+
+def due(steps: Sequence[Step], history: History, sample: Sample) -> tuple[History, list[FiredStep]]:
+    """The steps that *sample* makes due, in order, and the history after it.
+
+    Samples come in the order of their ``at_ms``. More than one step may fire at once, but never
+    two for the same stall.
+    """
+    if sample.status is not QemuStatus.ACTIVE:
+        return history, []
+    history, iteration_ended = _seen(steps, history, sample)
+    fired: list[FiredStep] = []
+    for number, step in enumerate(steps[history.fired :], start=history.fired):
+        reason = _reason(step, history, sample, iteration_ended)
+        if not reason:
+            break
+        fired.append(FiredStep(number, step, sample.at_ms, sample.iteration, reason))
+        history = _clocks_anew(replace(history, fired=number + 1), sample.at_ms)
+    return history, fired
+
+
+def _seen(steps: Sequence[Step], history: History, sample: Sample) -> tuple[History, bool]:
+    """*history* with *sample*, and whether an iteration has ended."""
+    ended = history.iteration is not None and sample.iteration > history.iteration
+    now, remaining = sample.at_ms, sample.remaining_bytes
+    ends = dict(history.ends)
+    if ended:
+        for shrink in {s.trigger.shrink_percent for s in steps if isinstance(s.trigger, Stalled)}:
+            low = ends.get(shrink)
+            ends[shrink] = low.after(remaining, now, shrink) if low else Low(remaining, now)
+    moved = history.moved
+    if moved is None or ended or remaining < moved.remaining_bytes:
+        moved = Low(remaining, now)
+    return replace(
+        history, iteration=sample.iteration, ends=tuple(sorted(ends.items())), moved=moved
+    ), ended
+
+
+def _clocks_anew(history: History, now_ms: int) -> History:
+    ends = tuple((shrink, replace(low, at_ms=now_ms)) for shrink, low in history.ends)
+    moved = replace(history.moved, at_ms=now_ms) if history.moved else None
+    return replace(history, ends=ends, moved=moved)
+
+
+def _reason(step: Step, history: History, sample: Sample, iteration_ended: bool) -> str:
+    """Why *step* is due; empty when it is not."""
+    match step.trigger:
+        case AfterIterations(wanted):
+            completed = sample.iteration - 1
+            if completed >= wanted:
+                return f"{completed} iterations completed, and {wanted} were to be waited for"
+        case AfterSeconds(seconds):
+            if sample.at_ms >= seconds * 1000:
+                return f"{sample.at_ms / 1000:.1f} s passed, and {seconds} were to be waited for"
+        case Stalled():
+            return _stall(step.trigger, history, sample, iteration_ended)
+    return ""
+
+
+def _stall(trigger: Stalled, history: History, sample: Sample, iteration_ended: bool) -> str:
+    if not sample.remaining_bytes:
+        return ""
+    low = dict(history.ends).get(trigger.shrink_percent)
+    if iteration_ended and low and sample.at_ms - low.at_ms >= trigger.seconds * 1000:
+        least = units.approximate(low.remaining_bytes, Unit.BYTES)
+        return (
+            f"what remained at iterations' ends has not shrunk by {trigger.shrink_percent} % "
+            f"from {least} for {(sample.at_ms - low.at_ms) / 1000:.1f} s"
+        )
+    moved = history.moved
+    if moved and sample.at_ms - moved.at_ms >= trigger.seconds * 1000:
+        left = units.approximate(moved.remaining_bytes, Unit.BYTES)
+        still_s = (sample.at_ms - moved.at_ms) / 1000
+        return f"nothing of the remaining {left} was sent for {still_s:.1f} s"
+    return ""
