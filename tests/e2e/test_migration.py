@@ -99,17 +99,23 @@ def test_abort_leaves_the_vm_on_the_source_with_nothing_changed(it: Live) -> Non
 
 
 def test_killed_with_the_migration_running_it_is_found_again(it: Live) -> None:
+    it.profile("slow-tuned", **SLOW, multifd=True, multifd_channels=3)
     with it.vm() as vm:
-        record = it.migrate(vm, "b", profile="slow")
+        record = it.migrate(vm, "b", profile="slow-tuned")
         it.until_active(record)
         it.service.kill()
         assert it.states(vm)["a"] == "running"
         it.service.start()
         found = it.record(record)
         assert found["state"] == "active"
+        proven = dict.fromkeys(
+            ["max_bandwidth_bytes_per_s", "multifd", "multifd_channels"], "effective"
+        )
+        wait_for(lambda: statuses(dict(it.record(record))) == proven, "it to be read back")
         it.client.delete(f"/migrations/{record['id']}")
         done = it.ended(record)
         assert (done["state"], done["abort"]) == ("cancelled", "aborted")
+        assert statuses(dict(done)) == proven
         assert it.states(vm) == {"a": "running"}
 
 

@@ -1,0 +1,45 @@
+"""The demo, as a user runs it: it ends by itself, shows its tables, and leaves nothing."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.live import why_no_lab
+from vmtune.client.demo import LAB, PROFILES, ROUNDS
+from vmtune.lab import status
+
+NO_LAB = why_no_lab()
+pytestmark = [
+    pytest.mark.skipif(bool(NO_LAB), reason=NO_LAB or "never"),
+    pytest.mark.timeout(240),
+]
+
+
+def demo(*options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "vmtune", "demo", *options]
+    return subprocess.run(command, capture_output=True, text=True, timeout=230, check=False)
+
+
+def left_behind() -> list[str]:
+    """What a demo that is over may not leave."""
+    found = [str(path) for path in (LAB.folder, Path("/run/vmtune-demo.lock")) if path.exists()]
+    found += map(str, Path("/tmp").glob("vmtune-demo-*"))
+    if status(LAB).state != "down":
+        found.append("the lab")
+    return found
+
+
+def test_it_migrates_under_both_profiles_and_cleans_up() -> None:
+    done = demo("--json")
+    assert done.returncode == 0, done.stderr
+    records = json.loads(done.stdout)["migrations"]
+    assert len(records) == ROUNDS * len(PROFILES)
+    tuned = [r for r in records if r["profile"] == "tuned" and r["state"] == "completed"]
+    assert tuned
+    for record in tuned:
+        statuses = {o["tunable"]: o["status"] for o in record["outcomes"]}
+        assert statuses == dict.fromkeys(PROFILES["tuned"], "effective")
+    assert left_behind() == []
