@@ -40,7 +40,7 @@ LAB = LabSettings(
     folder=Path("/run/vmtune-demo"),
 )
 # Small enough to converge on two cores, busy enough that each migration takes several rounds.
-VM = VmSettings(name="vmtune-demo", memory_bytes=512 * MIB, region_bytes=64 * MIB, idle_ms=500)
+VM = VmSettings(name="vmtune-demo", memory_bytes=512 * MIB, region_bytes=96 * MIB, idle_ms=300)
 PROFILES: Mapping[str, Mapping[str, Any]] = {  # any: values as people write them
     "stock": {},
     "tuned": {

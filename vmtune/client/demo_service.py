@@ -39,7 +39,7 @@ class Service:
     @property
     def docs(self) -> str:
         """Where the API's documentation is served."""
-        return f"{self.url}/docs"
+        return f"{self.url}/api/v1/docs"
 
 
 @contextmanager

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 
+from vmtune import units
+from vmtune.units import Unit
+
 
 class Severity(StrEnum):
     """Whether a finding stops the work or only warns."""
@@ -54,12 +57,21 @@ class Finding:
     @property
     def message(self) -> str:
         """Why it matters, with the evidence filled in."""
-        return self.kind.why.format_map(self.evidence)
+        return self.kind.why.format_map(self._shown())
 
     @property
     def remedy(self) -> str:
         """What to do about it, with the evidence filled in."""
-        return self.kind.remedy.format_map(self.evidence)
+        return self.kind.remedy.format_map(self._shown())
+
+    def _shown(self) -> dict[str, str]:
+        """The evidence as people read it; what ends in ``_bytes`` with its unit."""
+        return {
+            name: units.render(value, Unit.BYTES)
+            if name.endswith("_bytes") and isinstance(value, int)
+            else str(value)
+            for name, value in self.evidence.items()
+        }
 
 
 def _blocker(code: str, why: str, remedy: str) -> FindingKind:
@@ -113,7 +125,7 @@ _TABLE = (
     ),
     _blocker(
         "no_such_part",
-        "the VM has no {part}",
+        "it needs {part}, and the VM has none",
         "unset it, or give the VM {part} and restart it",
     ),
     _blocker(
@@ -179,8 +191,8 @@ _TABLE = (
     ),
     _blocker(
         "locked_memory_too_low",
-        "zero-copy needs {needed} bytes of lockable memory; QEMU has {limit}, and libvirt may "
-        "not raise it",
+        "zero-copy needs {needed_bytes} of lockable memory; QEMU has {limit_bytes} and may not "
+        "be given more",
         "run libvirtd with CAP_SYS_RESOURCE, start the VM with a memtune hard_limit, or unset "
         "zero_copy_send",
     ),

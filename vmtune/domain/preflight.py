@@ -349,7 +349,9 @@ def _zero_copy(tunable: Tunable, wanted: Value, situation: Situation) -> Iterato
 
 
 def _locked(tunable: Tunable, needed: int, limit: int | None) -> Finding:
-    return Finding("locked_memory_too_low", tunable.name, {"needed": needed, "limit": limit or 0})
+    return Finding(
+        "locked_memory_too_low", tunable.name, {"needed_bytes": needed, "limit_bytes": limit or 0}
+    )
 
 
 def _channels(tunable: Tunable, wanted: Value, situation: Situation) -> Iterator[Finding]:
