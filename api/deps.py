@@ -91,6 +91,7 @@ async def open_container(
         store = await asyncio.to_thread(Store.open, settings.database_url)
         stack.callback(store.close)
         bus = EventBus(store)
+        stack.push_async_callback(bus.drain)
         hosts = HostService(store, bus, driver_factory)
         stack.push_async_callback(hosts.close)
         profiles = ProfileService(store, bus)

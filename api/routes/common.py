@@ -15,8 +15,8 @@ PREFIX = "/api/v1"
 _ETAG = re.compile(r'"([0-9]{1,9})"')
 
 
-def services(request: Request) -> Container:
-    """The services.
+async def services(request: Request) -> Container:
+    """The services. (Asynchronous, so that it costs no thread.)
 
     :raise SetupError: the service is still starting.
     """
@@ -33,7 +33,7 @@ Name = Annotated[str, Path(max_length=200)]
 RevisionNumber = Annotated[int, Path(ge=1, le=2**31 - 1)]
 
 
-def if_match(
+async def if_match(
     value: Annotated[
         str | None,
         Header(

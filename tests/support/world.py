@@ -106,6 +106,7 @@ async def world(folder: Path, version: str = NEWEST, **qemu: object) -> AsyncIte
         finally:
             await made.jobs.stop()
             await made.hosts.close()
+            await made.bus.drain()
 
 
 def assemble(

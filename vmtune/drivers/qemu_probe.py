@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Collection, Mapping
+from collections.abc import Awaitable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -69,6 +69,12 @@ class QemuProbe:
         self._process = process
         self._fixed: _Fixed | None = None
         self._main_loop = ""
+        self._known_iothreads: tuple[str, ...] = ()
+
+    @property
+    def main_loop(self) -> str:
+        """The id of QEMU's main-loop object; empty where none was seen yet."""
+        return self._main_loop
 
     async def facts(self, vm: UUID, name: str) -> VmFacts:
         """Everything that a monitor and /proc tell. *boot_readings* stay empty: a monitor
@@ -194,13 +200,19 @@ class QemuProbe:
         seen.parameters = qemu_names.parameters(reply)
 
     async def _iothreads(self, seen: _Seen, names: Collection[str]) -> None:
-        reply = await self._monitor.execute("query-iothreads")
+        wanted = [name for name in _POOL if name in names]
+        # Those that were there last time are asked without waiting for the list.
+        reply, pools = await _all(
+            self._monitor.execute("query-iothreads"),
+            self._properties(_paths(self._known_iothreads), wanted),
+        )
         listed = {
             row["id"]: {k: row[k] for k in _IOTHREAD_LISTED if row.get(k) is not None}
             for row in reply
         }
-        wanted = [name for name in _POOL if name in names]
-        pools = await self._properties({id_: f"/objects/{id_}" for id_ in listed}, wanted)
+        if listed.keys() != set(self._known_iothreads):
+            self._known_iothreads = tuple(listed)
+            pools = await self._properties(_paths(listed), wanted)
         seen.parts[QmpKind.IOTHREAD] = {
             id_: {**values, **pools.get(id_, {})} for id_, values in listed.items()
         }
@@ -209,7 +221,7 @@ class QemuProbe:
         # The object cannot be deleted, so once seen its id stays good.
         if not self._main_loop:
             self._main_loop = await find_main_loop(self._monitor)
-        paths = {self._main_loop: f"/objects/{self._main_loop}"} if self._main_loop else {}
+        paths = _paths(filter(None, [self._main_loop]))
         seen.parts[QmpKind.MAIN_LOOP] = await self._properties(paths, sorted(names))
 
     async def _disks(self, seen: _Seen, names: Collection[str]) -> None:
@@ -265,6 +277,10 @@ class QemuProbe:
             return Reading(0)
         size = self._process.dirty_ring_size_entries() if self._process else None
         return Reading(size, why_unknown="" if size is not None else _NO_PROCESS)
+
+
+def _paths(objects: Iterable[str]) -> dict[str, str]:
+    return {id_: f"/objects/{id_}" for id_ in objects}
 
 
 async def find_main_loop(monitor: Monitor) -> str:

@@ -18,7 +18,7 @@ from vmtune.drivers.qemu_probe import find_main_loop
 from vmtune.errors import CommandRefused, InvalidInput
 
 
-async def write(monitor: Monitor, changes: Sequence[Change]) -> None:
+async def write(monitor: Monitor, changes: Sequence[Change], main_loop: str = "") -> None:
     """Set values in the order given. Neighbours of one kind go together: parameters and
     capabilities in one command each, which QEMU carries out as a whole or not at all;
     object properties in one go without waiting for each other's answers.
@@ -27,6 +27,7 @@ async def write(monitor: Monitor, changes: Sequence[Change]) -> None:
     thread-pool limit that QEMU refused is put back here, since QEMU keeps it although it
     refuses (util/async.c).
 
+    :param main_loop: the id of QEMU's main-loop object, where it is known.
     :raise CommandRefused: QEMU refused, with the field ``values.<tunable>`` where one is
         to blame; code ``migration_active`` where QEMU would not refuse but crash.
     :raise InvalidInput: a change that no monitor can make (boot and host routes).
@@ -43,7 +44,7 @@ async def write(monitor: Monitor, changes: Sequence[Change]) -> None:
             case QmpKind.PARAMETER:
                 await _set_parameters(monitor, same)
             case _:
-                await _set_properties(monitor, same)
+                await _set_properties(monitor, same, main_loop)
 
 
 def _group(change: Change) -> QmpKind | None:
@@ -147,14 +148,14 @@ class _Setting:
         return _qmp_name(self.change).startswith("thread-pool-")
 
 
-async def _set_properties(monitor: Monitor, changes: Sequence[Change]) -> None:
-    settings = await _settings(monitor, changes)
+async def _set_properties(monitor: Monitor, changes: Sequence[Change], main_loop: str) -> None:
+    settings = await _settings(monitor, changes, main_loop)
     pools = [setting for setting in settings if setting.is_pool]
     # Ask first what to put back: QEMU keeps a thread-pool limit that it refuses.
-    before = await _answers(*(monitor.execute("qom-get", pool.place) for pool in pools))
-    answers = await _answers(
-        *(monitor.execute("qom-set", {**s.place, "value": s.change.value}) for s in settings)
-    )
+    gets = [monitor.execute("qom-get", pool.place) for pool in pools]
+    sets = [monitor.execute("qom-set", {**s.place, "value": s.change.value}) for s in settings]
+    replies = await _answers(*gets, *sets)
+    before, answers = replies[: len(gets)], replies[len(gets) :]
     refused = [
         (setting, answer)
         for setting, answer in zip(settings, answers, strict=True)
@@ -174,7 +175,7 @@ async def _set_properties(monitor: Monitor, changes: Sequence[Change]) -> None:
     raise blamed(refusal, [setting.change]) from refusal
 
 
-async def _settings(monitor: Monitor, changes: Sequence[Change]) -> list[_Setting]:
+async def _settings(monitor: Monitor, changes: Sequence[Change], main_loop: str) -> list[_Setting]:
     """The objects that *changes* are for.
 
     The main loop has settings only once there is an object for it, which cannot be deleted
@@ -183,10 +184,9 @@ async def _settings(monitor: Monitor, changes: Sequence[Change]) -> list[_Settin
     iothreads: list[str] = []
     if any(_kind(c) is QmpKind.IOTHREAD and not c.owner for c in changes):
         iothreads = [row["id"] for row in await monitor.execute("query-iothreads")]
-    main_loop = ""
     unusual = [c for c in changes if _kind(c) is QmpKind.MAIN_LOOP]
     if unusual:
-        main_loop = await find_main_loop(monitor)
+        main_loop = main_loop or await find_main_loop(monitor)
         unusual = [c for c in unusual if c.value != c.row.default]
     if unusual and not main_loop:
         main_loop = MAIN_LOOP_ID

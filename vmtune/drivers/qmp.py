@@ -135,7 +135,7 @@ class QmpDriver:
         """Set values in the order given; see :func:`vmtune.drivers.qemu_write.write`."""
         qemu = await self._find(vm)
         try:
-            await write(qemu.monitor, changes)
+            await write(qemu.monitor, changes, qemu.probe.main_loop)
         except HostUnreachable as error:
             raise OutcomeUnknown(
                 error.message, remedy="look again what of it took effect"

@@ -117,7 +117,7 @@ class ApplyService:
             best_effort=best_effort,
             journal=tuple(journal),
         )
-        await self._tell(record)
+        self._tell(record)
         return await _to_its_end(self._carry_out(record, planned, changes, boot))
 
     async def _carry_out(
@@ -315,12 +315,12 @@ class ApplyService:
         done = await asyncio.to_thread(
             self._store.applications.finish, record.id, state, tuple(outcomes), tuple(problems)
         )
-        await self._tell(done)
+        self._tell(done)
         return done
 
-    async def _tell(self, record: Application) -> None:
+    def _tell(self, record: Application) -> None:
         data = {"state": record.state.value, "vm": str(record.vm), "profile": record.profile}
-        await self._bus.tell(EventTopic.APPLICATION, record.id, data)
+        self._bus.tell_soon(EventTopic.APPLICATION, record.id, data)
 
 
 def _all_unknown(record: Application, why: str) -> list[Outcome]:

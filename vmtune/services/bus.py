@@ -8,8 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import structlog
+
 from vmtune.domain.inventory import Event, EventTopic
+from vmtune.errors import VmtuneError
 from vmtune.store import Store
+
+log = structlog.get_logger(__name__)
 
 _QUEUE_LENGTH = 1000
 _REPLAY_PAGE = 500
@@ -36,6 +41,7 @@ class EventBus:
         self._store = store
         self._queues: set[asyncio.Queue[Event | Progress | None]] = set()
         self._in_order = asyncio.Lock()
+        self._telling: set[asyncio.Task[None]] = set()
 
     async def tell(self, topic: EventTopic, subject: object, data: Mapping[str, Any]) -> Event:
         """Store an event, then hand it out: never before it is committed, and in the order
@@ -44,6 +50,23 @@ class EventBus:
             event = await asyncio.to_thread(self._store.events.append, topic, str(subject), data)
             self._hand_out(event)
         return event
+
+    def tell_soon(self, topic: EventTopic, subject: object, data: Mapping[str, Any]) -> None:
+        """Tell without making the caller wait: for what is in a record already, where an
+        event lost with the service misleads nobody. The order of the calls is kept."""
+        task = asyncio.create_task(self._told(topic, subject, data))
+        self._telling.add(task)
+        task.add_done_callback(self._telling.discard)
+
+    async def _told(self, topic: EventTopic, subject: object, data: Mapping[str, Any]) -> None:
+        try:
+            await self.tell(topic, subject, data)
+        except VmtuneError as error:
+            log.warning("an event was not stored", topic=topic.value, reason=str(error))
+
+    async def drain(self) -> None:
+        """Wait until everything is told."""
+        await asyncio.gather(*self._telling)
 
     async def forget_old(self) -> None:
         """Delete stored events beyond the newest hundred thousand."""

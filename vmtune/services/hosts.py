@@ -184,7 +184,12 @@ class HostService:
         :raise NotFound: no host that answers has it.
         :raise HostUnreachable: none has it, and some did not answer.
         """
-        names = [host] if host else await self._likely_first(vm)
+        last = self._last_host.get(vm)
+        if host is None and last is not None:
+            found = await self._present_on(last, vm)
+            if found is not None:
+                return found
+        names = [host] if host else [known.name for known in await self._all_hosts()]
         resting: tuple[str, Driver, VmFacts] | None = None
         silent: HostUnreachable | None = None
         for name in names:
@@ -210,10 +215,14 @@ class HostService:
             remedy="`vmtune vm list` shows the VMs of all hosts",
         )
 
-    async def _likely_first(self, vm: UUID) -> list[str]:
-        names = [host.name for host in await self._all_hosts()]
-        last = self._last_host.get(vm)
-        return sorted(names, key=lambda name: name != last)
+    async def _present_on(self, host: str, vm: UUID) -> tuple[str, Driver, VmFacts] | None:
+        """The VM on the host where it ran last, without asking the others."""
+        try:
+            driver = await self.driver(host)
+            facts = await driver.vm_facts(vm)
+        except (NotFound, HostUnreachable):
+            return None
+        return (host, driver, facts) if facts.state in _PRESENT else None
 
     async def label(self, vm: UUID, labels: Mapping[str, str]) -> Vm:
         """Replace a VM's labels.
