@@ -32,22 +32,24 @@ def serve(settings: Settings) -> None:
     :raise SchemaMismatch: the database is of another version; names what mends it.
     """
     configure_logs(settings.log_format, settings.log_level)
-    with suppress(asyncio.CancelledError), state_lock(settings), listening(settings) as sockets:
-        asyncio.run(_serve(settings, sockets))
+    with suppress(asyncio.CancelledError):
+        asyncio.run(_serve(settings))
 
 
-async def _serve(settings: Settings, sockets: list[socket.socket]) -> None:
+async def _serve(settings: Settings) -> None:
     loop = asyncio.get_running_loop()
     starting = asyncio.current_task()
     assert starting is not None
+    # First, so that a signal always finds somebody who puts away the sockets.
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, starting.cancel)
-    async with open_container(settings) as container:
-        server = Server(container)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, server.stop)
-        await server.serve(sockets)
-        notify("STOPPING=1")
+    with state_lock(settings), listening(settings) as sockets:
+        async with open_container(settings) as container:
+            server = Server(container)
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.add_signal_handler(number, server.stop)
+            await server.serve(sockets)
+            notify("STOPPING=1")
     log.info("stopped")
 
 
