@@ -61,6 +61,7 @@ class TunableView(Model):
     examples: str = Field(description="How a value may be written; empty where it is a word.")
     qmp: QmpNameView | None
     libvirt: LibvirtNameView | None
+    probe: str = Field(description="How it is found out what it is set to.")
     since: str = Field(description="First QEMU that offers it.")
     until: str | None = Field(description="Last QEMU that offers it; null where all newer do.")
     overwriter: str = Field(description="Who undoes it when it is set another way.")
@@ -85,6 +86,7 @@ class TunableView(Model):
             examples=examples(row.unit) if row.kind is Kind.INTEGER else "",
             qmp=QmpNameView.of(row.qmp) if row.qmp else None,
             libvirt=LibvirtNameView.of(row.libvirt) if row.libvirt else None,
+            probe=row.probe,
             since=row.since.short,
             until=row.until.short if row.until else None,
             overwriter=row.overwriter,

@@ -120,6 +120,15 @@ class Tunable:
     overwriter: str = ""
     running: bool = False
 
+    @property
+    def probe(self) -> str:
+        """How it is found out whether a QEMU or host offers it, and what it is set to."""
+        if self.qmp is not None:
+            return _PROBES[self.qmp.kind].format(name=self.qmp.name)
+        if self.route is Route.HOST:
+            return "/proc of the host"
+        return "query-migrate-parameters (tls-creds)"
+
     def accept(self, raw: object) -> Value:
         """*raw* as this tunable's value: checked, and converted to its unit.
 
@@ -173,6 +182,16 @@ class Tunable:
         text = f"at least {least}" if self.maximum is None else f"{least} to {most}"
         return f"{text}, a power of two" if self.power_of_two else text
 
+
+_PROBES = {
+    QmpKind.CAPABILITY: "query-migrate-capabilities",
+    QmpKind.PARAMETER: "query-migrate-parameters",
+    QmpKind.IOTHREAD: "query-iothreads, and qom-get of {name} on each iothread",
+    QmpKind.MAIN_LOOP: "qom-get of {name} on the main-loop object",
+    QmpKind.DEVICE: "qom-get of {name} on each virtio-blk device",
+    QmpKind.ACCELERATOR: "the domain XML, or the command line of QEMU",
+}
+assert set(_PROBES) == set(QmpKind), "a place in QEMU without its probe"
 
 _TRUE = frozenset({"on", "true", "yes"})
 _FALSE = frozenset({"off", "false", "no"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from uuid import UUID
@@ -27,6 +28,9 @@ from vmtune.drivers.libvirt_vm import RING, VmRecord, add_libvirt, facts_by_xml,
 from vmtune.drivers.libvirt_xml_edit import edit_boot_xml, edit_destination_xml
 from vmtune.drivers.qemu_probe import QemuProbe
 from vmtune.errors import CommandRefused, NotFound, TooLate
+
+_RESETS_WITHIN_S = 10.0
+_LOOK_AGAIN_S = 0.05
 
 
 class LibvirtDriver:
@@ -316,12 +320,18 @@ class LibvirtDriver:
         self._not_begun.pop(vm, None)
 
     async def reset_after_migration(self, vm: UUID) -> None:
-        """Nothing to do: libvirt puts back what it set, on both sides, however the migration
-        ends.
+        """Wait until libvirt has put back what it set, which it does on both sides however the
+        migration ends. It does so after QEMU has said that it is over, and would overwrite
+        what is set in between.
 
         :raise NotFound: the host does not have the VM.
         """
         await self._status(vm)
+        deadline = asyncio.get_running_loop().time() + _RESETS_WITHIN_S
+        while await self._link.ask(lambda connection: connection.domain(vm).is_migrating_out()):
+            if asyncio.get_running_loop().time() > deadline:
+                return
+            await asyncio.sleep(_LOOK_AGAIN_S)
 
     def events(self) -> AsyncGenerator[DriverEvent, None]:
         """What happens on the host from now on."""

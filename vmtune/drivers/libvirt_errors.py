@@ -19,7 +19,7 @@ class LibvirtRefused(CommandRefused):
     :param number: libvirt's error code.
     """
 
-    def __init__(self, message: str, number: int, code: str = "", remedy: str = "") -> None:
+    def __init__(self, message: str, number: int = 0, code: str = "", remedy: str = "") -> None:
         super().__init__(message, code=code, remedy=remedy)
         self.number = number
 

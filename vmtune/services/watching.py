@@ -43,7 +43,8 @@ async def watch(
     """Sample until the migration has ended.
 
     The source is asked *hz* times a second, and at once when it tells of a new iteration or
-    status. An answer that does not come counts as lost only after 30 s of asking again.
+    status. An answer that does not come counts as lost only after 30 s of asking again. Where
+    there is a handle, its end is awaited too: libvirt still puts values back when QEMU is done.
 
     :param handle: of a migration that this process started; it then says when it is over.
     :param started: :func:`time.monotonic` when the migration was started.
@@ -66,10 +67,11 @@ async def watch(
                 if over or time.monotonic() - silent_since > _LOST_AFTER_S:
                     return WatchEnd(last, gone=False)
             else:
-                snapshot = _mark_iteration(snapshot, last)
-                last = snapshot
-                await on_snapshot(snapshot)
-                if snapshot.final and (handle is None or handle.done or not snapshot.totals):
+                told = last is not None and last.final
+                last = snapshot = _mark_iteration(snapshot, last)
+                if not told:
+                    await on_snapshot(snapshot)
+                if snapshot.final and (handle is None or handle.done):
                     return WatchEnd(last, gone=False)
                 if over and not snapshot.status.running:
                     return WatchEnd(await _with_figures(driver, vm, snapshot), gone=False)

@@ -62,6 +62,7 @@ def _one(row: Document) -> Iterator[str]:
             ("QMP name", f"{qmp['name']} ({qmp['kind']})" if qmp else ""),
             ("libvirt name", f"{libvirt['name']} ({libvirt['kind']})" if libvirt else ""),
             ("libvirt", f"from {libvirt['since']}" if libvirt else ""),
+            ("read by", row["probe"]),
             ("virsh", libvirt["virsh"] if libvirt else ""),
             ("overwritten by", row["overwriter"]),
             ("while migrating", "can be changed" if row["running"] else "stays as it is"),
