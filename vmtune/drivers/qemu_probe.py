@@ -15,7 +15,7 @@ from vmtune.domain.tunables import QmpKind, Tunable, Value
 from vmtune.domain.versions import Version
 from vmtune.drivers import qemu_names
 from vmtune.drivers.monitor import Monitor
-from vmtune.drivers.qemu_process import QemuProcess
+from vmtune.drivers.qemu_process import ProgramFile, QemuProcess
 from vmtune.errors import CommandRefused
 
 # "virtio-blk-pci" and its kin: disks whose queues count for the coroutine pool.
@@ -53,6 +53,19 @@ class _Seen:
     parts: dict[QmpKind, Parts] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class KnownObjects:
+    """What was last read of QEMU's objects, so that it need not be asked again.
+
+    :param main_loop: the id of its main-loop object; empty where none was seen.
+    :param pools: thread-pool limits by object path and property: what a refused one is put
+        back to.
+    """
+
+    main_loop: str = ""
+    pools: Mapping[tuple[str, str], Value] = field(default_factory=dict)
+
+
 class QemuProbe:
     """Reads one QEMU process. Remembers what stays the same as long as it lives, so make
     a new one when QEMU was restarted.
@@ -70,11 +83,12 @@ class QemuProbe:
         self._fixed: _Fixed | None = None
         self._main_loop = ""
         self._known_iothreads: tuple[str, ...] = ()
+        self._pools: dict[tuple[str, str], Value] = {}
 
     @property
-    def main_loop(self) -> str:
-        """The id of QEMU's main-loop object; empty where none was seen yet."""
-        return self._main_loop
+    def known_objects(self) -> KnownObjects:
+        """What was last read of QEMU's objects."""
+        return KnownObjects(self._main_loop, self._pools)
 
     async def facts(self, vm: UUID, name: str) -> VmFacts:
         """Everything that a monitor and /proc tell. *boot_readings* stay empty: a monitor
@@ -152,6 +166,16 @@ class QemuProbe:
         return self._fixed
 
     async def _compression_methods(self) -> frozenset[str]:
+        """What this QEMU's program was found to accept, asked once for each program."""
+        program = self._process.program() if self._process else None
+        methods = _METHODS.get(program) if program else None
+        if methods is None:
+            methods = await self._ask_compression_methods()
+            if program:
+                _METHODS[program] = methods
+        return methods
+
+    async def _ask_compression_methods(self) -> frozenset[str]:
         """What multifd-compression accepts in this build; empty where QEMU does not tell.
 
         The schema would tell too, but takes QEMU and us 60 ms (200 KB). Instead each method
@@ -242,6 +266,8 @@ class QemuProbe:
         for (owner, _, name), value in zip(questions, values, strict=True):
             if value is not None:
                 parts[owner][name] = value
+                if name in _POOL:
+                    self._pools[paths[owner], name] = value
         return parts
 
     async def _property(self, path: str, name: str) -> Value | None:
@@ -302,6 +328,7 @@ async def _children(monitor: Monitor, path: str) -> list[dict[str, Any]]:  # any
 
 
 _MADE_UP = "vmtune-asks-only"
+_METHODS: dict[ProgramFile, frozenset[str]] = {}
 _NO_PROCESS = "it is not in QMP, and QEMU's process cannot be seen"
 _NO_PARTS = {
     QmpKind.IOTHREAD: "the VM has no iothread",

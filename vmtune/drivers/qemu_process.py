@@ -11,6 +11,10 @@ UNLIMITED_BYTES = 1 << 62
 _CAP_IPC_LOCK = 14  # linux/capability.h
 
 
+ProgramFile = tuple[int, int, int]
+"""Which file a process runs: device, inode and time of its last change."""
+
+
 class QemuProcess:
     """Reads a QEMU's command line and limits. What cannot be seen (another user's process
     where /proc hides it, a process that has ended) is None.
@@ -21,6 +25,14 @@ class QemuProcess:
     def __init__(self, pid: int, proc: Path = PROC) -> None:
         self.pid = pid
         self._folder = proc / str(pid)
+
+    def program(self) -> ProgramFile | None:
+        """The file that it runs: two processes of one file have the same abilities."""
+        try:
+            found = (self._folder / "exe").stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino, found.st_mtime_ns
 
     def arguments(self) -> tuple[str, ...] | None:
         """Its command line."""

@@ -14,11 +14,13 @@ from vmtune.domain.migration import QemuStatus, read_query_migrate
 from vmtune.domain.tunables import QmpKind, Value
 from vmtune.drivers.monitor import Monitor
 from vmtune.drivers.qemu_names import MAIN_LOOP_ID
-from vmtune.drivers.qemu_probe import find_main_loop
+from vmtune.drivers.qemu_probe import KnownObjects, find_main_loop
 from vmtune.errors import CommandRefused, InvalidInput
 
 
-async def write(monitor: Monitor, changes: Sequence[Change], main_loop: str = "") -> None:
+async def write(
+    monitor: Monitor, changes: Sequence[Change], known: KnownObjects | None = None
+) -> None:
     """Set values in the order given. Neighbours of one kind go together: parameters and
     capabilities in one command each, which QEMU carries out as a whole or not at all;
     object properties in one go without waiting for each other's answers.
@@ -27,7 +29,7 @@ async def write(monitor: Monitor, changes: Sequence[Change], main_loop: str = ""
     thread-pool limit that QEMU refused is put back here, since QEMU keeps it although it
     refuses (util/async.c).
 
-    :param main_loop: the id of QEMU's main-loop object, where it is known.
+    :param known: what was read of this QEMU just before; None to ask.
     :raise CommandRefused: QEMU refused, with the field ``values.<tunable>`` where one is
         to blame; code ``migration_active`` where QEMU would not refuse but crash.
     :raise InvalidInput: a change that no monitor can make (boot and host routes).
@@ -44,7 +46,7 @@ async def write(monitor: Monitor, changes: Sequence[Change], main_loop: str = ""
             case QmpKind.PARAMETER:
                 await _set_parameters(monitor, same)
             case _:
-                await _set_properties(monitor, same, main_loop)
+                await _set_properties(monitor, same, known or KnownObjects())
 
 
 def _group(change: Change) -> QmpKind | None:
@@ -144,13 +146,17 @@ class _Setting:
         return {"path": self.path, "property": _qmp_name(self.change)}
 
     @property
+    def key(self) -> tuple[str, str]:
+        return self.path, _qmp_name(self.change)
+
+    @property
     def is_pool(self) -> bool:
         return _qmp_name(self.change).startswith("thread-pool-")
 
 
-async def _set_properties(monitor: Monitor, changes: Sequence[Change], main_loop: str) -> None:
-    settings = await _settings(monitor, changes, main_loop)
-    pools = [setting for setting in settings if setting.is_pool]
+async def _set_properties(monitor: Monitor, changes: Sequence[Change], known: KnownObjects) -> None:
+    settings = await _settings(monitor, changes, known.main_loop)
+    pools = [s for s in settings if s.is_pool and s.key not in known.pools]
     # Ask first what to put back: QEMU keeps a thread-pool limit that it refuses.
     gets = [monitor.execute("qom-get", pool.place) for pool in pools]
     sets = [monitor.execute("qom-set", {**s.place, "value": s.change.value}) for s in settings]
@@ -163,12 +169,12 @@ async def _set_properties(monitor: Monitor, changes: Sequence[Change], main_loop
     ]
     if not refused:
         return
-    kept = dict(zip(pools, before, strict=True))
+    kept = {**known.pools, **{s.key: value for s, value in zip(pools, before, strict=True)}}
     await _answers(
         *(
-            monitor.execute("qom-set", {**setting.place, "value": kept[setting]})
+            monitor.execute("qom-set", {**setting.place, "value": kept[setting.key]})
             for setting, _ in reversed(refused)
-            if isinstance(kept.get(setting), int)
+            if isinstance(kept.get(setting.key), int)
         )
     )
     setting, refusal = refused[0]

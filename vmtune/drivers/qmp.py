@@ -57,6 +57,7 @@ class QmpDriver:
         self._migration_address = migration_address
         self._greeting_timeout_s = greeting_timeout_s
         self._qemus: dict[Path, Qemu] = {}
+        self._scanning: asyncio.Task[dict[Path, VmtuneError]] | None = None
         self._hub = Hub()
         self._prior: dict[UUID, list[Change]] = {}
         self._migrations: set[DirectMigration] = set()
@@ -135,7 +136,7 @@ class QmpDriver:
         """Set values in the order given; see :func:`vmtune.drivers.qemu_write.write`."""
         qemu = await self._find(vm)
         try:
-            await write(qemu.monitor, changes, qemu.probe.main_loop)
+            await write(qemu.monitor, changes, qemu.probe.known_objects)
         except HostUnreachable as error:
             raise OutcomeUnknown(
                 error.message, remedy="look again what of it took effect"
@@ -243,9 +244,13 @@ class QmpDriver:
         :raise NotFound: there is none, and every monitor could be asked.
         :raise MonitorBusy: the monitor that is or may be the VM's is taken.
         """
-        for qemu in self._qemus.values():
-            if qemu.known and qemu.uuid == vm and qemu.monitor.connected:
-                return qemu
+        found = self._connected(vm)
+        if found is None and self._scanning is not None:
+            # Somebody is looking already: most often it finds this one too.
+            await asyncio.wait([self._scanning])
+            found = self._connected(vm)
+        if found is not None:
+            return found
         problems = await self._scan()
         taken: VmtuneError | None = None
         for path, qemu in self._qemus.items():
@@ -254,6 +259,13 @@ class QmpDriver:
             if not qemu.known or qemu.uuid == vm:
                 taken = taken or problems.get(path)
         raise taken or NotFound(f"{self._folder} has no socket of a QEMU with the UUID {vm}")
+
+    def _connected(self, vm: UUID) -> Qemu | None:
+        """The VM's QEMU, if it is connected already."""
+        for qemu in self._qemus.values():
+            if qemu.known and qemu.uuid == vm and qemu.monitor.connected:
+                return qemu
+        return None
 
     async def _waiting_for(self, source: Qemu) -> Qemu:
         """The QEMU here that waits for *source*."""
@@ -275,6 +287,15 @@ class QmpDriver:
 
     async def _scan(self) -> dict[Path, VmtuneError]:
         """Connect to every socket of the folder; what could not be reached, and why."""
+        scan = asyncio.create_task(self._scan_now())
+        self._scanning = scan
+        try:
+            return await scan
+        finally:
+            if self._scanning is scan:
+                self._scanning = None
+
+    async def _scan_now(self) -> dict[Path, VmtuneError]:
         paths = self._sockets()
         gone = [self._qemus.pop(path) for path in self._qemus.keys() - set(paths)]
         for path in paths:

@@ -117,7 +117,6 @@ class ApplyService:
             best_effort=best_effort,
             journal=tuple(journal),
         )
-        self._tell(record)
         return await _to_its_end(self._carry_out(record, planned, changes, boot))
 
     async def _carry_out(

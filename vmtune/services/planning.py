@@ -51,8 +51,14 @@ class PlanService:
         :raise InvalidInput: the destination is where the VM runs.
         :raise HostUnreachable: one of the hosts does not answer.
         """
-        name, driver, facts = await self._hosts.locate(vm)
-        chosen = await self._assignments.choose(vm, name, profile, revision)
+        if profile is not None:
+            # Which values these are does not depend on where the VM is: look for both at once.
+            (name, driver, facts), chosen = await asyncio.gather(
+                self._hosts.locate(vm), self._assignments.choose(vm, "", profile, revision)
+            )
+        else:
+            name, driver, facts = await self._hosts.locate(vm)
+            chosen = await self._assignments.choose(vm, name, None, revision)
         host = await self._hosts.facts(name)
         goal: Destination | None = None
         destination_driver: Driver | None = None
