@@ -141,6 +141,10 @@ class MigrationJob:
             await self._start(record, run)
         elif not await self._still_runs(source, record.vm):
             return  # it ended, or never began, while nobody looked: settle finds out
+        elif run.handle is None and record.started_at is not None:
+            # Begun by a service that died: samples go on counting from its start.
+            since = datetime.now(UTC) - record.started_at
+            run.started = time.monotonic() - since.total_seconds()
         await watch(
             source,
             record.vm,
@@ -324,11 +328,11 @@ def _while_running(
     if settled or before.wanted is None or tunable.route in (Route.HOST, Route.BOOT):
         return before
     if tunable.side is Side.DESTINATION:
-        if not there:
+        if tunable.name not in there:
             return before  # judged when it has arrived
         return judge(tunable.name, before.wanted, there[tunable.name])
     outcome = judge(tunable.name, before.wanted, now[tunable.name], tunable.overwriter)
-    if tunable.side is Side.BOTH and there and outcome.status is Status.EFFECTIVE:
+    if tunable.side is Side.BOTH and tunable.name in there and outcome.status is Status.EFFECTIVE:
         other = judge(tunable.name, before.wanted, there[tunable.name])
         if other.status is not Status.EFFECTIVE:
             return replace(other, reason=f"on the destination: {other.reason}")

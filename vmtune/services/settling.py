@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TypedDict
@@ -211,10 +212,14 @@ class _Seen:
 async def _look(
     record: Migration, stopped: MigrationState, source: Driver, destination: Driver
 ) -> _End:
-    """Ask both hosts, and ask again while they are not yet done."""
+    """Ask both hosts, and ask again while they are not yet done. What was to be aborted before
+    it began, and began all the same, is aborted here."""
     deadline = time.monotonic() + _SETTLES_WITHIN_S
     while True:
         here, there = await asyncio.gather(_see(source, record.vm), _see(destination, record.vm))
+        if stopped is MigrationState.CANCELLED and here.status is not None and here.status.running:
+            with suppress(VmtuneError):
+                await source.abort_migration(record.vm)
         end = _conclude(here, there, stopped)
         if end.state is not MigrationState.UNKNOWN or time.monotonic() > deadline:
             return end

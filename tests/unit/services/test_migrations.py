@@ -183,6 +183,8 @@ async def test_a_migration_is_found_again_by_the_next_service(it: World) -> None
         await reborn.jobs.stop()
     assert done.state is MigrationState.COMPLETED
     assert done.totals is not None
+    moments = [s.at_ms for s in it.store.migrations.samples(record.id)]
+    assert moments == sorted(set(moments))
     starts = [c for c, _ in it.source.commands if c == "migrate"]
     assert len(starts) == 1
 
@@ -271,6 +273,17 @@ async def test_abort_before_it_began(it: World) -> None:
     await it.job.settle(str(record.id))
     done = it.store.migrations.get(record.id)
     assert (done.state, done.abort) == (MigrationState.CANCELLED, AbortState.ABORTED)
+
+
+async def test_what_began_although_it_was_to_be_aborted_is_aborted(it: World) -> None:
+    """The abort came between the intent to start and QEMU's first sign, and cut the job."""
+    record = await begin(it)
+    await it.jobs.stop()
+    it.store.migrations.request_abort(record.id)
+    await it.job.settle(str(record.id))
+    done = it.store.migrations.get(record.id)
+    assert (done.state, done.abort) == (MigrationState.CANCELLED, AbortState.ABORTED)
+    assert not it.source.outgoing.status.running
 
 
 async def test_progress_never_goes_back(it: World) -> None:
