@@ -21,9 +21,9 @@ from tests.support.bench_libvirt import (
     hosts,
     remove_vm,
     running_lab,
-    why_no_lab,
     why_no_old_lab,
 )
+from tests.support.live import why_no_lab
 from vmtune import lab
 from vmtune.domain.changes import Change, undo
 from vmtune.domain.facts import VmState

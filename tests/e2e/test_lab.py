@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.live import why_no_lab
 from vmtune import lab
 from vmtune.errors import LabError
 from vmtune.lab.domain_xml import kvm_usable
@@ -36,19 +37,6 @@ QEMU_7 = ROOT / ".cache/qemu-7.2/qemu-system-x86_64"
 QEMU_10 = Path("/usr/bin/qemu-system-x86_64")
 QBOOT = Path("/usr/share/qemu/qboot.rom")
 PATIENCE_S = 60
-
-
-def why_no_lab() -> str:
-    """Why no lab can be brought up here; empty when one can."""
-    if os.geteuid() != 0:
-        return "the lab needs root"
-    for program in ("/usr/sbin/libvirtd", str(QEMU_10), "ip", "gcc", "make"):
-        if shutil.which(program) is None:
-            return f"{program} is not installed: run vmtune/lab/bootstrap.sh"
-    probe = subprocess.run(
-        ["unshare", "--net", "--mount", "true"], capture_output=True, timeout=10, check=False
-    )
-    return "this root cannot make namespaces" if probe.returncode else ""
 
 
 NO_LAB = why_no_lab()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import atexit
 import os
-import shutil
 import signal
 import subprocess
 from collections.abc import AsyncIterator, Callable
@@ -15,6 +14,7 @@ from pathlib import Path
 from uuid import UUID
 
 from tests.support.benches import Bench, BenchKind
+from tests.support.live import why_no_lab
 from vmtune import lab
 from vmtune.domain.versions import Version
 from vmtune.drivers.libvirt import LibvirtDriver
@@ -34,18 +34,6 @@ _PREFIX = "vmtune-t"
 _CACHE = Path(__file__).parents[2] / ".cache"
 _OLD_LIBVIRT = _CACHE / "libvirt-9"
 _OLD_QEMU = _CACHE / "qemu-7.2/qemu-system-x86_64"
-
-
-def why_no_lab() -> str:
-    """Why there can be no two libvirt hosts here; empty where there can."""
-    if os.geteuid() != 0:
-        return "two libvirt hosts need root"
-    needed = ("/usr/sbin/libvirtd", "qemu-system-x86_64", "virsh", "ip", "unshare", "gcc", "make")
-    missing = [program for program in needed if shutil.which(program) is None]
-    if missing:
-        return f"not installed: {', '.join(missing)}; run vmtune/lab/bootstrap.sh"
-    probe = subprocess.run(["unshare", "--net", "--mount", "true"], check=False, timeout=10)
-    return "this root cannot make namespaces" if probe.returncode else ""
 
 
 def why_no_old_lab() -> str:
