@@ -64,7 +64,7 @@ def set_by_virsh(uri: str, name: str, which: int) -> None:
 
 def run(at: Path) -> tuple[list[float], list[float]]:
     """Both arms' times in milliseconds."""
-    vm = str(uuid4())
+    vm = uuid4()
     lab = up(LAB)
     try:
         guest = define_vm(
@@ -77,7 +77,7 @@ def run(at: Path) -> tuple[list[float], list[float]]:
         add = {"execute": "object-add", "arguments": {"qom-type": "main-loop", "id": "main"}}
         virsh(uri, "qemu-monitor-command", guest.name, json.dumps(add))
         with (
-            running(installed(), at / "qmp", uuid=vm, machine=MACHINE),  # type: ignore[arg-type]
+            running(installed(), at / "qmp", uuid=vm, machine=MACHINE),
             running_service(at) as service,
         ):
             service.client.post("/hosts", {"name": "here", "uri": f"qmp+unix://{at}/qmp"})
@@ -85,7 +85,7 @@ def run(at: Path) -> tuple[list[float], list[float]]:
                 service.client.post("/profiles", {"name": f"ten-{n}", "values": values})
             ours, theirs = interleaved(
                 (
-                    lambda which: set_by_api(service.client, vm, which),
+                    lambda which: set_by_api(service.client, str(vm), which),
                     lambda which: set_by_virsh(uri, guest.name, which),
                 ),
                 REPEATS,

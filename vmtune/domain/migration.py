@@ -174,7 +174,6 @@ class Snapshot:
 def read_query_migrate(
     reply: Mapping[str, Any],  # any JSON: the QMP reply as it came
     at_ms: int = 0,
-    boundary: bool = False,
 ) -> Snapshot:
     """A reply of QMP's query-migrate as a snapshot. An empty reply is: never migrated."""
     said = reply.get("status", "none")
@@ -186,7 +185,7 @@ def read_query_migrate(
             at_ms=at_ms,
             status=status,
             iteration=ram.get("dirty-sync-count", 0),
-            boundary=boundary,
+            boundary=False,  # who watches knows the sample before, and marks it
             transferred_bytes=ram.get("transferred", 0),
             remaining_bytes=ram.get("remaining", 0),
             total_bytes=ram.get("total", 0),

@@ -118,7 +118,7 @@ class Driver(Protocol):
         :raise CommandRefused: it could not be begun; both sides are as before.
         """
 
-    async def migration(self, vm: UUID, at_ms: int = 0, boundary: bool = False) -> Snapshot:
+    async def migration(self, vm: UUID, at_ms: int = 0) -> Snapshot:
         """The VM's outgoing migration, as QEMU says right now.
 
         :raise NotFound: the VM is no longer here: it has gone, or was never here.

@@ -264,7 +264,7 @@ class LibvirtDriver:
         self._migrations[order.vm], self._not_begun[order.vm] = migration, before
         return migration
 
-    async def migration(self, vm: UUID, at_ms: int = 0, boundary: bool = False) -> Snapshot:
+    async def migration(self, vm: UUID, at_ms: int = 0) -> Snapshot:
         """The VM's outgoing migration; on its destination there is none.
 
         One that this driver started is ``setup`` while libvirt prepares the destination:
@@ -287,7 +287,7 @@ class LibvirtDriver:
             if not begun and not self._migrations[vm].done:
                 return Snapshot(QemuStatus.SETUP)
             del self._not_begun[vm]
-        return read_query_migrate(reply, at_ms, boundary)
+        return read_query_migrate(reply, at_ms)
 
     async def completed(self, vm: UUID) -> Totals | None:
         """The figures of the VM's last completed migration, asked on its destination."""

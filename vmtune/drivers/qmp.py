@@ -186,10 +186,10 @@ class QmpDriver:
         migration.when_done(lambda: self._migrations.discard(migration))
         return migration
 
-    async def migration(self, vm: UUID, at_ms: int = 0, boundary: bool = False) -> Snapshot:
+    async def migration(self, vm: UUID, at_ms: int = 0) -> Snapshot:
         """The VM's outgoing migration. QEMU keeps the last one's figures until it ends."""
         reply = await self._ask(vm, lambda qemu: qemu.monitor.execute("query-migrate"))
-        return read_query_migrate(reply, at_ms, boundary)
+        return read_query_migrate(reply, at_ms)
 
     async def completed(self, vm: UUID) -> Totals | None:
         """None in general: QEMU gives the figures on the source, by :meth:`migration`."""
