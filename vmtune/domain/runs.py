@@ -1,0 +1,151 @@
+"""Benchmark runs: what one measurement of a migration recorded, raw.
+
+A run's timeline begins (0 ms) when both QEMUs are up and the guest writes. It has three parts:
+warm-up, the migration, cool-down. Everything in a run is on that timeline, samples included.
+Metrics are reduced from it by :mod:`vmtune.bench.reduce`; raw values are never thrown away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from vmtune.domain.controlled import ReaperReport, StepRecord
+from vmtune.domain.migration import Sample, Totals
+from vmtune.domain.outcome import Outcome
+from vmtune.domain.tunables import Value
+
+
+class RunState(StrEnum):
+    """How a run ended, or where it stands. Every ended run is a result and is kept."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    """The migration completed, also when the guest was paused to get there."""
+    NOT_CONVERGED = "not converged"
+    """Cancelled by the benchmark at the scenario's limit of time or iterations."""
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    """A person ended it: it says nothing about the arm."""
+
+    @property
+    def ended(self) -> bool:
+        """Nothing more will happen."""
+        return self not in (RunState.QUEUED, RunState.RUNNING)
+
+
+class HostSide(StrEnum):
+    """Which QEMU."""
+
+    SOURCE = "source"
+    DESTINATION = "destination"
+
+
+@dataclass(frozen=True, slots=True)
+class GuestPass:
+    """A worker of the guest has gone once over its working set.
+
+    :param at_ms: when the guest's report of it arrived, by the host's clock.
+    :param guest_us: when it ended, by the guest's own clock since its start.
+    :param duration_us: by the guest's clock, which stands still while the guest does.
+    :param written_bytes: how much memory a pass goes over.
+    """
+
+    worker: int
+    number: int
+    at_ms: float
+    guest_us: int
+    duration_us: int
+    written_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """A gap in the guest's heartbeat, as heard on the host: from its last beat to the next."""
+
+    at_ms: float
+    duration_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class CpuSample:
+    """CPU time that a QEMU has used so far, in milliseconds, user and system together.
+
+    From /proc/PID/task/*/stat, by the threads' names: ``CPU n/KVM`` and ``CPU n/TCG``;
+    ``live_migration``, ``mig/src/main``, ``mig/dst/*``, ``return path``; ``multifd*`` and
+    ``mig/src/send_*``, ``mig/dst/recv_*``.
+    """
+
+    at_ms: float
+    side: HostSide
+    vcpu_ms: float
+    migration_ms: float
+    multifd_ms: float
+    other_ms: float
+
+    @property
+    def total_ms(self) -> float:
+        """All threads together."""
+        return self.vcpu_ms + self.migration_ms + self.multifd_ms + self.other_ms
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """Everything that was recorded while a run ran. Times are milliseconds on its timeline.
+
+    :param migration_ms: when the migration was started; None if it came to that never.
+    :param migration_ended_ms: when it was over (completed, failed or cancelled).
+    :param ended_ms: the end of cool-down.
+    :param beat_interval_ms: how often the guest's heart beats; None without a heartbeat.
+    :param silences: gaps of the heartbeat longer than twice its interval.
+    :param ring_full_exits: None where they were not counted.
+    """
+
+    migration_ms: int | None = None
+    migration_ended_ms: int | None = None
+    ended_ms: int = 0
+    samples: tuple[Sample, ...] = ()
+    passes: tuple[GuestPass, ...] = ()
+    beat_interval_ms: float | None = None
+    silences: tuple[Silence, ...] = ()
+    cpu: tuple[CpuSample, ...] = ()
+    totals: Totals | None = None
+    outcomes: tuple[Outcome, ...] = ()
+    reaper: ReaperReport | None = None
+    steps: tuple[StepRecord, ...] = ()
+    ring_full_exits: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One measurement of one arm.
+
+    :param scenario: the scenario's name; *setup* is all of it as it was run, as JSON: the VM,
+        the guest's workload, the limits.
+    :param values: the tunables of the arm: scenario and profile together.
+    :param environment: the fingerprint of where it ran.
+    :param record: None until it has ended, and in lists.
+    :param metrics: by the names of :data:`vmtune.domain.metrics.METRICS`; a metric that could
+        not be had is missing, never 0.
+    """
+
+    id: UUID
+    scenario: str
+    setup: Mapping[str, Any]  # any JSON: the scenario as it was run
+    values: Mapping[str, Value]
+    state: RunState
+    created_at: datetime
+    profile: str = ""
+    revision: int = 0
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    failure: str = ""
+    environment: Mapping[str, Any] = field(default_factory=dict)  # any JSON: vmtune.bench
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    record: RunRecord | None = None
+    imported_from: str = ""
