@@ -1,0 +1,77 @@
+"""The guest's workload: what is refused, and what the guest is told."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, fields
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vmtune.domain.workload import Workload
+from vmtune.errors import InvalidInput
+
+HOUR_MS = 3_600_000
+
+
+@st.composite
+def workloads(draw: st.DrawFn) -> Workload:
+    stride = draw(st.integers(1, 1 << 30))
+    zero = draw(st.integers(0, 100))
+    return Workload(
+        region_bytes=draw(st.integers(stride, (1 << 32) - 1)),
+        stride_bytes=stride,
+        dirty_mb_per_s=draw(st.integers(0, 1_000_000)),
+        zero_percent=zero,
+        random_percent=draw(st.integers(0, 100 - zero)),
+        idle_ms=draw(st.integers(0, HOUR_MS)),
+        beat_ms=draw(st.integers(0, HOUR_MS)),
+    )
+
+
+def test_what_is_unset_is_not_on_the_command_line() -> None:
+    assert Workload(region_bytes=1 << 20).command_line() == "region=1048576 stride=4096 idle_ms=0"
+
+
+@given(workloads())
+def test_every_setting_reaches_the_guest(workload: Workload) -> None:
+    told = dict(pair.split("=") for pair in workload.command_line().split())
+    names = ("region", "stride", "dirty_mb", "zero", "random", "idle_ms", "beat_ms")
+    assert len(names) == len(fields(Workload))
+    for name, value in zip(names, asdict(workload).values(), strict=True):
+        assert int(told.get(name, "0")) == value
+
+
+@pytest.mark.parametrize(
+    ("values", "refused"),
+    [
+        ({"stride_bytes": 0}, {"stride_bytes"}),
+        ({"stride_bytes": (1 << 30) + 1, "region_bytes": 2 << 30}, {"stride_bytes"}),
+        ({"region_bytes": 4095}, {"region_bytes"}),
+        ({"region_bytes": 1 << 32}, {"region_bytes"}),
+        ({"dirty_mb_per_s": -1}, {"dirty_mb_per_s"}),
+        ({"dirty_mb_per_s": 1_000_001}, {"dirty_mb_per_s"}),
+        ({"zero_percent": -1}, {"zero_percent"}),
+        ({"zero_percent": 101}, {"zero_percent"}),
+        ({"random_percent": -1}, {"random_percent"}),
+        ({"random_percent": 101}, {"random_percent"}),
+        ({"zero_percent": 60, "random_percent": 41}, {"random_percent"}),
+        ({"idle_ms": -1}, {"idle_ms"}),
+        ({"idle_ms": HOUR_MS + 1}, {"idle_ms"}),
+        ({"beat_ms": -1}, {"beat_ms"}),
+        ({"beat_ms": HOUR_MS + 1}, {"beat_ms"}),
+        ({"stride_bytes": 0, "idle_ms": -1, "beat_ms": -1}, {"stride_bytes", "idle_ms", "beat_ms"}),
+    ],
+)
+def test_refused(values: dict[str, Any], refused: set[str]) -> None:
+    with pytest.raises(InvalidInput) as error:
+        Workload(**values)
+    problems = error.value.problems
+    assert {problem.field for problem in problems} == refused
+    assert all(problem.message and problem.remedy for problem in problems)
+    assert len(problems) == len(refused)
+
+
+def test_shares_may_fill_the_region() -> None:
+    assert Workload(zero_percent=60, random_percent=40).random_percent == 40

@@ -1,0 +1,131 @@
+"""What the guest of a measurement does to its memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from vmtune.errors import InvalidInput, Problem
+
+PAGE_BYTES = 4096
+_MIB = 1 << 20
+_GIB = 1 << 30
+_HOUR_MS = 3_600_000
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """The load of ``vmtune/lab/guest``: one worker on each vCPU writes over its part of a region.
+
+    A worker goes over its part from its first byte to its last, rests, and begins again: that is
+    a pass. The parts are whole pages of 4096 bytes, as many for each worker as for the others,
+    give or take one.
+
+    What a page holds is decided once for good, by its number: zeros, bytes that no algorithm
+    compresses, or a pattern that compresses well. The kinds are spread evenly over the region, so
+    every part and every stretch of 100 pages has the same shares. All pages are laid out before
+    the first pass, and a page remains of its kind however often it is written. With both shares
+    at 0 nothing is laid out: the region is the zeros that QEMU gave, but for the bytes written.
+
+    :param region_bytes: the whole working set, of all workers together.
+    :param stride_bytes: from one written byte to the next. 4096 writes one byte of each page,
+        more leaves pages out, 1 to 4 write the whole page.
+    :param dirty_mb_per_s: how fast the whole guest may dirty memory, in MB (10^6 bytes) a second,
+        the same for each worker; 0: as fast as it can. What counts is 4096 bytes for each page
+        written to, once in a pass, whatever the stride; QEMU sees less when it looks less often
+        than a pass takes, as a page is dirty only once between two looks. Laying out does not
+        count. Time of rest is not caught up on.
+    :param zero_percent: share of the pages that hold zeros, and are written with zeros.
+    :param random_percent: share of the pages with incompressible bytes. At a stride above 4 only
+        the bytes written change, which leaves the rest of the page as it was laid out.
+    :param idle_ms: rest of a worker after each of its passes.
+    :param beat_ms: how often each worker writes a byte to the debug console while it works or
+        rests; 0: never. See ``vmtune/lab/guest/beat.h`` for how to hear it.
+    :raise InvalidInput: naming the field.
+    """
+
+    region_bytes: int = 128 * _MIB
+    stride_bytes: int = PAGE_BYTES
+    dirty_mb_per_s: int = 0
+    zero_percent: int = 0
+    random_percent: int = 0
+    idle_ms: int = 0
+    beat_ms: int = 0
+
+    def __post_init__(self) -> None:
+        problems = [
+            Problem(name, "out_of_range", f"{value} is {reason}", remedy)
+            for name, value, holds, reason, remedy in self._rules()
+            if not holds
+        ]
+        if problems:
+            raise InvalidInput("the guest's workload is not usable", problems=problems)
+
+    def _rules(self) -> list[tuple[str, int, bool, str, str]]:
+        """Of each rule: the field, its value, whether it holds, the reason and the remedy."""
+        region, stride, rate = self.region_bytes, self.stride_bytes, self.dirty_mb_per_s
+        zero, random = self.zero_percent, self.random_percent
+        shares = [("zero_percent", zero), ("random_percent", random)]
+        times = [("idle_ms", self.idle_ms), ("beat_ms", self.beat_ms)]
+        return [
+            (
+                "stride_bytes",
+                stride,
+                1 <= stride <= _GIB,
+                "not from 1 byte to 1 GiB",
+                "4096 writes one byte of each page",
+            ),
+            (
+                "region_bytes",
+                region,
+                stride <= region < 4 * _GIB,
+                f"not from one stride, {stride} bytes, to 4 GiB - 1",
+                "the guest is a 32-bit program: take less, of a VM with more memory than that",
+            ),
+            (
+                "dirty_mb_per_s",
+                rate,
+                0 <= rate <= 1_000_000,
+                "not from 0 to 1,000,000 MB/s",
+                "0 sets no limit",
+            ),
+            *(
+                (name, share, 0 <= share <= 100, "no share from 0 to 100 %", "give 0 to 100")
+                for name, share in shares
+            ),
+            (
+                "random_percent",
+                random,
+                any(not 0 <= share <= 100 for _, share in shares) or zero + random <= 100,
+                f"more than the {100 - zero} % that zero_percent leaves",
+                "the two shares together are 100 at most",
+            ),
+            *(
+                (name, time, 0 <= time <= _HOUR_MS, "not from 0 ms to an hour", "0 means none")
+                for name, time in times
+            ),
+        ]
+
+    def command_line(self) -> str:
+        """The guest's settings, as ``vmtune/lab/guest/settings.h`` describes them.
+
+        What is 0 is left out but for ``idle_ms``.
+        """
+        texts = [
+            f"region={self.region_bytes}",
+            f"stride={self.stride_bytes}",
+            f"idle_ms={self.idle_ms}",
+        ]
+        texts += [f"{name}={value}" for name, value in self._optional().items() if value]
+        return " ".join(texts)
+
+    def _optional(self) -> dict[str, int]:
+        """The settings that are off at 0, by the guest's names for them."""
+        return {
+            "dirty_mb": self.dirty_mb_per_s,
+            "zero": self.zero_percent,
+            "random": self.random_percent,
+            "beat_ms": self.beat_ms,
+        }
+
+
+assert all(field.type == "int" for field in fields(Workload)), "each is a number for the guest"
