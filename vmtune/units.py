@@ -23,6 +23,7 @@ class Unit(StrEnum):
     BYTES = "bytes"
     BYTES_PER_S = "bytes_per_s"
     MIB_PER_S = "mib_per_s"
+    MS_PER_GIB = "ms_per_gib"
     NS = "ns"
     MS = "ms"
 
@@ -60,6 +61,7 @@ _FACTORS: dict[Unit, dict[str, Fraction]] = {
         **{k: v for k, v in _scaled(("B/s", "B", "/s"), Fraction(1, 1 << 20)).items() if k},
         "": Fraction(1),
     },
+    Unit.MS_PER_GIB: {"": Fraction(1), "ms/GiB": Fraction(1), "s/GiB": Fraction(1000)},
     Unit.NS: {
         "": Fraction(1), "ns": Fraction(1), "us": Fraction(10**3), "µs": Fraction(10**3),
         "ms": Fraction(10**6), "s": Fraction(10**9),
@@ -78,6 +80,7 @@ _EXAMPLES = {
     Unit.BYTES: "67108864, 64Mi or 64MiB",
     Unit.BYTES_PER_S: "125000000, 1Gi, 100MiB/s or 10Gbit/s",
     Unit.MIB_PER_S: "20 or 20MiB/s",
+    Unit.MS_PER_GIB: "450 or 450ms/GiB",
     Unit.NS: "32768, 32us or 1ms",
     Unit.MS: "300, 300ms or 1.5s",
 }
@@ -126,6 +129,8 @@ def render(value: int, unit: Unit) -> str:
         return f"{value:,} B{per}"
     if unit is Unit.MIB_PER_S:
         return f"{value:,} MiB/s"
+    if unit is Unit.MS_PER_GIB:
+        return f"{value:,} ms/GiB"
     if unit in (Unit.NS, Unit.MS):
         return f"{value:,} {unit.value}"
     return f"{value:,}" if unit is not Unit.NONE else str(value)
@@ -134,7 +139,10 @@ def render(value: int, unit: Unit) -> str:
 def approximate(value: float, unit: Unit) -> str:
     """*value* rounded to three figures, for tables and progress: ``1.53 GiB``."""
     if unit not in (Unit.BYTES, Unit.BYTES_PER_S):
-        return render(round(value), unit)
+        whole = round(value)
+        text = render(whole, unit)
+        few = abs(value) < 100 and value != whole
+        return text.replace(str(whole), f"{value:.3g}", 1) if few else text
     per = "/s" if unit is Unit.BYTES_PER_S else ""
     for prefix, factor in reversed(_BINARY.items()):
         if abs(value) >= factor:

@@ -22,6 +22,7 @@ from vmtune.units import Unit, UnitError, approximate, parse, render
         ("20MiB/s", Unit.MIB_PER_S, 20),
         ("1GiB/s", Unit.MIB_PER_S, 1024),
         ("1.5s", Unit.MS, 1500),
+        ("1.5s/GiB", Unit.MS_PER_GIB, 1500),
         ("300ms", Unit.MS, 300),
         ("32us", Unit.NS, 32_000),
         ("30%", Unit.PERCENT, 30),
@@ -75,3 +76,7 @@ def test_rounding_is_for_tables() -> None:
     assert approximate(1_070_000_000, Unit.BYTES) == "1,020 MiB"
     assert approximate(10, Unit.BYTES_PER_S) == "10 B/s"
     assert approximate(299.6, Unit.MS) == "300 ms"
+    assert approximate(12.345, Unit.MS) == "12.3 ms"
+    assert approximate(0.4, Unit.MS) == "0.4 ms"
+    assert approximate(12.0, Unit.MIB_PER_S) == "12 MiB/s"
+    assert approximate(1499.5, Unit.MS_PER_GIB) == "1,500 ms/GiB"

@@ -1,0 +1,291 @@
+"""The table of metrics: each figure that a benchmark run is reduced to, once.
+
+Results, comparisons, the CLI, the API and plots take names, units and directions from here.
+How each is computed from a run's record is in :mod:`vmtune.bench.reduce`; what a metric means,
+what begins and what ends it, is said here. A metric that could not be had is missing from a
+run, never 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+
+from vmtune.domain.runs import HostSide
+from vmtune.units import Unit
+
+SLOW_FACTOR = 1.25
+"""A pass of the guest over its memory is slow when it took more than this times as long as the
+median pass of the same worker in the same run's warm-up."""
+
+
+class Direction(StrEnum):
+    """Which way is better."""
+
+    LOWER = "lower"
+    HIGHER = "higher"
+    NONE = "none"
+    """Neither: it explains other metrics."""
+
+
+class Group(StrEnum):
+    """What a metric is about."""
+
+    TIME = "time"
+    GUEST = "guest"
+    CPU = "CPU"
+    TRANSFER = "transfer"
+    CONTROL = "control"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One figure of a run.
+
+    :param measures: what it is, in a sentence or two, with what is left out of it.
+    :param begins: the event that starts it; empty where it is no span of time.
+    :param ends: the event that ends it.
+    :param missing: when a run does not have it.
+    """
+
+    name: str
+    title: str
+    unit: Unit
+    direction: Direction
+    group: Group
+    measures: str
+    begins: str = ""
+    ends: str = ""
+    missing: str = ""
+
+    @property
+    def description(self) -> str:
+        """All that is to be known of it, for help and documentation."""
+        parts = [self.measures]
+        if self.begins:
+            parts.append(f"Begins: {self.begins}; ends: {self.ends}.")
+        if self.missing:
+            parts.append(f"Missing {self.missing}.")
+        return " ".join(parts)
+
+
+_NOT_COMPLETED = "unless the migration completed"
+_NO_MIGRATION = "when no migration was begun"
+_NO_BASELINE = "when the guest finished fewer than two passes in warm-up"
+_NO_FIGURES = "when QEMU was never seen to send anything"
+_BEGUN = "`migrate` is handed to QEMU, or the migration to libvirt"
+_OVER = "QEMU says that it completed, failed or was cancelled"
+
+_TIME = (
+    Metric(
+        "total_time_ms", "Total time", Unit.MS, Direction.LOWER, Group.TIME,
+        "How long the migration took, as QEMU reports it.",
+        "QEMU begins to set it up", "the guest runs on the destination, and in post-copy all of "
+        "its memory is there", _NOT_COMPLETED,
+    ),
+    Metric(
+        "elapsed_ms", "Time until its end", Unit.MS, Direction.LOWER, Group.TIME,
+        "How long the attempt took however it ended, by vmtune's clock. For one that was "
+        "cancelled at a limit, its total time is longer than this by an unknown amount.",
+        _BEGUN, _OVER, _NO_MIGRATION,
+    ),
+    Metric(
+        "setup_time_ms", "Setup time", Unit.MS, Direction.LOWER, Group.TIME,
+        "Connecting, agreeing, and switching dirty tracking on, as QEMU reports it.",
+        "QEMU begins to set it up", "QEMU begins to send memory", _NOT_COMPLETED,
+    ),
+    Metric(
+        "downtime_ms", "Downtime by QEMU", Unit.MS, Direction.LOWER, Group.TIME,
+        "How long no QEMU ran the guest at the switchover, as the source reports it. What the "
+        "guest really felt is guest_silence_ms.",
+        "the source stops the vCPUs for the last time", "the source has handed over: before the "
+        "destination runs the guest", _NOT_COMPLETED,
+    ),
+    Metric(
+        "converged", "Completed", Unit.NONE, Direction.HIGHER, Group.TIME,
+        "1 when the migration completed, 0 when the benchmark cancelled it at the scenario's "
+        "limit of time or iterations. Over several runs, the share that converged.",
+        missing="when it failed, and " + _NO_MIGRATION,
+    ),
+)  # fmt: skip
+
+_GUEST = (
+    Metric(
+        "guest_silence_ms", "Longest silence of the guest", Unit.MS, Direction.LOWER, Group.GUEST,
+        "The longest gap of the guest's heartbeat that touches the migration, by the host's "
+        "clock, whichever side was running the guest.",
+        "the last beat before the gap arrives", "the first beat after it arrives, or the run "
+        "ends without one", "when the guest has no heartbeat, or " + _NO_MIGRATION,
+    ),
+    Metric(
+        "guest_baseline_ms_per_gib", "Guest's own pace", Unit.MS_PER_GIB, Direction.NONE,
+        Group.GUEST,
+        "The median time that a worker of the guest takes in warm-up to go over 1 GiB of its "
+        "memory, by the host's clock, without its rests. Each worker's first pass, which finds "
+        "its memory unused, does not count.",
+        missing=_NO_BASELINE,
+    ),
+    Metric(
+        "guest_worst_ms_per_gib", "Guest's slowest pace", Unit.MS_PER_GIB, Direction.LOWER,
+        Group.GUEST,
+        "The slowest pass of any worker, scaled to 1 GiB, by the host's clock: time in which "
+        "the guest stood still counts.",
+        "the first pass that ends after the migration was begun", "the end of cool-down; a pass "
+        "that had not ended by then counts with what it had taken",
+        _NO_BASELINE + " or " + _NO_MIGRATION,
+    ),
+    Metric(
+        "guest_drop_ms", "Time that the guest was slow", Unit.MS, Direction.LOWER, Group.GUEST,
+        f"The time in which at least one worker was in a slow pass: one that took more than "
+        f"{SLOW_FACTOR:g} times its median of warm-up.",
+        "the migration is begun", "the end of cool-down", _NO_BASELINE + " or " + _NO_MIGRATION,
+    ),
+    Metric(
+        "guest_excess_ms", "Time that the guest lost", Unit.MS, Direction.LOWER, Group.GUEST,
+        "What all slow passes took beyond their workers' median of warm-up, added up and divided "
+        "by the number of workers: the area between the guest's pace and its baseline.",
+        "the migration is begun", "the end of cool-down", _NO_BASELINE + " or " + _NO_MIGRATION,
+    ),
+    Metric(
+        "guest_write_mib_per_s", "Guest's write progress", Unit.MIB_PER_S, Direction.HIGHER,
+        Group.GUEST,
+        "The memory that all workers went over while the migration ran, by the host's clock. A "
+        "pass across either end counts by its share of time.",
+        _BEGUN, _OVER, "when there was no pass at all, or " + _NO_MIGRATION,
+    ),
+    Metric(
+        "guest_write_share_percent", "Guest's write progress, of its own", Unit.PERCENT,
+        Direction.HIGHER, Group.GUEST,
+        "guest_write_mib_per_s by the same figure of the second half of this run's warm-up. A "
+        "worker that rests after each pass makes up for time lost out of its rests.",
+        _BEGUN, _OVER, _NO_BASELINE + " or " + _NO_MIGRATION,
+    ),
+)  # fmt: skip
+
+_THREADS = {
+    "vcpu": ("vCPU threads", "running the guest, and exits to QEMU"),
+    "migration": ("migration threads", "finding and sending memory, and on the other side "
+                  "receiving it; without multifd's own threads"),
+    "multifd": ("multifd threads", "sending or receiving, compressing or decompressing"),
+    "other": ("other threads", "the main loop, workers, RCU"),
+}  # fmt: skip
+
+
+def _cpu(side: HostSide) -> Iterable[Metric]:
+    """CPU time of one side's QEMU, together and by kinds of threads."""
+    span = ("the migration is begun", "QEMU on the source says that it is over")
+    lack = f"when the {side.value}'s QEMU could not be read in /proc, or {_NO_MIGRATION}"
+    yield Metric(
+        f"{side.value}_cpu_ms", f"CPU time of the {side.value}", Unit.MS, Direction.LOWER,
+        Group.CPU,
+        f"User and system time of all threads of the {side.value}'s QEMU while the migration "
+        "ran: the guest's own included.",
+        *span, lack,
+    )  # fmt: skip
+    for kind, (title, what) in _THREADS.items():
+        # A guest that gets more done uses more: its CPU time is no cost.
+        direction = Direction.NONE if kind == "vcpu" else Direction.LOWER
+        yield Metric(
+            f"{side.value}_cpu_{kind}_ms", f"CPU time of the {side.value}'s {title}", Unit.MS,
+            direction, Group.CPU,
+            f"The part of {side.value}_cpu_ms that its {title} used: {what}.",
+            *span, lack,
+        )  # fmt: skip
+
+
+_TRANSFER = (
+    Metric(
+        "transferred_bytes", "Sent", Unit.BYTES, Direction.LOWER, Group.TRANSFER,
+        "What the migration put on the network, as QEMU counts it. Where it did not complete, "
+        "as far as the last look saw it.",
+        "QEMU begins to send", _OVER, _NO_FIGURES,
+    ),
+    Metric(
+        "iterations", "Iterations", Unit.COUNT, Direction.LOWER, Group.TRANSFER,
+        "How often QEMU collected what had become dirty, the first and the last included.",
+        missing=_NO_FIGURES,
+    ),
+    Metric(
+        "throughput_bytes_per_s", "Mean throughput", Unit.BYTES_PER_S, Direction.HIGHER,
+        Group.TRANSFER,
+        "transferred_bytes by the time of sending: total_time_ms without setup_time_ms, or, "
+        "where it did not complete, the time from the first look that saw QEMU send to the last.",
+        "QEMU begins to send", _OVER, _NO_FIGURES,
+    ),
+    Metric(
+        "missed_zero_copy", "Zero-copy fallbacks", Unit.COUNT, Direction.LOWER, Group.TRANSFER,
+        "How often QEMU found that the kernel had copied although it was asked not to. Read it "
+        "as none or some: how often it is counted depends on QEMU's version.",
+        missing="unless zero_copy_send was on, and " + _NO_FIGURES,
+    ),
+)  # fmt: skip
+
+_CONTROL = (
+    Metric(
+        "throttle_max_percent", "Most throttle", Unit.PERCENT, Direction.LOWER, Group.CONTROL,
+        "The largest share of time for which auto-converge stopped the vCPUs.",
+        missing="unless auto_converge was on, and " + _NO_FIGURES,
+    ),
+    Metric(
+        "dirty_limit_throttle_ms", "Most time held back by the dirty limit", Unit.MS,
+        Direction.LOWER, Group.CONTROL,
+        "The longest time in one round for which dirty_limit held back the vCPU that writes "
+        "most (QEMU's dirty-limit-throttle-time-per-round).",
+        missing="unless dirty_limit was on, and " + _NO_FIGURES,
+    ),
+    Metric(
+        "dirty_limit_ring_full_ms", "Time to fill a ring under the dirty limit", Unit.MS,
+        Direction.NONE, Group.CONTROL,
+        "The longest that QEMU expected a vCPU to need to fill its ring "
+        "(dirty-limit-ring-full-time).",
+        missing="unless dirty_limit was on, and " + _NO_FIGURES,
+    ),
+    Metric(
+        "ring_full_exits", "Ring-full exits", Unit.COUNT, Direction.LOWER, Group.CONTROL,
+        "How often a vCPU of the source left the guest because its dirty ring was full.",
+        "the migration is begun", _OVER, "where they were not counted",
+    ),
+    Metric(
+        "reaper_rounds", "Rounds of the reaper", Unit.COUNT, Direction.NONE, Group.CONTROL,
+        "How often vmtune emptied the dirty rings for this migration.",
+        "before the migration is begun", "the migration is over", "without a reaper",
+    ),
+)  # fmt: skip
+
+
+def _complete(rows: Iterable[Metric]) -> Mapping[str, Metric]:
+    """The table by name, after proving that each row says what it has to.
+
+    :raise AssertionError: naming the row and what it lacks.
+    """
+    table: dict[str, Metric] = {}
+    for row in rows:
+        assert row.name.isidentifier() and row.name not in table, f"{row.name}: name"
+        assert row.title and row.measures.endswith("."), f"{row.name}: title or measures"
+        assert bool(row.begins) == bool(row.ends), f"{row.name}: begins without ends"
+        assert row.missing and not row.missing.endswith("."), f"{row.name}: missing"
+        suffix = row.unit.value
+        named = suffix in ("", "count") or row.name.endswith("_" + suffix)
+        assert named, f"{row.name}: must end with {suffix}"
+        table[row.name] = row
+    return MappingProxyType(table)
+
+
+METRICS: Mapping[str, Metric] = _complete(
+    (*_TIME, *_GUEST, *_cpu(HostSide.SOURCE), *_cpu(HostSide.DESTINATION), *_TRANSFER, *_CONTROL)
+)
+"""Every metric by name, in the order in which people should read them."""
+
+HEADLINE = (
+    "total_time_ms",
+    "downtime_ms",
+    "guest_silence_ms",
+    "guest_write_share_percent",
+    "source_cpu_ms",
+    "transferred_bytes",
+    "iterations",
+)
+"""The few that a table of runs shows first."""
+assert set(HEADLINE) <= METRICS.keys()
