@@ -29,6 +29,7 @@ from vmtune.domain.plan import Plan, PlanItem
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import Route, Side
 from vmtune.drivers.base import Driver, MigrateOrder, MigrationHandle
+from vmtune.drivers.watching import fraction, watch
 from vmtune.errors import CommandRefused, NotFound, OutcomeUnknown, TooLate, VmtuneError
 from vmtune.jobs.base import JobEngine
 from vmtune.services.bus import EventBus
@@ -36,7 +37,6 @@ from vmtune.services.carrying import SET_NOW, outcome_of, set_now
 from vmtune.services.hosts import HostService
 from vmtune.services.planning import Planned, PlanService
 from vmtune.services.settling import Evidence, Fields, MigrationRecords, Settler
-from vmtune.services.watching import fraction, watch
 from vmtune.store import Store
 
 log = structlog.get_logger(__name__)

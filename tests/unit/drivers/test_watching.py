@@ -8,7 +8,7 @@ from uuid import uuid4
 from vmtune.domain.migration import QemuStatus, Snapshot
 from vmtune.drivers.base import DriverEvent
 from vmtune.errors import CommandRefused
-from vmtune.services.watching import watch
+from vmtune.drivers.watching import watch
 
 
 class Handle:
