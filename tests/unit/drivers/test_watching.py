@@ -7,8 +7,8 @@ from uuid import uuid4
 
 from vmtune.domain.migration import QemuStatus, Snapshot
 from vmtune.drivers.base import DriverEvent
-from vmtune.errors import CommandRefused
 from vmtune.drivers.watching import watch
+from vmtune.errors import CommandRefused
 
 
 class Handle:
