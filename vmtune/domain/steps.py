@@ -8,6 +8,8 @@ and an action, written as in::
       {"when": {"stalled_s": 10}, "then": {"set": {"max_cpu_throttle_percent": 80}}},
       {"when": {"after_s": 300}, "then": {"do": "postcopy"}}
     ]
+
+When they are due, :mod:`vmtune.control.convergence` says.
 """
 
 from __future__ import annotations
@@ -73,14 +75,24 @@ class SetValues:
     values: tuple[tuple[str, Value], ...]
 
 
-class Final(StrEnum):
-    """An action after which no step can follow."""
+class Deed(StrEnum):
+    """An action that sets no value.
 
+    ``pause`` stops the guest on the source until the migration has ended, one way or the other:
+    it then dirties nothing, so that the rest fits through any network.
+    """
+
+    PAUSE = "pause"
     POSTCOPY = "postcopy"
     ABORT = "abort"
 
+    @property
+    def final(self) -> bool:
+        """No step can follow."""
+        return self is not Deed.PAUSE
 
-Action = SetValues | Final
+
+Action = SetValues | Deed
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +136,7 @@ def lacking(
     """What the profile's *values* lack for its steps to have an effect."""
     problems = []
     for index, step in enumerate(steps):
-        if step.action is Final.POSTCOPY and values.get("postcopy") is not True:
+        if step.action is Deed.POSTCOPY and values.get("postcopy") is not True:
             problems.append(_needs(f"{field}.{index}.then.do", "postcopy", "postcopy"))
         if isinstance(step.action, SetValues):
             for name, _ in step.action.values:
@@ -209,10 +221,10 @@ class _Reader:
         if "set" in parts:
             return self._values(parts["set"], f"{field}.set")
         try:
-            return Final(parts["do"])  # type: ignore[arg-type]  # any JSON: refused if unknown
+            return Deed(parts["do"])  # type: ignore[arg-type]  # any JSON: refused if unknown
         except ValueError:
             self._refuse(f"{field}.do", "not_a_choice", f"{_short(parts['do'])} cannot be done",
-                         "use postcopy or abort; values go to set")  # fmt: skip
+                         f"use {', '.join(Deed)}; values go to set")  # fmt: skip
             return None
 
     def _values(self, raw: object, field: str) -> SetValues | None:
@@ -266,14 +278,19 @@ def _misplaced(steps: Sequence[Step], field: str) -> list[Problem]:
     most: dict[type[Trigger], int] = {}
     for index, step in enumerate(steps):
         where = f"{field}.{index}"
-        if index and isinstance(steps[index - 1].action, Final):
+        before = steps[index - 1].action if index else None
+        if isinstance(before, Deed) and before.final:
             problems.append(
                 Problem(
                     where,
                     "never_due",
-                    f"no step can follow {steps[index - 1].action}",
-                    f"make {steps[index - 1].action} the last step",
+                    f"no step can follow {before}",
+                    f"make {before} the last step",
                 )
+            )
+        if step.action is Deed.PAUSE and any(s.action is Deed.PAUSE for s in steps[:index]):
+            problems.append(
+                Problem(where, "never_due", "the guest is paused by then", "pause it once")
             )
         if isinstance(step.trigger, Stalled):
             continue

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmtune.control.steps import (
+from vmtune.domain.steps import (
     MOST_STEPS,
     SETTABLE,
     AfterIterations,
     AfterSeconds,
-    Final,
+    Deed,
     SetValues,
     Stalled,
     Step,
@@ -53,7 +53,7 @@ def test_steps_are_read_in_the_tunables_units() -> None:
             SetValues((("max_bandwidth_bytes_per_s", 1 << 30), ("downtime_limit_ms", 900))),
         ),
         Step(Stalled(10), SetValues((("vcpu_dirty_limit_mib_per_s", 20),))),
-        Step(AfterSeconds(300), Final.POSTCOPY),
+        Step(AfterSeconds(300), Deed.POSTCOPY),
     )
 
 
@@ -91,7 +91,7 @@ def test_no_steps_are_steps() -> None:
         ({"when": {"after_min": 5}, "then": THEN}, "steps.0.when.after_min", "unknown_field"),
         ({"when": WHEN, "then": {}}, "steps.0.then", "not_one"),
         ({"when": WHEN, "then": {**THEN, "do": "abort"}}, "steps.0.then", "not_one"),
-        ({"when": WHEN, "then": {"do": "pause"}}, "steps.0.then.do", "not_a_choice"),
+        ({"when": WHEN, "then": {"do": "reboot"}}, "steps.0.then.do", "not_a_choice"),
         ({"when": WHEN, "then": {"do": ["abort"]}}, "steps.0.then.do", "not_a_choice"),
         ({"when": WHEN, "then": {"set": {}}}, "steps.0.then.set", "invalid_value"),
         ({"when": WHEN, "then": {"set": 5}}, "steps.0.then.set", "invalid_value"),
@@ -141,12 +141,20 @@ def test_more_steps_than_anyone_needs_are_refused() -> None:
     assert problems([one] * (MOST_STEPS + 1))[0].field == "steps"
 
 
-@pytest.mark.parametrize("final", Final)
-def test_nothing_follows_a_final_step(final: Final) -> None:
+@pytest.mark.parametrize("final", [Deed.POSTCOPY, Deed.ABORT])
+def test_nothing_follows_a_final_step(final: Deed) -> None:
     (problem,) = problems(
         [{"when": WHEN, "then": {"do": final.value}}, {"when": {"after_s": 9}, "then": THEN}]
     )
     assert (problem.field, problem.code) == ("steps.1", "never_due")
+
+
+def test_steps_follow_a_pause_but_no_second_one() -> None:
+    pause = {"when": {"after_s": 5}, "then": {"do": "pause"}}
+    steps = [pause, {"when": {"after_s": 9}, "then": THEN}]
+    assert parse_steps(steps)[0].action is Deed.PAUSE
+    (problem,) = problems([*steps, pause | {"when": {"after_s": 10}}])
+    assert (problem.field, problem.code) == ("steps.2", "never_due")
 
 
 @pytest.mark.parametrize("kind", ["after_s", "after_iterations"])
@@ -183,7 +191,7 @@ TRIGGERS = st.one_of(
     st.builds(Stalled, st.integers(1, 100), st.integers(1, 100)),
 )
 ACTIONS = st.one_of(
-    st.sampled_from(Final),
+    st.sampled_from(Deed),
     st.dictionaries(st.sampled_from(SETTABLE), st.integers(1, 99), min_size=1).map(
         lambda values: SetValues(tuple(values.items()))
     ),
