@@ -92,6 +92,7 @@ class EventTopic(StrEnum):
     ASSIGNMENT = "assignment"
     APPLICATION = "application"
     MIGRATION = "migration"
+    RUN = "run"
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,13 +30,30 @@ class RunState(StrEnum):
     NOT_CONVERGED = "not converged"
     """Cancelled by the benchmark at the scenario's limit of time or iterations."""
     FAILED = "failed"
+    """The migration failed, or what it needs could not be brought up."""
     CANCELLED = "cancelled"
     """A person ended it: it says nothing about the arm."""
+    INTERRUPTED = "interrupted"
+    """The service ended in its middle: it says nothing about the arm either."""
 
     @property
     def ended(self) -> bool:
         """Nothing more will happen."""
         return self not in (RunState.QUEUED, RunState.RUNNING)
+
+    @property
+    def counts(self) -> bool:
+        """It is a result of its arm, good or bad."""
+        return self in (RunState.COMPLETED, RunState.NOT_CONVERGED, RunState.FAILED)
+
+
+class Place(StrEnum):
+    """Where a run's two QEMUs are."""
+
+    DIRECT = "direct"
+    """Both started by the benchmark itself, on this machine."""
+    LAB = "lab"
+    """A libvirt host each, in the lab's two network namespaces."""
 
 
 class HostSide(StrEnum):
@@ -122,16 +139,37 @@ class RunRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class Slot:
+    """Which measurement of a campaign a run is.
+
+    :param block: from 1; 0 is the warm-up, whose runs do not count.
+    :param position: its place within the block, from 1.
+    """
+
+    campaign: UUID
+    arm: str
+    block: int
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """One measurement of one arm.
 
     :param scenario: the scenario's name; *setup* is all of it as it was run, as JSON: the VM,
         the guest's workload, the limits.
     :param values: the tunables of the arm: scenario and profile together.
-    :param environment: the fingerprint of where it ran.
+    :param qemu: which QEMU, by the name that the settings give it.
+    :param host: the machine's name, where it ran.
+    :param fingerprint: of the environment in which it ran; empty where that is not known.
+    :param environment: what the fingerprint stands for (:mod:`vmtune.bench.environment`); empty
+        in lists.
+    :param conditions: what the machine was doing as it began: its load, its free memory.
     :param record: None until it has ended, and in lists.
     :param metrics: by the names of :data:`vmtune.domain.metrics.METRICS`; a metric that could
         not be had is missing, never 0.
+    :param slot: None for a run of its own.
+    :param imported_from: where it came from; empty where it was run here.
     """
 
     id: UUID
@@ -142,10 +180,16 @@ class Run:
     created_at: datetime
     profile: str = ""
     revision: int = 0
+    place: Place = Place.DIRECT
+    qemu: str = ""
+    host: str = ""
+    slot: Slot | None = None
     started_at: datetime | None = None
     ended_at: datetime | None = None
     failure: str = ""
+    fingerprint: str = ""
     environment: Mapping[str, Any] = field(default_factory=dict)  # any JSON: vmtune.bench
+    conditions: Mapping[str, float] = field(default_factory=dict)
     metrics: Mapping[str, float] = field(default_factory=dict)
     record: RunRecord | None = None
     imported_from: str = ""
