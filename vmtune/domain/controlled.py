@@ -15,7 +15,8 @@ class ReaperRound:
     :param interval_ms: the wait that the policy had asked for.
     :param elapsed_ms: since the end of the round before.
     :param cost_ms: the part of *elapsed_ms* that was not the wait.
-    :param fills: pages collected from each vCPU's ring by the ring's size.
+    :param fills: pages collected from each vCPU's ring by the ring's size. Before the migration
+        pages are only noted while a round measures, so these are then emptier.
     """
 
     at_ms: int
@@ -24,25 +25,42 @@ class ReaperRound:
     cost_ms: float
     fills: tuple[float, ...]
 
+    @property
+    def fullest(self) -> float:
+        """The fullest ring's fill ratio; 0 without vCPUs."""
+        return max(self.fills, default=0.0)
+
 
 class ReaperEnd(StrEnum):
-    """Why the reaper stopped."""
+    """Why the reaper stopped, or that it has not."""
 
+    RUNNING = "running"
     MIGRATION_ENDED = "migration ended"
     NOT_STARTED = "not started"
     FAILED = "failed"
     INTERRUPTED = "interrupted"
+    """vmtune ended before the migration did, and nobody took the reaper up again."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReaperReport:
     """What the reaper did during one migration.
 
+    :param rounds: the rounds themselves, where they are not kept elsewhere;
+        :attr:`round_count` counts all.
     :param filled_rounds: rounds in which some ring must have been full
         (:attr:`vmtune.control.reaping.Round.filled`).
     :param ring_full_exits: counted by QEMU's trace event ``kvm_dirty_ring_full``; None where
         nobody counted.
     :param reason: what went wrong; empty when it stopped with the migration.
+    :param rounds_before: how many rounds had ended when the migration was started.
+    :param skipped_rounds: rounds that QEMU refused because somebody else was measuring, which
+        empties the rings as well.
+    :param interruptions: how often it could not go on for a while and then did: vmtune was
+        started anew, or the connection was lost.
+    :param fullest: the fill ratio of the fullest ring that a round found.
+    :param shortest_interval_ms: the shortest wait that was asked for, likewise the longest.
+    :param waits_ms: all waits that were asked for, together; likewise *costs_ms*.
     """
 
     policy: str
@@ -52,6 +70,31 @@ class ReaperReport:
     filled_rounds: int = 0
     ring_full_exits: int | None = None
     reason: str = ""
+    round_count: int = 0
+    rounds_before: int = 0
+    skipped_rounds: int = 0
+    interruptions: int = 0
+    fullest: float = 0.0
+    shortest_interval_ms: int = 0
+    longest_interval_ms: int = 0
+    waits_ms: int = 0
+    costs_ms: float = 0.0
+
+    @property
+    def throughout(self) -> bool:
+        """Whether it ran from before the migration to its end, without a gap."""
+        ended = self.end is ReaperEnd.MIGRATION_ENDED
+        return ended and self.rounds_before > 0 and not self.interruptions
+
+    @property
+    def mean_interval_ms(self) -> float:
+        """The mean of the waits that were asked for; 0 without rounds."""
+        return self.waits_ms / self.round_count if self.round_count else 0.0
+
+    @property
+    def mean_cost_ms(self) -> float:
+        """What a round cost in the mean; 0 without rounds."""
+        return self.costs_ms / self.round_count if self.round_count else 0.0
 
 
 class StepEffect(StrEnum):
@@ -60,19 +103,21 @@ class StepEffect(StrEnum):
     DONE = "done"
     REFUSED = "refused"
     UNKNOWN = "unknown"
+    """It was about to be done, or was done and its effect could not be seen."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepRecord:
-    """A convergence step that came due.
+    """A convergence step that came due, or a change that a user asked for meanwhile.
 
-    :param number: its place in the profile's list, from 0.
+    :param number: its place in the profile's list, from 0; None for a user's change.
+    :param at_ms: when it came due, milliseconds since the migration was started.
     :param action: what it did, in words: ``set downtime_limit_ms to 500 ms``.
     :param reason: why it was due, with the figures.
-    :param detail: QEMU's words where it was refused.
+    :param detail: QEMU's words where it was refused, and what is known where it is unknown.
     """
 
-    number: int
+    number: int | None
     at_ms: int
     iteration: int
     action: str
