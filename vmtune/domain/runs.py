@@ -113,13 +113,16 @@ class CpuSample:
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """Everything that was recorded while a run ran. Times are milliseconds on its timeline.
+    """Everything that was recorded while a run ran. Times are milliseconds on its timeline:
+    also those of samples, of the reaper's rounds and of steps, which elsewhere count from the
+    migration's start.
 
     :param migration_ms: when the migration was started; None if it came to that never.
     :param migration_ended_ms: when it was over (completed, failed or cancelled).
     :param ended_ms: the end of cool-down.
     :param beat_interval_ms: how often the guest's heart beats; None without a heartbeat.
-    :param silences: gaps of the heartbeat longer than twice its interval.
+    :param silences: gaps of the heartbeat longer than twice its interval, of all workers
+        together, and the longest one that touches the migration however short.
     :param ring_full_exits: None where they were not counted.
     """
 
