@@ -42,7 +42,7 @@ assert all(TUNABLES[name].running for name in SETTABLE)
 
 @dataclass(frozen=True, slots=True)
 class AfterIterations:
-    """Once *iterations* have been completed since the migration's start."""
+    """Once *iterations* have been completed since the migration's start; 0: at once."""
 
     iterations: int
 
@@ -197,7 +197,8 @@ class _Reader:
                          "shrink_percent belongs to stalled_s alone", "remove it")  # fmt: skip
             return None
         most = MOST_ITERATIONS if given == ["after_iterations"] else MOST_SECONDS
-        value = self._number(parts[given[0]], f"{field}.{given[0]}", most)
+        least = 0 if given == ["after_iterations"] else 1
+        value = self._number(parts[given[0]], f"{field}.{given[0]}", most, least)
         raw_shrink = parts.get("shrink_percent", LEAST_SHRINK_PERCENT)
         shrink = self._number(raw_shrink, f"{field}.shrink_percent", 100)
         if value is None or shrink is None:
@@ -261,11 +262,12 @@ class _Reader:
                          f"known are {', '.join(names)}")  # fmt: skip
         return None if unknown else raw
 
-    def _number(self, raw: object, field: str, most: int) -> int | None:
-        if isinstance(raw, int) and not isinstance(raw, bool) and 1 <= raw <= most:
+    def _number(self, raw: object, field: str, most: int, least: int = 1) -> int | None:
+        if isinstance(raw, int) and not isinstance(raw, bool) and least <= raw <= most:
             return raw
-        self._refuse(field, "invalid_value", f"{_short(raw)} is no whole number from 1 to {most}",
-                     f"use 1 to {most}")  # fmt: skip
+        reach = f"{least} to {most}"
+        self._refuse(field, "invalid_value", f"{_short(raw)} is no whole number from {reach}",
+                     f"use {reach}")  # fmt: skip
         return None
 
     def _refuse(self, field: str, code: str, message: str, remedy: str) -> None:

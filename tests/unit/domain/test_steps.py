@@ -57,6 +57,11 @@ def test_steps_are_read_in_the_tunables_units() -> None:
     )
 
 
+def test_a_step_can_be_due_at_once() -> None:
+    at_once = {"when": {"after_iterations": 0}, "then": {"do": "pause"}}
+    assert parse_steps([at_once]) == (Step(AfterIterations(0), Deed.PAUSE),)
+
+
 def test_no_steps_are_steps() -> None:
     assert parse_steps([]) == ()
 
@@ -73,6 +78,11 @@ def test_no_steps_are_steps() -> None:
         ({"when": {"after_s": 0}, "then": THEN}, "steps.0.when.after_s", "invalid_value"),
         ({"when": {"after_s": True}, "then": THEN}, "steps.0.when.after_s", "invalid_value"),
         ({"when": {"after_s": "5s"}, "then": THEN}, "steps.0.when.after_s", "invalid_value"),
+        (
+            {"when": {"after_iterations": -1}, "then": THEN},
+            "steps.0.when.after_iterations",
+            "invalid_value",
+        ),
         (
             {"when": {"after_iterations": 10_001}, "then": THEN},
             "steps.0.when.after_iterations",
