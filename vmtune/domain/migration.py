@@ -10,7 +10,9 @@ from typing import Any
 from uuid import UUID
 
 from vmtune.domain.changes import Change
+from vmtune.domain.controlled import ReaperReport, StepRecord
 from vmtune.domain.outcome import Outcome
+from vmtune.domain.steps import Step
 from vmtune.domain.tunables import Value
 from vmtune.errors import Problem
 
@@ -235,6 +237,9 @@ class Migration:
     :param outcomes: each tunable as it was read back while the migration ran.
     :param active_at: when QEMU first said that it is active; None if it never did.
     :param failure: why it failed, was cancelled or is unknown, in QEMU's or libvirt's words.
+    :param steps: the revision's convergence steps; *step_records* those that came due, and what
+        users changed meanwhile.
+    :param reaper: what the reaper did, without its rounds; None where none was wanted.
     """
 
     id: UUID
@@ -258,3 +263,6 @@ class Migration:
     started_at: datetime | None = None
     active_at: datetime | None = None
     ended_at: datetime | None = None
+    steps: tuple[Step, ...] = ()
+    step_records: tuple[StepRecord, ...] = ()
+    reaper: ReaperReport | None = None

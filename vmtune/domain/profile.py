@@ -9,6 +9,7 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
+from vmtune.domain.steps import Step
 from vmtune.domain.tunables import Value
 from vmtune.errors import Conflict, InvalidInput
 
@@ -19,13 +20,17 @@ _LABEL_VALUE = re.compile(r"[A-Za-z0-9._:-]{0,63}")
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """One immutable state of a profile. Numbers count from 1 within the profile."""
+    """One immutable state of a profile. Numbers count from 1 within the profile.
+
+    :param steps: what is done when a migration does not come to an end.
+    """
 
     profile: str
     number: int
     values: Mapping[str, Value]
     note: str
     created_at: datetime
+    steps: tuple[Step, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from vmtune.domain.rules import unknown_tunable
 from vmtune.domain.tunable_table import TUNABLES
@@ -128,6 +129,24 @@ def parse_steps(raw: object, field: str = "steps") -> tuple[Step, ...]:
 def dump_steps(steps: Sequence[Step]) -> list[dict[str, object]]:
     """*steps* as JSON that :func:`parse_steps` reads back to the same."""
     return [{"when": _dump_trigger(s.trigger), "then": _dump_action(s.action)} for s in steps]
+
+
+def load_steps(stored: Sequence[Mapping[str, Any]]) -> tuple[Step, ...]:  # any JSON
+    """The steps that :func:`dump_steps` made, as they were accepted then: what may be set and
+    how much of it can have changed since."""
+    return tuple(Step(_load_trigger(s["when"]), _load_action(s["then"])) for s in stored)
+
+
+def _load_trigger(when: Mapping[str, int]) -> Trigger:
+    if "after_iterations" in when:
+        return AfterIterations(when["after_iterations"])
+    if "after_s" in when:
+        return AfterSeconds(when["after_s"])
+    return Stalled(when["stalled_s"], when["shrink_percent"])
+
+
+def _load_action(then: Mapping[str, Any]) -> Action:  # any JSON
+    return Deed(then["do"]) if "do" in then else SetValues(tuple(then["set"].items()))
 
 
 def lacking(

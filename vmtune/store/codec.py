@@ -6,13 +6,15 @@ from collections.abc import Iterable
 from dataclasses import asdict
 
 from vmtune.domain.changes import Change
+from vmtune.domain.controlled import ReaperEnd, ReaperReport, StepEffect, StepRecord
 from vmtune.domain.migration import Totals
 from vmtune.domain.outcome import Outcome, Status
+from vmtune.domain.steps import Step, load_steps
 from vmtune.errors import Problem
 from vmtune.store.schema import JsonList, JsonObject
 
 
-def dump(parts: Iterable[Change | Outcome | Problem]) -> JsonList:
+def dump(parts: Iterable[Change | Outcome | Problem | StepRecord]) -> JsonList:
     """Flat dataclasses as a list of objects."""
     return [asdict(part) for part in parts]
 
@@ -35,3 +37,27 @@ def problems(stored: JsonList) -> tuple[Problem, ...]:
 def totals(stored: JsonObject | None) -> Totals | None:
     """The totals, where there are any."""
     return Totals(**stored) if stored is not None else None
+
+
+def steps(stored: JsonList) -> tuple[Step, ...]:
+    """The steps that :func:`vmtune.domain.steps.dump_steps` made."""
+    return load_steps(stored)
+
+
+def step_records(stored: JsonList) -> tuple[StepRecord, ...]:
+    """The records that :func:`dump` made."""
+    return tuple(StepRecord(**{**item, "effect": StepEffect(item["effect"])}) for item in stored)
+
+
+def dump_report(report: ReaperReport) -> JsonObject:
+    """The reaper's report without its rounds, which are stored in chunks."""
+    stored = asdict(report)
+    del stored["rounds"]
+    return stored
+
+
+def report(stored: JsonObject | None) -> ReaperReport | None:
+    """The report that :func:`dump_report` made, where there is one."""
+    if stored is None:
+        return None
+    return ReaperReport(**{**stored, "end": ReaperEnd(stored["end"])})

@@ -4,7 +4,7 @@ revisions of the database's schema.)"""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from uuid import UUID, uuid4
 
@@ -12,6 +12,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from vmtune.domain.changes import Change
+from vmtune.domain.controlled import ReaperReport, ReaperRound, StepEffect, StepRecord
 from vmtune.domain.migration import (
     AbortState,
     Migration,
@@ -21,9 +22,10 @@ from vmtune.domain.migration import (
     Trigger,
 )
 from vmtune.domain.outcome import Outcome
+from vmtune.domain.steps import Step, dump_steps
 from vmtune.domain.tunables import Value
 from vmtune.errors import Conflict, DuplicateName, NotFound, Problem, TooLate
-from vmtune.store import codec, operations, samples
+from vmtune.store import codec, operations, rounds, samples
 from vmtune.store.columns import storable
 from vmtune.store.database import Database
 from vmtune.store.operations import Operation
@@ -69,6 +71,7 @@ class MigrationRepository:
         journal: Sequence[Change] = (),
         started_at: datetime | None = None,
         active_at: datetime | None = None,
+        steps: Sequence[Step] = (),
         id: UUID | None = None,
     ) -> Migration:
         """Record the intent before anything is done. Takes the VM.
@@ -91,6 +94,8 @@ class MigrationRepository:
                 profile=profile,
                 revision=revision,
                 wanted=dict(wanted or {}),
+                steps=dump_steps(steps),
+                step_records=[],
                 overrides=list(overrides),
                 state=state,
                 abort=AbortState.NONE,
@@ -123,6 +128,7 @@ class MigrationRepository:
         started_at: datetime | None = None,
         active_at: datetime | None = None,
         ended_at: datetime | None = None,
+        reaper: ReaperReport | None = None,
     ) -> Migration:
         """Record what happened; None leaves a field as it is.
 
@@ -146,6 +152,32 @@ class MigrationRepository:
             row.started_at = started_at or row.started_at
             row.active_at = active_at or row.active_at
             row.ended_at = ended_at or row.ended_at
+            row.reaper = row.reaper if reaper is None else codec.dump_report(reaper)
+            session.flush()
+            return _migration(row)
+
+    def note_step(self, id: UUID, record: StepRecord, undo: Sequence[Change] = ()) -> Migration:
+        """Record a step: that it is about to be done, and afterwards what became of it.
+
+        A record takes the place of an earlier one of the same step whose effect was unknown.
+
+        :param undo: what puts back what the step changes; what is journaled already stays.
+        :raise NotFound: there is no such migration.
+        """
+        with self._database.write() as session:
+            row = _row(session, id)
+            # QEMU's words are not ours to refuse.
+            told = replace(record, detail=storable(record.detail))
+            records = list(codec.step_records(row.step_records))
+            pending = [n for n, known in enumerate(records) if _still_open(known, record)]
+            if pending:
+                records[pending[-1]] = told
+            else:
+                records.append(told)
+            row.step_records = codec.dump(records)
+            known_changes = {(item["tunable"], item["owner"]) for item in row.journal}
+            fresh = [c for c in undo if (c.tunable, c.owner) not in known_changes]
+            row.journal = [*row.journal, *codec.dump(fresh)]
             session.flush()
             return _migration(row)
 
@@ -242,6 +274,26 @@ class MigrationRepository:
         with self._database.read() as session:
             return samples.count(session, _number(session, id))
 
+    def add_rounds(self, id: UUID, done: Sequence[ReaperRound]) -> None:
+        """Add rounds of the reaper, in the order in which they were done.
+
+        Only the newest of very many are kept: the report counts all.
+
+        :raise NotFound: there is no such migration.
+        """
+        with self._database.write(durable=False) as session:
+            rounds.append(session, _number(session, id), done)
+
+    def rounds(
+        self, id: UUID, after_ms: int | None = None, limit: int | None = None
+    ) -> tuple[ReaperRound, ...]:
+        """Rounds of the reaper in the order of time; see :meth:`samples`.
+
+        :raise NotFound: there is no such migration.
+        """
+        with self._database.read() as session:
+            return tuple(rounds.read(session, _number(session, id), after_ms, limit))
+
     def counts(self) -> Mapping[MigrationState, int]:
         """How many migrations are in each state."""
         query = select(MigrationRow.state, func.count()).group_by(MigrationRow.state)
@@ -313,4 +365,17 @@ def _migration(row: MigrationRow) -> Migration:
         started_at=row.started_at,
         active_at=row.active_at,
         ended_at=row.ended_at,
+        steps=codec.steps(row.steps),
+        step_records=codec.step_records(row.step_records),
+        reaper=codec.report(row.reaper),
     )
+
+
+def _still_open(known: StepRecord, record: StepRecord) -> bool:
+    """Whether *record* says what became of *known*."""
+    same = (known.number, known.at_ms, known.action) == (
+        record.number,
+        record.at_ms,
+        record.action,
+    )
+    return same and known.effect is StepEffect.UNKNOWN

@@ -7,14 +7,16 @@ again, the new profile's revisions count on from the old one's last.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from vmtune.domain.profile import Profile, Revision, describe
+from vmtune.domain.steps import Step, dump_steps
 from vmtune.domain.tunables import Value
 from vmtune.errors import Conflict, DuplicateName, NotFound, StaleRevision
+from vmtune.store import codec
 from vmtune.store.assignments import to_assignment
 from vmtune.store.database import Database
 from vmtune.store.paging import Page, check_limit, make_cursor, page, read_cursor
@@ -30,7 +32,12 @@ class ProfileRepository:
         self._database = database
 
     def create(
-        self, name: str, description: str, values: Mapping[str, Value], note: str = ""
+        self,
+        name: str,
+        description: str,
+        values: Mapping[str, Value],
+        note: str = "",
+        steps: Sequence[Step] = (),
     ) -> Profile:
         """A new profile. Its first revision is number 1, unless a deleted profile had the name.
 
@@ -50,7 +57,7 @@ class ProfileRepository:
                 session.add(row)
                 session.flush()
             row.description, row.created_at, row.deleted_at = description, now, None
-            return self._add_revision(session, row, values, note)
+            return self._add_revision(session, row, values, steps, note)
 
     def get(self, name: str) -> Profile:
         """The profile of that name at its current revision.
@@ -102,11 +109,13 @@ class ProfileRepository:
         *,
         expected: int | None = None,
         description: str | None = None,
+        steps: Sequence[Step] = (),
     ) -> Profile:
-        """Give a profile new values, as a new revision, or a new description, without one.
+        """Give a profile new values and steps, as a new revision, or a new description,
+        without one.
 
-        Values that equal the current ones, in the same order or another, make no revision:
-        the answer to the same request twice is the same.
+        Values that equal the current ones, in the same order or another, and the same steps
+        make no revision: the answer to the same request twice is the same.
 
         :param expected: the revision that the caller has seen; None to skip that check.
         :raise NotFound: there is none of that name.
@@ -124,9 +133,9 @@ class ProfileRepository:
                 row.description = description
                 session.flush()
             current = _revision_row(session, name, row.current)
-            if _same(current.values, values):
+            if _same(current.values, values) and current.steps == dump_steps(steps):
                 return _profile(row, current)
-            return self._add_revision(session, row, values, note)
+            return self._add_revision(session, row, values, steps, note)
 
     def revision(self, name: str, number: int) -> Revision:
         """One revision, also of a profile that was deleted.
@@ -182,13 +191,19 @@ class ProfileRepository:
             row.deleted_at = self._database.now()
 
     def _add_revision(
-        self, session: Session, row: ProfileRow, values: Mapping[str, Value], note: str
+        self,
+        session: Session,
+        row: ProfileRow,
+        values: Mapping[str, Value],
+        steps: Sequence[Step],
+        note: str,
     ) -> Profile:
         row.current += 1
         revision = RevisionRow(
             profile=row.name,
             number=row.current,
             values=dict(values),
+            steps=dump_steps(steps),
             note=note,
             created_at=self._database.now(),
         )
@@ -233,4 +248,5 @@ def _profile(row: ProfileRow, current: RevisionRow) -> Profile:
 
 
 def _revision(row: RevisionRow) -> Revision:
-    return Revision(row.profile, row.number, row.values, row.note, row.created_at)
+    steps = codec.steps(row.steps)
+    return Revision(row.profile, row.number, row.values, row.note, row.created_at, steps)

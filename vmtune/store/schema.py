@@ -87,6 +87,7 @@ class RevisionRow(Base):
     )
     number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     values: Mapped[JsonObject]
+    steps: Mapped[JsonList]
     note: Mapped[str] = mapped_column(Plain("note"))
     created_at: Mapped[datetime]
 
@@ -161,12 +162,15 @@ class MigrationRow(Base):
     profile: Mapped[str] = mapped_column(Plain("profile"))
     revision: Mapped[int]
     wanted: Mapped[JsonObject]
+    steps: Mapped[JsonList]
     overrides: Mapped[list[str]]
     state: Mapped[str]
     abort: Mapped[str]
     journal: Mapped[JsonList]
     outcomes: Mapped[JsonList]
     totals: Mapped[JsonObject | None] = mapped_column(Json)
+    reaper: Mapped[JsonObject | None] = mapped_column(Json)
+    step_records: Mapped[JsonList]
     failure: Mapped[str] = mapped_column(Plain("failure"))
     problems: Mapped[JsonList]
     created_at: Mapped[datetime]
@@ -185,6 +189,19 @@ class SampleChunkRow(Base):
     position: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     last_at_ms: Mapped[int] = mapped_column(Number)
     samples: Mapped[int]
+    packed: Mapped[bytes]
+
+
+class ReaperChunkRow(Base):
+    """Up to a few hundred rounds of one migration's reaper, packed (vmtune.store.rounds)."""
+
+    __tablename__ = "reaper_chunks"
+    __table_args__ = (ForeignKeyConstraint(["migration"], ["migrations.number"]),)
+
+    migration: Mapped[int] = mapped_column(Number, primary_key=True, autoincrement=False)
+    position: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    last_at_ms: Mapped[int] = mapped_column(Number)
+    rounds: Mapped[int]
     packed: Mapped[bytes]
 
 

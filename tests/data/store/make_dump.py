@@ -15,12 +15,15 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import UUID
 
+from tests.support.rounds import REPORT, make_rounds
 from tests.support.samples import make_samples
 from vmtune.domain.changes import Change
+from vmtune.domain.controlled import StepEffect, StepRecord
 from vmtune.domain.inventory import EventTopic, Host
 from vmtune.domain.migration import MigrationState, Totals
 from vmtune.domain.outcome import ApplicationState, Outcome, Status
 from vmtune.domain.profile import Target
+from vmtune.domain.steps import AfterSeconds, Deed, Step
 from vmtune.errors import Problem
 from vmtune.store import Store, upgrade
 
@@ -36,7 +39,9 @@ def fill(store: Store) -> None:
     store.vms.remember_all("a", {VM: "guest", OTHER: "other"}, TIME)
     store.vms.set_labels(VM, {"tier": "db", "zone": "1"})
     store.profiles.create("tuned", "with multifd", {"multifd": True}, "first")
-    store.profiles.revise("tuned", {"multifd": True, "multifd_channels": 8}, "more")
+    steps = [Step(AfterSeconds(300), Deed.ABORT)]
+    more = {"multifd": True, "multifd_channels": 8}
+    store.profiles.revise("tuned", more, "more", steps=steps)
     store.profiles.create("gone", "", {"tls": "word"}, "kept")
     store.profiles.delete("gone")
     store.assignments.add(Target.SELECTOR, "tier=db", "tuned")
@@ -51,9 +56,13 @@ def fill(store: Store) -> None:
     done = store.migrations.begin(
         vm=VM, vm_name="guest", source="a", destination="b", profile="tuned", revision=2,
         wanted={"multifd": True}, overrides=["optmem_low"], state=MigrationState.ACTIVE,
-        started_at=TIME, active_at=TIME + timedelta(milliseconds=150),
+        started_at=TIME, active_at=TIME + timedelta(milliseconds=150), steps=steps,
     )  # fmt: skip
     store.migrations.add_samples(done.id, make_samples(230))
+    store.migrations.add_rounds(done.id, make_rounds(430))
+    taken = StepRecord(0, 300_020, 9, "abort", "300.0 s passed", StepEffect.REFUSED, "no")
+    store.migrations.note_step(done.id, taken, [Change("downtime_limit_ms", 300)])
+    store.migrations.update(done.id, reaper=REPORT)
     store.migrations.update(
         done.id, state=MigrationState.COMPLETED, totals=Totals(23_000, 40, 7, 1 << 33, 14)
     )

@@ -11,6 +11,7 @@ from uuid import UUID
 
 import pytest
 
+from tests.support.rounds import REPORT
 from vmtune.domain.migration import MigrationState
 from vmtune.domain.outcome import ApplicationState
 from vmtune.domain.profile import Target
@@ -60,6 +61,10 @@ def test_an_older_database_is_upgraded_and_keeps_what_it_holds(dump: Path, tmp_p
         samples = store.migrations.samples(done.id)
         assert len(samples) == store.migrations.sample_count(done.id) == 230
         assert samples[-1].transferred_bytes > samples[0].transferred_bytes
+        since_0002 = dump.stem >= "0002"
+        assert len(tuned.current.steps) == len(done.steps) == len(done.step_records) == since_0002
+        assert len(store.migrations.rounds(done.id)) == (430 if since_0002 else 0)
+        assert done.reaper == (REPORT if since_0002 else None)
         assert len(store.events.since(0)) == 3
         assert store.applications.list(state=ApplicationState.FAILED).items
 
@@ -87,6 +92,26 @@ def next_revision(tmp_path: Path) -> Callable[[str], Path]:
         return folder
 
     return make
+
+
+def test_numbers_are_still_never_used_again_after_a_rebuild(tmp_path: Path) -> None:
+    """SQLite does not tell that a table counts on; a revision that makes one anew has to say so."""
+    upgrade(url := load(DUMPS / "0001.sql", tmp_path / "vmtune.db"))
+    upgrade(fresh := f"sqlite:///{tmp_path}/fresh.db")
+    with closing(sqlite3.connect(tmp_path / "vmtune.db")) as connection:
+        connection.execute("DELETE FROM sample_chunks")
+        connection.execute("DELETE FROM migrations")
+        connection.commit()
+    with Store.open(url) as store:
+        store.migrations.begin(vm=VM, vm_name="guest", source="a", destination="b")
+    with closing(sqlite3.connect(tmp_path / "vmtune.db")) as connection:
+        assert connection.execute("SELECT number FROM migrations").fetchall() == [(3,)]
+    counted = "SELECT name FROM sqlite_master WHERE sql LIKE '%AUTOINCREMENT%' ORDER BY 1"
+    with (
+        closing(sqlite3.connect(tmp_path / "vmtune.db")) as old,
+        closing(sqlite3.connect(fresh.removeprefix("sqlite:///"))) as new,
+    ):
+        assert old.execute(counted).fetchall() == new.execute(counted).fetchall()
 
 
 def tables(file: Path) -> list[str]:
