@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
-from vmtune.domain.runs import RunRecord, RunState
+from vmtune.bench.guest_metrics import guest_metrics
+from vmtune.bench.passes import Span
+from vmtune.domain.metrics import METRICS
+from vmtune.domain.migration import Sample
+from vmtune.domain.runs import CpuSample, HostSide, RunRecord, RunState
 from vmtune.domain.tunables import Value
+
+Found = Iterator[tuple[str, float]]
 
 
 def reduce(record: RunRecord, state: RunState, values: Mapping[str, Value]) -> dict[str, float]:
@@ -14,4 +20,118 @@ def reduce(record: RunRecord, state: RunState, values: Mapping[str, Value]) -> d
     :param values: what the migration was tuned with: without auto-converge there is no throttle
         to tell of.
     """
-    raise NotImplementedError
+    migration = _migration(record)
+    found = {
+        **dict(_time(record, state, migration)),
+        **guest_metrics(record, migration),
+        **dict(_cpu(record.cpu, migration)),
+        **dict(_transfer(record, values)),
+        **dict(_control(record, values)),
+    }
+    return {name: float(found[name]) for name in METRICS if name in found}
+
+
+def _migration(record: RunRecord) -> Span | None:
+    """From its start to its end: the record's own where its end was not seen."""
+    if record.migration_ms is None:
+        return None
+    ended = record.migration_ended_ms
+    return record.migration_ms, max(
+        record.migration_ms, record.ended_ms if ended is None else ended
+    )
+
+
+def _time(record: RunRecord, state: RunState, migration: Span | None) -> Found:
+    if migration is None:
+        return
+    yield "elapsed_ms", migration[1] - migration[0]
+    if state in (RunState.COMPLETED, RunState.NOT_CONVERGED):
+        yield "converged", float(state is RunState.COMPLETED)
+    totals = record.totals
+    if state is not RunState.COMPLETED or totals is None:
+        return
+    yield "total_time_ms", totals.total_time_ms
+    yield "downtime_ms", totals.downtime_ms
+    if totals.setup_time_ms is not None:
+        yield "setup_time_ms", totals.setup_time_ms
+
+
+_KINDS = ("vcpu", "migration", "multifd", "other")
+
+
+def _cpu(cpu: Sequence[CpuSample], migration: Span | None) -> Found:
+    if migration is None:
+        return
+    for side in HostSide:
+        own = sorted((s for s in cpu if s.side is side), key=lambda s: s.at_ms)
+        if len(own) < 2 or own[-1].at_ms <= migration[0] or own[0].at_ms >= migration[1]:
+            continue
+        used = {kind: _used(own, f"{kind}_ms", migration) for kind in _KINDS}
+        yield f"{side.value}_cpu_ms", sum(used.values())
+        for kind, milliseconds in used.items():
+            yield f"{side.value}_cpu_{kind}_ms", milliseconds
+
+
+def _used(own: Sequence[CpuSample], field: str, span: Span) -> float:
+    begin, end = (_at(own, field, moment) for moment in span)
+    return max(0.0, end - begin)
+
+
+def _at(own: Sequence[CpuSample], field: str, moment: float) -> float:
+    """A counter at a moment, on the line between the samples around it; beyond the first and
+    the last it stands still."""
+    before, after = own[0], own[-1]
+    for sample in own:
+        if sample.at_ms <= moment:
+            before = sample
+        else:
+            after = sample
+            break
+    low, high = float(getattr(before, field)), float(getattr(after, field))
+    if moment <= before.at_ms or after.at_ms <= before.at_ms:
+        return low
+    return low + (high - low) * min(1.0, (moment - before.at_ms) / (after.at_ms - before.at_ms))
+
+
+def _transfer(record: RunRecord, values: Mapping[str, Value]) -> Found:
+    samples, totals = record.samples, record.totals
+    sending = [s for s in samples if s.transferred_bytes > 0]
+    last = sending[-1] if sending else None
+    if totals is not None:
+        yield "transferred_bytes", totals.transferred_bytes
+        yield "iterations", totals.iterations
+    elif last is not None:
+        yield "transferred_bytes", last.transferred_bytes
+        yield "iterations", max(s.iteration for s in sending)
+    rate = _throughput(record, sending)
+    if rate is not None:
+        yield "throughput_bytes_per_s", rate
+    if values.get("zero_copy_send") is True and (last is not None or totals is not None):
+        counts = [s.missed_zero_copy for s in samples]
+        yield "missed_zero_copy", max([*counts, totals.missed_zero_copy if totals else 0])
+
+
+def _throughput(record: RunRecord, sending: Sequence[Sample]) -> float | None:
+    totals = record.totals
+    if totals is not None:
+        milliseconds = totals.total_time_ms - (totals.setup_time_ms or 0)
+        sent = totals.transferred_bytes
+    elif len(sending) > 1:
+        milliseconds = sending[-1].at_ms - sending[0].at_ms
+        sent = sending[-1].transferred_bytes - sending[0].transferred_bytes
+    else:
+        return None
+    return sent * 1000 / milliseconds if milliseconds > 0 and sent >= 0 else None
+
+
+def _control(record: RunRecord, values: Mapping[str, Value]) -> Found:
+    samples = record.samples
+    if samples and values.get("auto_converge") is True:
+        yield "throttle_max_percent", max(s.throttle_percent for s in samples)
+    if samples and values.get("dirty_limit") is True:
+        yield "dirty_limit_throttle_ms", max(s.dirty_limit_throttle_us for s in samples) / 1000
+        yield "dirty_limit_ring_full_ms", max(s.dirty_limit_ring_full_us for s in samples) / 1000
+    if record.ring_full_exits is not None:
+        yield "ring_full_exits", record.ring_full_exits
+    if record.reaper is not None:
+        yield "reaper_rounds", len(record.reaper.rounds)

@@ -1,0 +1,132 @@
+"""The guest's passes over its memory, laid on the host's clock. Pure.
+
+A guest reports each pass with its own clock, which stands still while the guest does. How long
+a pass took for those who wait for the guest is the time between two reports by the host's
+clock, less what the guest rested: the rest it knows by its own clock.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from vmtune.domain.runs import GuestPass
+
+Span = tuple[float, float]
+"""From and to, milliseconds on the run's timeline."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """What one worker did from one report to the next.
+
+    :param since_ms: the report before, or when its first pass began.
+    :param until_ms: this report; or the end of the record, for a pass that had not ended.
+    :param rest_ms: how long it rested in between, before it worked.
+    :param passes: how many passes it stands for: more than 1 where reports were lost.
+    :param first: the worker's first pass, which finds its memory unused.
+    :param ended: it was reported.
+    """
+
+    worker: int
+    since_ms: float
+    until_ms: float
+    rest_ms: float
+    written_bytes: int
+    passes: int = 1
+    first: bool = False
+    ended: bool = True
+
+    @property
+    def work_ms(self) -> float:
+        """How long one pass took."""
+        return (self.until_ms - self.since_ms - self.rest_ms) / self.passes
+
+    @property
+    def pace(self) -> float:
+        """Milliseconds for each byte."""
+        return self.work_ms / self.written_bytes
+
+    @property
+    def working(self) -> Span:
+        """When it worked."""
+        return self.since_ms + self.rest_ms, self.until_ms
+
+
+def stretches(passes: Iterable[GuestPass], ended_ms: float) -> list[Stretch]:
+    """What all workers did, in the order of its ends, the unfinished passes last.
+
+    Reports that contradict each other (a clock that goes back, no memory) are left out.
+
+    :param ended_ms: when the record ends.
+    """
+    by_worker: dict[int, list[GuestPass]] = defaultdict(list)
+    for each in passes:
+        if each.written_bytes > 0 and each.duration_us >= 0:
+            by_worker[each.worker].append(each)
+    found: list[Stretch] = []
+    for worker in by_worker.values():
+        found += _of_worker(sorted(worker, key=lambda p: (p.at_ms, p.number)), ended_ms)
+    return sorted(found, key=lambda s: (not s.ended, s.until_ms, s.worker))
+
+
+def _of_worker(passes: Sequence[GuestPass], ended_ms: float) -> list[Stretch]:
+    first = passes[0]
+    found = [
+        Stretch(
+            first.worker,
+            first.at_ms - first.duration_us / 1000,
+            first.at_ms,
+            0.0,
+            first.written_bytes,
+            first=first.number <= 1,
+        )
+    ]
+    before = first
+    for each in passes[1:]:
+        stretch = _between(before, each, _usual_rest(found))
+        if stretch is not None:
+            found.append(stretch)
+        before = each
+    rest = _usual_rest(found)
+    if ended_ms - before.at_ms > rest:
+        found.append(
+            Stretch(before.worker, before.at_ms, ended_ms, rest, before.written_bytes, ended=False)
+        )
+    return found
+
+
+def _usual_rest(found: Sequence[Stretch]) -> float:
+    """What this worker rests after a pass; its first has nothing before it."""
+    return median([s.rest_ms for s in found[1:]] or [0.0])
+
+
+def _between(before: GuestPass, now: GuestPass, usual_rest_ms: float) -> Stretch | None:
+    count = now.number - before.number
+    wall_ms = now.at_ms - before.at_ms
+    if count < 1 or wall_ms <= 0:
+        return None  # begun anew, or heard together
+    worked_ms = count * now.duration_us / 1000
+    guest_ms = (now.guest_us - before.guest_us) / 1000
+    # Where the guest's clock has gone back, it cannot tell how long it rested.
+    rest_ms = guest_ms - worked_ms if guest_ms >= 0 else usual_rest_ms
+    # The two clocks differ by a few milliseconds of the report's way: no rest is negative, and
+    # none is so long that the pass took less than the guest says.
+    rest_ms = max(0.0, min(rest_ms, wall_ms - worked_ms))
+    return Stretch(now.worker, before.at_ms, now.at_ms, rest_ms, now.written_bytes, count)
+
+
+def overlap(one: Span, other: Span) -> float:
+    """How long both last."""
+    return max(0.0, min(one[1], other[1]) - max(one[0], other[0]))
+
+
+def union(spans: Iterable[Span]) -> float:
+    """How long at least one of them lasts."""
+    total, reached = 0.0, float("-inf")
+    for begin, end in sorted(spans):
+        total += max(0.0, end - max(begin, reached))
+        reached = max(reached, end)
+    return total
