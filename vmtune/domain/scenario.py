@@ -24,6 +24,7 @@ from typing import Any
 
 from vmtune import units
 from vmtune.domain.rules import accept_values
+from vmtune.domain.steps import Step, dump_steps, lacking, parse_steps
 from vmtune.domain.strict import Reader, join, short
 from vmtune.domain.tunables import Value
 from vmtune.domain.workload import Workload
@@ -37,7 +38,6 @@ MOST_MEMORY_BYTES = 1 << 44
 MOST_VCPUS = 1024
 MOST_ITERATIONS = 10_000
 MOST_SECONDS = 7 * 24 * 3600
-MOST_STEPS = 32
 MOST_SCENARIOS = 1000
 MOST_TEXT = 2000
 MOST_FILE_CHARACTERS = 1 << 20
@@ -71,11 +71,7 @@ class Scenario:
     :param values: the tunables that make the scenario what it is; a profile's may be laid over
         them (:meth:`with_values`). With ``dirty_ring_size_entries`` above 0 the VM has a dirty
         ring; without it, dirty pages are tracked with a bitmap.
-    :param steps: convergence steps as JSON, see :mod:`vmtune.control.steps`.
-    :param pause_at_iteration: when QEMU's count of iterations (``dirty-sync-count``) reaches it,
-        the guest is paused, and resumed on the destination when the migration has completed;
-        0: as soon as it has been started. None: never.
-    :param postcopy_at_iteration: likewise, the switch to post-copy.
+    :param steps: what is done while it migrates: convergence steps, pausing, post-copy.
     :param warmup_s: how long the guest works before the migration, its own baseline.
     :param cooldown_s: how long it works after it.
     :param most_iterations: when QEMU's count exceeds it, the migration is cancelled: it has not
@@ -92,9 +88,7 @@ class Scenario:
     vm: VmShape = VmShape()
     workload: Workload = field(default_factory=lambda: Workload(region_bytes=GIB))
     values: Mapping[str, Value] = field(default_factory=dict)
-    steps: tuple[Mapping[str, Any], ...] = ()  # any JSON: parsed by vmtune.control.steps
-    pause_at_iteration: int | None = None
-    postcopy_at_iteration: int | None = None
+    steps: tuple[Step, ...] = ()
     transport: Transport = Transport.TCP
     warmup_s: int = 15
     cooldown_s: int = 15
@@ -108,6 +102,7 @@ class Scenario:
             for name, holds, code, message, remedy in self._rules()
             if not holds
         ]
+        problems += lacking(self.steps, self.values)
         try:
             accept_values(self.values)
         except InvalidInput as error:
@@ -127,9 +122,6 @@ class Scenario:
              f"a region of {units.render(region, Unit.BYTES)} does not fit a VM of "
              f"{units.render(memory, Unit.BYTES)}",
              f"leave {units.render(GUEST_NEEDS_BYTES, Unit.BYTES)} for the guest's program"),
-            ("postcopy_at_iteration",
-             self.postcopy_at_iteration is None or self.values.get("postcopy") is True,
-             "needs_postcopy", "the switch needs post-copy to be on", "set values.postcopy to on"),
             ("count_ring_full", bool(self.dirty_ring_entries) or not self.count_ring_full,
              "needs_dirty_ring", "there is no dirty ring whose exits could be counted",
              "set values.dirty_ring_size_entries, or count_ring_full to false"),
@@ -201,7 +193,7 @@ def to_json(scenario: Scenario) -> dict[str, Any]:  # any JSON
         "vm": {each.name: getattr(scenario.vm, each.name) for each in fields(VmShape)},
         "workload": {each.name: getattr(scenario.workload, each.name) for each in fields(Workload)},
         "values": dict(scenario.values),
-        "steps": [dict(step) for step in scenario.steps],
+        "steps": dump_steps(scenario.steps),
         "transport": scenario.transport.value,
     }
 
@@ -315,14 +307,8 @@ def _values(reader: Reader, raw: object, where: str, base: Scenario | None) -> M
     return {}
 
 
-def _steps(
-    reader: Reader, raw: object, where: str, base: Scenario | None
-) -> tuple[Mapping[str, Any], ...]:
-    return reader.sequence(raw, where, reader.mapping, MOST_STEPS)
-
-
-def _iteration(reader: Reader, raw: object, where: str, base: Scenario | None) -> int | None:
-    return None if raw is None else reader.integer(raw, where, 0, MOST_ITERATIONS)
+def _steps(reader: Reader, raw: object, where: str, base: Scenario | None) -> tuple[Step, ...]:
+    return reader.part("", lambda: parse_steps(raw, where), ())
 
 
 def _transport(reader: Reader, raw: object, where: str, base: Scenario | None) -> Transport:
@@ -350,8 +336,6 @@ _READERS = {
     "workload": _workload,
     "values": _values,
     "steps": _steps,
-    "pause_at_iteration": _iteration,
-    "postcopy_at_iteration": _iteration,
     "transport": _transport,
     "warmup_s": _seconds,
     "cooldown_s": _seconds,

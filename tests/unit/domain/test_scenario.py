@@ -22,6 +22,7 @@ from vmtune.domain.scenario import (
     read_toml,
     to_json,
 )
+from vmtune.domain.steps import AfterIterations, AfterSeconds, Deed, SetValues, Stalled, Step
 from vmtune.domain.workload import Workload
 from vmtune.errors import InvalidInput
 
@@ -32,7 +33,11 @@ VALUES = (
     {"dirty_ring_size_entries": 4096, "dirty_limit": True, "vcpu_dirty_limit_mib_per_s": 20},
     {"xbzrle": True, "xbzrle_cache_size_bytes": 128 * MIB},
 )
-iterations = st.none() | st.integers(0, 10_000)
+STEPS = (
+    (),
+    (Step(AfterIterations(0), Deed.PAUSE), Step(AfterSeconds(9), Deed.ABORT)),
+    (Step(Stalled(3, 5), SetValues((("downtime_limit_ms", 900),))),),
+)
 shares = st.tuples(st.integers(0, 100), st.integers(0, 100)).filter(lambda pair: sum(pair) <= 100)
 
 
@@ -58,9 +63,7 @@ def scenarios(draw: st.DrawFn) -> Scenario:
             beat_ms=draw(st.integers(0, 1000)),
         ),
         values=values,
-        steps=tuple(draw(st.lists(st.just({"when": {"after_s": 3}, "then": {"do": "abort"}})))),
-        pause_at_iteration=draw(iterations),
-        postcopy_at_iteration=draw(iterations) if "postcopy" in values else None,
+        steps=draw(st.sampled_from(STEPS)),
         transport=draw(st.sampled_from(Transport)),
         warmup_s=draw(st.integers(0, 600)),
         cooldown_s=draw(st.integers(0, 600)),
@@ -122,7 +125,6 @@ def test_all_problems_are_told_at_once_by_their_paths() -> None:
             "warmup_s": True,
             "most_iterations": 0,
             "count_ring_full": 1,
-            "pause_at_iteration": -1,
         }
     ) == {
         "colour": "unknown_field",
@@ -131,12 +133,11 @@ def test_all_problems_are_told_at_once_by_their_paths() -> None:
         "workload.stride_bytes": "out_of_range",
         "values.multifd_channels": "invalid_value",
         "values.warp": "unknown_tunable",
-        "steps.0": "not_an_object",
+        "steps.0": "invalid_value",
         "transport": "not_a_choice",
         "warmup_s": "invalid_value",
         "most_iterations": "invalid_value",
         "count_ring_full": "invalid_value",
-        "pause_at_iteration": "invalid_value",
     }
 
 
@@ -148,12 +149,13 @@ def test_all_problems_are_told_at_once_by_their_paths() -> None:
         ({"name": "../../etc/passwd"}, "name", "invalid_name"),
         ({"name": "a/b", "vm": {"memory_bytes": 64 * MIB + 1}}, "vm.memory_bytes", "not_whole_mib"),
         ({"name": "a/b", "vm": {"memory_bytes": GIB}}, "workload.region_bytes", "region_too_large"),
-        ({"name": "a/b", "postcopy_at_iteration": 1}, "postcopy_at_iteration", "needs_postcopy"),
+        ({"name": "a/b", "steps": [{"when": {"after_s": 1}, "then": {"do": "postcopy"}}]},
+         "steps.0.then.do", "needs_postcopy"),
         ({"name": "a/b", "count_ring_full": True}, "count_ring_full", "needs_dirty_ring"),
         ({"name": "a/b", "values": {"multifd_channels": 4}}, "values.multifd_channels",
          "needs_multifd"),
         ({"name": "a/b", "title": "x" * 3000}, "title", "too_long"),
-        ({"name": "a/b", "steps": [{}] * 33}, "steps", "too_many"),
+        ({"name": "a/b", "steps": [{}] * 33}, "steps", "invalid_input"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_run_is_refused(raw: dict[str, object], field: str, code: str) -> None:
@@ -236,7 +238,7 @@ def test_a_toml_file_has_many() -> None:
     """
     slow, fast = read_toml(text)
     assert slow.values == {"max_bandwidth_bytes_per_s": 10 * MIB}
-    assert slow.steps == ({"when": {"after_s": 3}, "then": {"do": "abort"}},)
+    assert slow.steps == (Step(AfterSeconds(3), Deed.ABORT),)
     assert fast == Scenario("mine/fast")
 
 
