@@ -13,6 +13,7 @@ import structlog
 from vmtune.domain.changes import Change, in_order, undo
 from vmtune.domain.inventory import EventTopic
 from vmtune.domain.outcome import Application, ApplicationState, Outcome, Status
+from vmtune.domain.proving import SET_NOW, set_now
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import Route
 from vmtune.drivers.base import Driver
@@ -27,7 +28,6 @@ from vmtune.errors import (
 )
 from vmtune.services.bus import EventBus
 from vmtune.services.carrying import (
-    SET_NOW,
     boot_differs,
     is_put_back,
     outcomes_of,
@@ -35,7 +35,6 @@ from vmtune.services.carrying import (
     restore,
     set_again,
     set_each,
-    set_now,
 )
 from vmtune.services.hosts import HostService
 from vmtune.services.planning import Planned, PlanService

@@ -9,13 +9,11 @@ from vmtune.domain.changes import Change, in_order
 from vmtune.domain.facts import Reading, VmFacts
 from vmtune.domain.findings import Finding
 from vmtune.domain.outcome import Outcome, Status, judge
-from vmtune.domain.plan import Plan, PlanItem
-from vmtune.domain.tunables import Route, Side, Value
+from vmtune.domain.plan import Plan
+from vmtune.domain.proving import Readings, outcome_of
+from vmtune.domain.tunables import Route, Value
 from vmtune.drivers.base import Driver
 from vmtune.errors import Blocked, CommandRefused, Problem, VmtuneError
-
-SET_NOW = (Route.MONITOR, Route.LIVE)
-Readings = Mapping[str, Reading]
 
 
 def as_problems(findings: Iterable[Finding]) -> list[Problem]:
@@ -36,36 +34,11 @@ def refuse(findings: Collection[Finding]) -> None:
         )
 
 
-def set_now(change: Change) -> bool:
-    """Whether the running QEMU can take it now; announcements belong to a destination."""
-    return change.row.side is not Side.DESTINATION
-
-
 def boot_differs(change: Change, facts: VmFacts) -> bool:
     """Whether the persistent configuration lacks what *change* wants."""
     reading = facts.boot_readings.get(change.tunable, Reading(None))
     parts = tuple(reading.parts.values()) or (reading.value,)
     return any(part != change.value for part in parts)
-
-
-def outcome_of(item: PlanItem, plan: Plan, now: Readings, boot: Readings) -> Outcome:
-    """How one planned tunable stands, judged by what was read back."""
-    name, wanted = item.tunable, item.wanted
-    against = plan.reason_against(name)
-    if against:
-        return Outcome(name, Status.REJECTED, wanted, item.current.value, against)
-    reading = now.get(name, item.current)
-    if item.route is Route.MIGRATE or item.side is Side.DESTINATION:
-        return Outcome(name, Status.PENDING_MIGRATION, wanted, reading.value)
-    if item.route is Route.HOST:
-        return Outcome(name, Status.EFFECTIVE, wanted, reading.value)
-    outcome = judge(name, wanted, reading)
-    if item.route is Route.BOOT and outcome.status is not Status.EFFECTIVE:
-        configured = judge(name, wanted, boot.get(name, Reading(None)))
-        if configured.status is Status.EFFECTIVE:
-            reason = "shut the VM off and start it again"
-            return Outcome(name, Status.PENDING_RESTART, wanted, reading.value, reason)
-    return outcome
 
 
 def outcomes_of(

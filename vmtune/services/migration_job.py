@@ -7,7 +7,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -24,16 +24,14 @@ from vmtune.domain.migration import (
     Sample,
     Snapshot,
 )
-from vmtune.domain.outcome import Outcome, Status, judge
-from vmtune.domain.plan import Plan, PlanItem
-from vmtune.domain.tunable_table import TUNABLES
-from vmtune.domain.tunables import Route, Side
+from vmtune.domain.outcome import Outcome
+from vmtune.domain.proving import SET_NOW, before_migrating, in_setup, set_now, while_migrating
+from vmtune.domain.tunables import Route
 from vmtune.drivers.base import Driver, MigrateOrder, MigrationHandle
 from vmtune.drivers.watching import fraction, watch
 from vmtune.errors import CommandRefused, NotFound, OutcomeUnknown, TooLate, VmtuneError
 from vmtune.jobs.base import JobEngine
 from vmtune.services.bus import EventBus
-from vmtune.services.carrying import SET_NOW, outcome_of, set_now
 from vmtune.services.hosts import HostService
 from vmtune.services.planning import Planned, PlanService
 from vmtune.services.settling import Evidence, Fields, MigrationRecords, Settler
@@ -118,7 +116,9 @@ class MigrationJob:
         if record.state is MigrationState.QUEUED:
             journal = undo(changes, planned.facts.readings)
             fields = Fields(state=MigrationState.PREPARING, journal=tuple(journal))
-            fields["outcomes"] = tuple(_before(item, planned.plan) for item in planned.plan.items)
+            fields["outcomes"] = tuple(
+                before_migrating(item, planned.plan) for item in planned.plan.items
+            )
             await self._records.save(record.id, fields)
         if changes:
             await planned.driver.write(record.vm, in_order(changes, planned.facts.readings))
@@ -202,7 +202,7 @@ class MigrationJob:
             await self._became_active(record, source)
         outcomes = await self._read_back(record, source)
         if not active:
-            outcomes = [_not_yet(outcome) for outcome in outcomes]
+            outcomes = [in_setup(outcome) for outcome in outcomes]
         await self._records.save(record.id, Fields(outcomes=tuple(outcomes)))
 
     async def _became_active(self, record: Migration, source: Driver) -> None:
@@ -230,7 +230,7 @@ class MigrationJob:
         except VmtuneError as error:
             now = dict.fromkeys(names, Reading(None, why_unknown=error.message))
         there = await self._read_there(record, names)
-        return [_while_running(outcome, now, there) for outcome in before]
+        return [while_migrating(outcome, now, there) for outcome in before]
 
     async def _read_there(self, record: Migration, names: list[str]) -> Mapping[str, Reading]:
         """Readings of the destination; none under libvirt, which lets nobody ask while a VM
@@ -300,47 +300,3 @@ def progress_data(sample: Sample, share: float) -> dict[str, object]:
         "throttle_percent": sample.throttle_percent,
         "expected_downtime_ms": sample.expected_downtime_ms,
     }
-
-
-def _before(item: PlanItem, plan: Plan) -> Outcome:
-    """A planned tunable before the migration: what cannot be, what needs a restart, and
-    what waits to be read back."""
-    outcome = outcome_of(item, plan, {}, {})
-    if outcome.status is Status.REJECTED or item.route is Route.HOST:
-        return outcome
-    if item.route is Route.BOOT:
-        if outcome.status is Status.EFFECTIVE:
-            return outcome
-        reason = "a migration does not change it: apply the profile, then restart the VM"
-        return replace(outcome, status=Status.PENDING_RESTART, reason=reason)
-    return Outcome(item.tunable, Status.PENDING_MIGRATION, item.wanted)
-
-
-def _while_running(
-    before: Outcome, now: Mapping[str, Reading], there: Mapping[str, Reading]
-) -> Outcome:
-    """An outcome once the migration runs: what waited for it is judged by what was read.
-
-    :param there: readings of the destination, empty where it cannot be read meanwhile.
-    """
-    tunable = TUNABLES[before.tunable]
-    settled = before.status in (Status.REJECTED, Status.PENDING_RESTART)
-    if settled or before.wanted is None or tunable.route in (Route.HOST, Route.BOOT):
-        return before
-    if tunable.side is Side.DESTINATION:
-        if tunable.name not in there:
-            return before  # judged when it has arrived
-        return judge(tunable.name, before.wanted, there[tunable.name])
-    outcome = judge(tunable.name, before.wanted, now[tunable.name], tunable.overwriter)
-    if tunable.side is Side.BOTH and tunable.name in there and outcome.status is Status.EFFECTIVE:
-        other = judge(tunable.name, before.wanted, there[tunable.name])
-        if other.status is not Status.EFFECTIVE:
-            return replace(other, reason=f"on the destination: {other.reason}")
-    return outcome
-
-
-def _not_yet(outcome: Outcome) -> Outcome:
-    """In setup something may still be setting values: only what is there already is told."""
-    if outcome.status is Status.OVERWRITTEN:
-        return Outcome(outcome.tunable, Status.PENDING_MIGRATION, outcome.wanted)
-    return outcome

@@ -1,0 +1,83 @@
+"""Whether what was planned took effect: each tunable judged by what was read back. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from vmtune.domain.changes import Change
+from vmtune.domain.facts import Reading
+from vmtune.domain.outcome import Outcome, Status, judge
+from vmtune.domain.plan import Plan, PlanItem
+from vmtune.domain.tunable_table import TUNABLES
+from vmtune.domain.tunables import Route, Side
+
+SET_NOW = (Route.MONITOR, Route.LIVE)
+Readings = Mapping[str, Reading]
+
+
+def set_now(change: Change) -> bool:
+    """Whether the running QEMU can take it now; announcements belong to a destination."""
+    return change.row.side is not Side.DESTINATION
+
+
+def outcome_of(item: PlanItem, plan: Plan, now: Readings, boot: Readings) -> Outcome:
+    """How one planned tunable stands, judged by what was read back."""
+    name, wanted = item.tunable, item.wanted
+    against = plan.reason_against(name)
+    if against:
+        return Outcome(name, Status.REJECTED, wanted, item.current.value, against)
+    reading = now.get(name, item.current)
+    if item.route is Route.MIGRATE or item.side is Side.DESTINATION:
+        return Outcome(name, Status.PENDING_MIGRATION, wanted, reading.value)
+    if item.route is Route.HOST:
+        return Outcome(name, Status.EFFECTIVE, wanted, reading.value)
+    outcome = judge(name, wanted, reading)
+    if item.route is Route.BOOT and outcome.status is not Status.EFFECTIVE:
+        configured = judge(name, wanted, boot.get(name, Reading(None)))
+        if configured.status is Status.EFFECTIVE:
+            reason = "shut the VM off and start it again"
+            return Outcome(name, Status.PENDING_RESTART, wanted, reading.value, reason)
+    return outcome
+
+
+def before_migrating(item: PlanItem, plan: Plan) -> Outcome:
+    """A planned tunable before the migration: what cannot be, what needs a restart, and
+    what waits to be read back."""
+    outcome = outcome_of(item, plan, {}, {})
+    if outcome.status is Status.REJECTED or item.route is Route.HOST:
+        return outcome
+    if item.route is Route.BOOT:
+        if outcome.status is Status.EFFECTIVE:
+            return outcome
+        reason = "a migration does not change it: apply the profile, then restart the VM"
+        return replace(outcome, status=Status.PENDING_RESTART, reason=reason)
+    return Outcome(item.tunable, Status.PENDING_MIGRATION, item.wanted)
+
+
+def while_migrating(before: Outcome, now: Readings, there: Readings) -> Outcome:
+    """An outcome once the migration runs: what waited for it is judged by what was read.
+
+    :param there: readings of the destination, empty where it cannot be read meanwhile.
+    """
+    tunable = TUNABLES[before.tunable]
+    settled = before.status in (Status.REJECTED, Status.PENDING_RESTART)
+    if settled or before.wanted is None or tunable.route in (Route.HOST, Route.BOOT):
+        return before
+    if tunable.side is Side.DESTINATION:
+        if tunable.name not in there:
+            return before  # judged when it has arrived
+        return judge(tunable.name, before.wanted, there[tunable.name])
+    outcome = judge(tunable.name, before.wanted, now[tunable.name], tunable.overwriter)
+    if tunable.side is Side.BOTH and tunable.name in there and outcome.status is Status.EFFECTIVE:
+        other = judge(tunable.name, before.wanted, there[tunable.name])
+        if other.status is not Status.EFFECTIVE:
+            return replace(other, reason=f"on the destination: {other.reason}")
+    return outcome
+
+
+def in_setup(outcome: Outcome) -> Outcome:
+    """In setup something may still be setting values: only what is there already is told."""
+    if outcome.status is Status.OVERWRITTEN:
+        return Outcome(outcome.tunable, Status.PENDING_MIGRATION, outcome.wanted)
+    return outcome
