@@ -1,0 +1,121 @@
+"""The conditions of an own run, in the words of the published tables."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vmtune.domain.controlled import ReaperEnd, ReaperReport
+from vmtune.domain.runs import Run, RunRecord, RunState
+from vmtune.domain.scenario import GIB, MIB, Scenario, VmShape, to_json
+from vmtune.domain.workload import Workload
+from vmtune.reference.facts import FACTS
+from vmtune.reference.own import facts_of_run
+
+SCENARIO = Scenario(
+    "drop/small",
+    vm=VmShape(512 * MIB, 1),
+    workload=Workload(region_bytes=384 * MIB, dirty_mb_per_s=200),
+    values={"max_bandwidth_bytes_per_s": 125_000_000},
+)
+ENVIRONMENT = {
+    "accelerator": "kvm",
+    "qemu": {"version": "10.0.2", "digest": "0011"},
+    "kernel": {"release": "6.1.0-40-amd64"},
+    "cpu": {"model": "Some CPU"},
+    "memory": {"total_bytes": 16 * GIB},
+}
+
+
+def run(record: RunRecord | None = None, **values: Any) -> Run:
+    laid_over = SCENARIO.with_values(values)
+    return Run(
+        UUID(int=1),
+        SCENARIO.name,
+        to_json(laid_over),
+        laid_over.values,
+        RunState.COMPLETED,
+        datetime(2026, 1, 1, tzinfo=UTC),
+        environment=ENVIRONMENT,
+        record=record,
+    )
+
+
+def test_an_untuned_run() -> None:
+    assert facts_of_run(run(RunRecord())) == {
+        "tool": "vmtune",
+        "vcpus": 1,
+        "memory_bytes": 512 * MIB,
+        "region_bytes": 384 * MIB,
+        "dirty_mb_per_s": 200,
+        "guest_content": "zeros but for the bytes written",
+        "zero_copy_send": False,
+        "multifd_channels": 1,
+        "multifd_compression": "none",
+        "convergence": "none",
+        "link_bytes_per_s": 125_000_000,
+        "reaping": "none",
+        "accelerator": "kvm",
+        "qemu": "10.0.2",
+        "kernel": "6.1.0-40-amd64",
+        "host_cpu_model": "Some CPU",
+        "host_memory_bytes": 16 * GIB,
+    }
+
+
+def test_a_tuned_run() -> None:
+    tuned = facts_of_run(run(RunRecord(), multifd=True, zero_copy_send=True, auto_converge=True))
+    assert tuned["multifd_channels"] == 2  # QEMU's own
+    assert (tuned["zero_copy_send"], tuned["convergence"]) == (True, "auto_converge")
+    packed = facts_of_run(
+        run(RunRecord(), multifd=True, multifd_channels=8, multifd_compression="zstd")
+    )
+    assert (packed["multifd_channels"], packed["multifd_compression"]) == (8, "zstd")
+
+
+def test_how_the_rings_were_emptied_says_the_record() -> None:
+    def reaping(record: RunRecord | None) -> Any:
+        found = facts_of_run(run(record, dirty_ring_size_entries=4096))
+        assert found["dirty_ring_size_entries"] == 4096
+        return found.get("reaping"), found.get("reaper_policy")
+
+    assert reaping(None) == (None, None)
+    assert reaping(RunRecord()) == ("stock", None)
+    report = ReaperReport("predict", 4096, ReaperEnd.MIGRATION_ENDED)
+    assert reaping(RunRecord(reaper=report)) == ("adaptive", "predict")
+    never = replace(report, end=ReaperEnd.NOT_STARTED)
+    assert reaping(RunRecord(reaper=never)) == ("stock", None)
+
+
+def test_a_host_load_that_was_made_is_known() -> None:
+    busy = replace(run(RunRecord()), setup={**to_json(SCENARIO), "host_load": "busy"})
+    assert facts_of_run(busy)["host_load"] == "busy"
+    assert "host_load" not in facts_of_run(run(RunRecord()))
+
+
+json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.dictionaries(
+        st.sampled_from(["vm", "workload", "vcpus", "qemu", "version", "random_percent"]), inner
+    ),
+    max_leaves=8,
+)
+
+
+@given(json, json)
+def test_records_of_other_versions_are_read_as_far_as_they_can_be(
+    setup: Any, environment: Any
+) -> None:
+    odd = replace(
+        run(None),
+        setup=setup if isinstance(setup, dict) else {"vm": setup},
+        environment=environment if isinstance(environment, dict) else {"qemu": environment},
+        values={},
+    )
+    for name, value in facts_of_run(odd).items():
+        assert FACTS[name].accept(value) == value

@@ -1,0 +1,104 @@
+"""The conditions of an own run, in the words in which published figures have theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from vmtune.domain.controlled import ReaperEnd
+from vmtune.domain.runs import Run
+from vmtune.domain.tunable_table import TUNABLES
+from vmtune.domain.tunables import Value
+from vmtune.reference.facts import FACTS, Facts, FactValue
+
+
+def facts_of_run(run: Run) -> Facts:
+    """What is known of the conditions of a run of the migration benchmark.
+
+    A tunable that is unset counts as what QEMU then does. A fact that was not recorded is
+    missing. Whether the rings were emptied adaptively says the run's record, so a run that is
+    looked at without its record says nothing of it where it had a ring.
+    """
+    setup, environment = run.setup, run.environment
+    found: dict[str, object] = {
+        "tool": "vmtune",
+        **_vm(setup),
+        **_transfer(run.values),
+        **_tracking(run),
+        "host_load": setup.get("host_load"),
+        "accelerator": environment.get("accelerator"),
+        "qemu": _at(environment, "qemu", "version"),
+        "kernel": _at(environment, "kernel", "release"),
+        "host_cpu_model": _at(environment, "cpu", "model"),
+        "host_memory_bytes": _at(environment, "memory", "total_bytes"),
+    }
+    return {
+        name: value for name, raw in found.items() if (value := _accepted(name, raw)) is not None
+    }
+
+
+def _vm(setup: Mapping[str, Any]) -> dict[str, object]:  # any JSON: the scenario as it was run
+    workload = setup.get("workload")
+    dirty = _at(setup, "workload", "dirty_mb_per_s")
+    return {
+        "vcpus": _at(setup, "vm", "vcpus"),
+        "memory_bytes": _at(setup, "vm", "memory_bytes"),
+        "region_bytes": _at(setup, "workload", "region_bytes"),
+        "dirty_mb_per_s": dirty or None,  # 0 sets no limit
+        "guest_content": _content(workload) if isinstance(workload, Mapping) else None,
+    }
+
+
+def _content(workload: Mapping[str, Any]) -> str:  # any JSON
+    random, zero = workload.get("random_percent", 0), workload.get("zero_percent", 0)
+    if not random and not zero:
+        return "zeros but for the bytes written"
+    return f"{random} % incompressible, {zero} % zeros, the rest a pattern"
+
+
+def _transfer(values: Mapping[str, Value]) -> dict[str, object]:
+    multifd = values.get("multifd") is True
+    convergence = [name for name in ("auto_converge", "dirty_limit") if values.get(name) is True]
+    return {
+        "zero_copy_send": values.get("zero_copy_send") is True,
+        "multifd_channels": _or_default(values, "multifd_channels") if multifd else 1,
+        "multifd_compression": _or_default(values, "multifd_compression") if multifd else "none",
+        "convergence": convergence[0] if convergence else "none",
+        "link_bytes_per_s": values.get("max_bandwidth_bytes_per_s") or None,  # 0 sets no limit
+    }
+
+
+def _or_default(values: Mapping[str, Value], name: str) -> object:
+    return values.get(name, TUNABLES[name].default)
+
+
+def _tracking(run: Run) -> dict[str, object]:
+    entries = run.values.get("dirty_ring_size_entries", 0)
+    if not entries:
+        return {"reaping": "none"}
+    if run.record is None:
+        return {"dirty_ring_size_entries": entries}
+    reaper = run.record.reaper
+    if reaper is None or reaper.end is ReaperEnd.NOT_STARTED:
+        return {"dirty_ring_size_entries": entries, "reaping": "stock"}
+    return {
+        "dirty_ring_size_entries": entries,
+        "reaping": "adaptive",
+        "reaper_policy": reaper.policy,
+        "reaper_place": "outside QEMU",
+    }
+
+
+def _at(branch: object, *path: str) -> object:
+    for name in path:
+        branch = branch.get(name) if isinstance(branch, Mapping) else None
+    return branch
+
+
+def _accepted(name: str, raw: object) -> FactValue | None:
+    """*raw* where it is a value of that fact: records of other versions are read as far as
+    they can be."""
+    try:
+        return FACTS[name].accept(raw)
+    except ValueError:
+        return None
