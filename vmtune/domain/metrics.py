@@ -166,10 +166,12 @@ _GUEST = (
 
 _THREADS = {
     "vcpu": ("vCPU threads", "running the guest, and exits to QEMU"),
-    "migration": ("migration threads", "finding and sending memory, and on the other side "
-                  "receiving it; without multifd's own threads"),
-    "multifd": ("multifd threads", "sending or receiving, compressing or decompressing"),
-    "other": ("other threads", "the main loop, workers, RCU"),
+    "migration": ("migration threads", "finding and sending memory, and in post-copy receiving "
+                  "it; without multifd's own threads"),
+    "multifd": ("multifd threads", "sending or receiving, compressing or decompressing; with "
+                "compress, its threads"),
+    "other": ("other threads", "the main loop, which on the destination receives what comes "
+              "without multifd, and workers"),
 }  # fmt: skip
 
 
