@@ -83,7 +83,7 @@ def _offered(tunable: Tunable, wanted: Value, situation: Situation) -> Iterator[
         version = destination.vm.qemu
     else:
         version = destination.host.qemu or tunable.since
-        missing = version < tunable.since or bool(tunable.until and version > tunable.until)
+        missing = not tunable.in_release(version)
     if missing:
         yield Finding(
             "not_offered_by_qemu",

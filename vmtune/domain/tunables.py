@@ -129,6 +129,10 @@ class Tunable:
             return "/proc of the host"
         return "query-migrate-parameters (tls-creds)"
 
+    def in_release(self, qemu: Version) -> bool:
+        """Whether releases of *qemu*'s number offer it, bugfix releases of the last included."""
+        return self.since <= qemu and (self.until is None or qemu[:2] <= self.until[:2])
+
     def accept(self, raw: object) -> Value:
         """*raw* as this tunable's value: checked, and converted to its unit.
 

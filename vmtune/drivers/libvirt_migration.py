@@ -20,6 +20,8 @@ limit that somebody set with virDomainMigrateSetMaxSpeed."""
 
 _COMPRESSION = "compression"
 _COMPRESSED = "VIR_MIGRATE_COMPRESSED"
+_METHODS = {"xbzrle": "xbzrle", "compress": "mt"}
+"""Compressions that are switched on rather than chosen, by libvirt's names for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ def migration_arguments(values: Mapping[str, Value]) -> MigrationArguments:
     """
     flags: list[str] = []
     parameters: dict[str, int | str | list[str]] = {}
+    methods: list[str] = []
     for name, value in values.items():
         row = TUNABLES[name]
         libvirt = row.libvirt
@@ -60,14 +63,15 @@ def migration_arguments(values: Mapping[str, Value]) -> MigrationArguments:
                 if value is True:
                     flags.append(libvirt.name)
             case LibvirtKind.PARAMETER if libvirt.name == _COMPRESSION:
-                method = name if value is True else str(value)
-                if value is not False and method != "none":
-                    parameters[_COMPRESSION] = [method]
-                    flags.append(_COMPRESSED)
+                if value is not False and value != "none":
+                    methods += [_METHODS[name] if value is True else str(value)]
             case LibvirtKind.PARAMETER:
                 parameters[libvirt.name] = _scaled(row, value)
             case _:
                 raise AssertionError(f"{name}: {libvirt.kind.value} is no argument of a migration")
+    if methods:
+        flags.append(_COMPRESSED)
+        parameters[_COMPRESSION] = methods
     return MigrationArguments(tuple(flags), parameters)
 
 

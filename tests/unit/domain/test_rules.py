@@ -95,6 +95,10 @@ BROKEN: dict[tuple[str, str], dict[str, Any]] = {
     ("zero_copy_send", "excludes_tls"): {"multifd": True, "zero_copy_send": True, "tls": True},
     ("xbzrle", "excludes_multifd"): {"multifd": True, "xbzrle": True},
     ("xbzrle_cache_size_bytes", "needs_xbzrle"): {"xbzrle_cache_size_bytes": 4096},
+    ("compress", "excludes_multifd"): {"compress": True, "multifd": True},
+    ("compress", "excludes_postcopy"): {"compress": True, "postcopy": True},
+    ("compress_threads", "needs_compress"): {"compress_threads": 4},
+    ("decompress_threads", "needs_compress"): {"decompress_threads": 4},
     ("cpu_throttle_initial_percent", "needs_auto_converge"): {"cpu_throttle_initial_percent": 30},
     ("cpu_throttle_increment_percent", "needs_auto_converge"): {
         "cpu_throttle_increment_percent": 5

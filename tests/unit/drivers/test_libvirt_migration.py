@@ -31,6 +31,8 @@ EXPECTED: dict[str, tuple[Value, tuple[str, ...], dict[str, object]]] = {
     "zero_copy_send": (True, ("VIR_MIGRATE_ZEROCOPY",), {}),
     "xbzrle": (True, COMPRESSED, {"compression": ["xbzrle"]}),
     "xbzrle_cache_size_bytes": (128 * MIB, (), {"compression.xbzrle.cache": 128 * MIB}),
+    "compress": (True, COMPRESSED, {"compression": ["mt"]}),
+    "compress_threads": (4, (), {"compression.mt.threads": 4}),
     "auto_converge": (True, ("VIR_MIGRATE_AUTO_CONVERGE",), {}),
     "cpu_throttle_initial_percent": (30, (), {"auto_converge.initial": 30}),
     "cpu_throttle_increment_percent": (5, (), {"auto_converge.increment": 5}),
@@ -66,6 +68,12 @@ def test_off_needs_no_argument(name: str) -> None:
     arguments = migration_arguments({name: off})
     assert arguments.flags == ()
     assert arguments.parameters == {}
+
+
+def test_two_compressions_are_asked_for_at_once() -> None:
+    arguments = migration_arguments({"compress": True, "xbzrle": True})
+    assert arguments.flags == COMPRESSED
+    assert arguments.parameters == {"compression": ["mt", "xbzrle"]}
 
 
 def test_together_they_make_one_call() -> None:

@@ -37,8 +37,15 @@ def test_every_tunable_is_offered_from_its_version_on(version: str, kind: QmpKin
     names = offered(recording(version), kind)
     number = Version.parse(version)
     for name, tunable in by_qmp(kind).items():
-        expected = number >= tunable.since and (tunable.until is None or number <= tunable.until)
-        assert (name in names) is expected, tunable.name
+        assert (name in names) is tunable.in_release(number), tunable.name
+
+
+@pytest.mark.parametrize(
+    ("version", "offered"), [("7.2.0", True), ("9.0.4", True), ("9.1.0", False), ("10.0.2", False)]
+)
+def test_the_last_release_with_it_has_bugfix_releases_with_it(version: str, offered: bool) -> None:
+    assert TUNABLES["compress"].in_release(Version.parse(version)) is offered
+    assert TUNABLES["dirty_limit"].in_release(Version.parse(version)) is (version != "7.2.0")
 
 
 def test_what_is_not_tuned_was_seen_somewhere() -> None:
