@@ -14,6 +14,7 @@ from vmtune.domain.inventory import Host
 from vmtune.domain.situation import Permissions
 from vmtune.drivers.base import Driver
 from vmtune.jobs.base import JobEngine
+from vmtune.services.access_users import LocalUsers
 from vmtune.services.applications import ApplyService
 from vmtune.services.bus import EventBus
 from vmtune.services.hosts import DriverFactory, HostService
@@ -40,6 +41,7 @@ class Container:
     """
 
     settings: Settings
+    users: LocalUsers
     bus: EventBus
     hosts: HostService
     profiles: ProfileService
@@ -87,6 +89,7 @@ async def open_container(
     :raise SchemaMismatch: the database is of another version; names what mends it.
     :raise SetupError: a database cannot be opened.
     """
+    users = LocalUsers(settings.socket_group)
     async with AsyncExitStack() as stack:
         store = await asyncio.to_thread(Store.open, settings.database_url)
         stack.callback(store.close)
@@ -111,6 +114,7 @@ async def open_container(
         await stack.enter_async_context(_settling(*chores))
         yield Container(
             settings=settings,
+            users=users,
             bus=bus,
             hosts=hosts,
             profiles=profiles,

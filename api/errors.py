@@ -17,6 +17,7 @@ from vmtune.api.validation import malformed_json, problems_of_validation
 from vmtune.errors import (
     CommandRefused,
     Conflict,
+    Forbidden,
     HostUnreachable,
     InvalidInput,
     MonitorBusy,
@@ -25,6 +26,8 @@ from vmtune.errors import (
     Problem,
     SetupError,
     StaleRevision,
+    TooManyAttempts,
+    Unauthenticated,
     VmtuneError,
 )
 
@@ -81,7 +84,9 @@ class MethodNotAllowed(VmtuneError):
 
 STATUS_OF: Mapping[type[VmtuneError], int] = {
     NotJson: 400,
+    Unauthenticated: 401,
     ForeignOrigin: 403,
+    Forbidden: 403,
     NotFound: 404,
     UnknownRoute: 404,
     MethodNotAllowed: 405,
@@ -96,6 +101,7 @@ STATUS_OF: Mapping[type[VmtuneError], int] = {
     HostUnreachable: 424,
     OutcomeUnknown: 424,
     PreconditionRequired: 428,
+    TooManyAttempts: 429,
     SetupError: 503,
 }
 """Subclasses have their parent's status. What is not here is a fault of vmtune: 500."""
@@ -114,7 +120,12 @@ def problem_response(
 ) -> Response:
     """*error* as a problem document."""
     status = status_of(error)
-    return _document(status, type(error).code, error.message, error.problems, request_id, headers)
+    named = dict(headers or {})
+    if isinstance(error, Unauthenticated):
+        named["WWW-Authenticate"] = 'Bearer realm="vmtune"'
+    if isinstance(error, TooManyAttempts):
+        named["Retry-After"] = str(error.wait_s)
+    return _document(status, type(error).code, error.message, error.problems, request_id, named)
 
 
 def internal_error(request_id: str) -> Response:

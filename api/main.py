@@ -10,6 +10,7 @@ from fastapi.responses import HTMLResponse
 from fastapi.routing import APIRoute
 
 from vmtune import __version__
+from vmtune.api.authentication import Authenticate
 from vmtune.api.deps import Container
 from vmtune.api.docs import page
 from vmtune.api.errors import add_handlers
@@ -28,6 +29,7 @@ from vmtune.api.routes import (
 from vmtune.api.routes.common import PREFIX
 from vmtune.api.schemas.common import ProblemDocument
 from vmtune.api.schemas.events import EventView
+from vmtune.api.security import closed_unless_declared
 from vmtune.api.validation import check_query
 from vmtune.settings import Settings
 
@@ -61,13 +63,14 @@ def create_app(settings: Settings, container: Container | None = None) -> FastAP
         redoc_url=None,
         redirect_slashes=False,
         generate_unique_id_function=_operation_id,
-        dependencies=[Depends(check_query)],
+        dependencies=[Depends(closed_unless_declared), Depends(check_query)],
     )
     app.state.container = container
     for router in ROUTERS:
         app.include_router(router, prefix=PREFIX)
     app.add_route(f"{PREFIX}/docs", _docs, include_in_schema=False)
     add_handlers(app, methods_at)
+    app.add_middleware(Authenticate)
     app.add_middleware(Gate, max_body_bytes=settings.max_body_bytes)
     app.add_middleware(RequestContext)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # FastAPI's own way

@@ -8,7 +8,9 @@ PROBLEM_JSON = "application/problem+json"
 
 _MEANINGS = {
     400: "The body is no JSON.",
-    403: "The request comes from a page of another origin.",
+    401: "Nobody said who asks, or it could not be proven: over TCP each request needs a token "
+    "or a session.",
+    403: "Who asks may not do this; or the request comes from a page of another origin.",
     404: "No such object.",
     409: "It contradicts what is stored or what is running; `errors` names each reason.",
     412: "If-Match names a revision that is no longer current.",
@@ -19,10 +21,11 @@ _MEANINGS = {
     424: "A host or its QEMU did not answer, or not to the end: what was asked for is then "
     "unknown, and has to be looked at again.",
     428: "If-Match is missing.",
+    429: "Too many failed attempts to prove who asks; Retry-After says when to try again.",
     500: "A fault of vmtune; the log has it under the id in `instance`.",
     503: "The service or its database is not ready.",
 }
-_ALWAYS = (403, 413, 415, 421, 422, 500, 503)
+_ALWAYS = (401, 403, 413, 415, 421, 422, 429, 500, 503)
 WITH_BODY = (400,)
 ASKS_A_HOST = (404, 409, 424)
 """A route that talks to a host: it may be unreachable, its monitor busy, the VM gone."""

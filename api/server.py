@@ -15,6 +15,7 @@ import uvicorn
 from vmtune.api.deps import Container, open_container
 from vmtune.api.logs import configure_logs
 from vmtune.api.main import create_app
+from vmtune.api.protocol import Protocol
 from vmtune.api.routes.common import PREFIX
 from vmtune.api.sockets import listening, state_lock
 from vmtune.settings import Settings
@@ -61,6 +62,8 @@ class Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 create_app(container.settings, container),
+                http=Protocol,
+                proxy_headers=False,
                 lifespan="off",
                 log_config=None,
                 access_log=False,

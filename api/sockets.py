@@ -12,12 +12,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from vmtune.errors import SetupError
+from vmtune.services.access_users import group_id
 from vmtune.settings import Settings
 
-_SOCKET_UMASK = 0o117  # leaves 0660
+_PRIVATE_UMASK = 0o177  # leaves 0600
+_GROUP_MODE = 0o660
 _RUNTIME_MODE = 0o755
 _STATE_MODE = 0o750
 _BACKLOG = 128
+_FIRST_PASSED = 3  # sd_listen_fds(3)
+_WORLD_WRITABLE = 0o002
 
 
 def make_folder(path: Path, mode: int, setting: str) -> None:
@@ -72,15 +76,25 @@ def state_lock(settings: Settings) -> Iterator[None]:
 @contextmanager
 def listening(settings: Settings) -> Iterator[list[socket.socket]]:
     """The service's sockets, listening from now on: who connects waits until it is ready.
-    The unix socket's file is removed at the end.
+    The unix socket's file is removed at the end. Sockets that systemd passed are taken
+    instead of making any, and their file is systemd's.
 
     :raise SetupError: another service listens there, the port is taken, or the socket
-        cannot be made.
+        cannot be made, or not safely.
     """
+    passed = passed_sockets()
+    if passed:
+        try:
+            yield passed
+        finally:
+            for one in passed:
+                one.close()
+        return
     path = settings.socket_path
     make_folder(path.parent, _RUNTIME_MODE, "runtime_dir")
+    check_folder(path.parent)
     _remove_stale(path)
-    sockets = [_bind_unix(path)]
+    sockets = [_bind_unix(path, settings.socket_group)]
     made = path.stat()
     try:
         if settings.listen_port:
@@ -91,6 +105,60 @@ def listening(settings: Settings) -> Iterator[list[socket.socket]]:
             one.close()
         if path.exists() and os.path.samestat(path.stat(), made):
             path.unlink()
+
+
+def passed_sockets() -> list[socket.socket]:
+    """The listening sockets that systemd passed to this process (sd_listen_fds(3)).
+
+    :raise SetupError: one of them is no listening stream socket.
+    """
+    if os.environ.get("LISTEN_PID") != str(os.getpid()):
+        return []
+    count = os.environ.get("LISTEN_FDS", "")
+    passed: list[socket.socket] = []
+    for number in range(_FIRST_PASSED, _FIRST_PASSED + (int(count) if count.isdigit() else 0)):
+        try:
+            one = socket.socket(fileno=number)
+            listens = one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+        except OSError:
+            listens = 0
+        if not listens or one.type != socket.SOCK_STREAM:
+            raise SetupError(
+                f"the descriptor {number} that systemd passed is no listening stream socket",
+                field="LISTEN_FDS",
+                remedy="let the .socket unit have ListenStream= lines only",
+            )
+        one.set_inheritable(False)
+        one.setblocking(False)
+        passed.append(one)
+    return passed
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a folder in which, or in place of which, somebody else could put a socket of
+    their own: clients would talk to that, and root's would tell it what to do.
+
+    :raise SetupError: the folder is a symbolic link, or it or one above it belongs to
+        somebody else, or everybody may write there.
+    """
+    for place in (folder, *folder.parents):
+        found = place.lstat()
+        link = stat.S_ISLNK(found.st_mode)
+        why = ""
+        if link and place == folder:
+            why = "is a symbolic link"
+        elif found.st_uid not in (0, os.geteuid()):
+            why = f"belongs to user {found.st_uid}"
+        elif not link and found.st_mode & _WORLD_WRITABLE and not found.st_mode & stat.S_ISVTX:
+            why = "may be written by everybody"
+        if why:
+            raise SetupError(
+                f"{place} {why}: somebody else could put a socket there",
+                field="socket_path",
+                code="unsafe_folder",
+                remedy="set socket_path into a folder that belongs to root or to the service's "
+                "user, such as /run/vmtune",
+            )
 
 
 def _remove_stale(path: Path) -> None:
@@ -122,11 +190,16 @@ def _remove_stale(path: Path) -> None:
     )
 
 
-def _bind_unix(path: Path) -> socket.socket:
+def _bind_unix(path: Path, group: str) -> socket.socket:
+    """The unix socket: for its owner alone, and for the members of *group*."""
+    number = group_id(group) if group else -1
     one = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    before = os.umask(_SOCKET_UMASK)  # so that nobody else can connect, not for a moment
+    before = os.umask(_PRIVATE_UMASK)  # so that nobody else can connect, not for a moment
     try:
         one.bind(str(path))
+        if group:
+            os.chown(path, -1, number)
+            path.chmod(_GROUP_MODE)
         one.listen(_BACKLOG)
     except OSError as error:
         one.close()

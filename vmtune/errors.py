@@ -11,6 +11,9 @@
     │   ├── Blocked               the plan's preflight found blockers
     │   └── TooLate               the thing can no longer be aborted or changed
     ├── StaleRevision         If-Match names a revision that is no longer current
+    ├── Unauthenticated       nobody said who asks, or it could not be proven
+    ├── Forbidden             who asks is known, and may not
+    ├── TooManyAttempts       too many failed attempts; to be tried again later
     ├── HostUnreachable       no connection to libvirt or QEMU could be made
     ├── MonitorBusy           another client holds QEMU's monitor
     ├── CommandRefused        QEMU or libvirt answered, and refused
@@ -122,6 +125,31 @@ class StaleRevision(VmtuneError):
     """If-Match names a revision that is no longer the current one."""
 
     code = "stale_revision"
+
+
+class Unauthenticated(VmtuneError):
+    """Nobody said who asks, or it could not be proven."""
+
+    code = "unauthenticated"
+
+
+class Forbidden(VmtuneError):
+    """Who asks is known, and may not do this."""
+
+    code = "forbidden"
+
+
+class TooManyAttempts(VmtuneError):
+    """Too many failed attempts.
+
+    :param wait_s: after how many seconds the next one is looked at.
+    """
+
+    code = "too_many_attempts"
+
+    def __init__(self, message: str, *, wait_s: int = 1, remedy: str = "") -> None:
+        super().__init__(message, remedy=remedy)
+        self.wait_s = wait_s
 
 
 class HostUnreachable(VmtuneError):

@@ -5,6 +5,7 @@ Passed in, never global. Importing this costs nothing: the command reads it at e
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -21,6 +22,7 @@ _NOT_OUR_PREFIXES = ("VMTUNE_LAB_", "VMTUNE_DEMO_", "VMTUNE_TEST_")
 _LOOPBACK = ("127.0.0.1", "::1")
 LOG_FORMATS = ("console", "json")
 LOG_LEVELS = ("debug", "info", "warning", "error")
+_GROUP = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,31}")
 _MOST_PATH_BYTES = 107  # what a unix socket's address holds, without the ending zero
 
 
@@ -31,6 +33,8 @@ class Settings:
     :param state_dir: what has to survive a reboot: the databases.
     :param runtime_dir: what does not: the socket.
     :param socket_path: where the service listens; empty for ``vmtune.sock`` in *runtime_dir*.
+    :param socket_group: whose members may use the unix socket, beside root and the service's
+        own user; empty for nobody else.
     :param database_url: ``sqlite:////FOLDER/FILE`` or ``postgresql://...``; empty for a
         SQLite file in *state_dir*.
     :param jobs_database_url: likewise for the job engine; empty for a SQLite file of its own,
@@ -46,6 +50,7 @@ class Settings:
     state_dir: Path = Path("/var/lib/vmtune")
     runtime_dir: Path = Path("/run/vmtune")
     socket_path: Path = Path()
+    socket_group: str = ""
     database_url: str = ""
     jobs_database_url: str = ""
     listen_address: str = _LOOPBACK[0]
@@ -159,6 +164,12 @@ def _socket_path(raw: object) -> Path:
     return path
 
 
+def _group(raw: object) -> str:
+    if not isinstance(raw, str) or not _GROUP.fullmatch(raw):
+        raise ValueError(f"expects the name of a group, not {raw!r}")
+    return raw
+
+
 def _url(raw: object) -> str:
     # The value is not shown: it may have a password in it.
     if not isinstance(raw, str) or not raw.startswith(("sqlite:///", "postgresql")):
@@ -220,6 +231,7 @@ _ACCEPT: Mapping[str, Callable[[object], object]] = {
     "state_dir": _path,
     "runtime_dir": _path,
     "socket_path": _socket_path,
+    "socket_group": _group,
     "database_url": _url,
     "jobs_database_url": _url,
     "listen_address": _address,

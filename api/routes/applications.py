@@ -9,12 +9,13 @@ from fastapi import APIRouter
 from vmtune.api.responses import ASKS_A_HOST, problems
 from vmtune.api.routes.common import After, Limit, Services
 from vmtune.api.schemas.applications import ApplicationPage, ApplicationView
+from vmtune.api.security import APPLY, READ
 from vmtune.domain.outcome import ApplicationState
 
 router = APIRouter(prefix="/applications", tags=["applications"])
 
 
-@router.get("", responses=problems())
+@router.get("", responses=problems(), dependencies=[READ])
 async def list_applications(
     on: Services,
     vm: UUID | None = None,
@@ -28,13 +29,13 @@ async def list_applications(
     return ApplicationPage(items=[ApplicationView.of(a) for a in page.items], next=page.next)
 
 
-@router.get("/{application}", responses=problems(404))
+@router.get("/{application}", responses=problems(404), dependencies=[READ])
 async def get_application(on: Services, application: UUID) -> ApplicationView:
     """One application."""
     return ApplicationView.of(await on.queries.application(application))
 
 
-@router.post("/{application}/revert", responses=problems(*ASKS_A_HOST))
+@router.post("/{application}/revert", responses=problems(*ASKS_A_HOST), dependencies=[APPLY])
 async def revert_application(on: Services, application: UUID) -> ApplicationView:
     """Put back what was set before, and prove it by reading back."""
     return ApplicationView.of(await on.applications.revert(application))

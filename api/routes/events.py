@@ -12,6 +12,7 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 from vmtune.api.responses import problems
 from vmtune.api.routes.common import Services
 from vmtune.api.schemas.events import EventView
+from vmtune.api.security import READ
 from vmtune.domain.inventory import Event, EventTopic
 from vmtune.services.bus import Progress
 
@@ -19,7 +20,9 @@ router = APIRouter(tags=["events"])
 Number = Annotated[int, Query(ge=0, le=2**63 - 1)]
 
 
-@router.get("/events", response_class=EventSourceResponse, responses=problems())
+@router.get(
+    "/events", response_class=EventSourceResponse, responses=problems(), dependencies=[READ]
+)
 async def follow_events(
     on: Services,
     after: Annotated[

@@ -8,11 +8,12 @@ from vmtune import __version__
 from vmtune.api.responses import problems
 from vmtune.api.routes.common import Services
 from vmtune.api.schemas.health import Health
+from vmtune.api.security import READ
 
 router = APIRouter(tags=["health"])
 
 
-@router.get("/health", responses=problems())
+@router.get("/health", responses=problems(), dependencies=[READ])
 async def get_health(on: Services) -> Health:
     """That the service answers, with which version and schema, and how busy it is."""
     return Health(

@@ -13,6 +13,7 @@ from vmtune.api.routes.vms import list_page
 from vmtune.api.schemas.common import problems_of
 from vmtune.api.schemas.hosts import HostCreate, HostDetail, HostFactsView, HostPage, HostView
 from vmtune.api.schemas.vms import VmPage
+from vmtune.api.security import HOST, READ
 from vmtune.domain.facts import VmState
 from vmtune.errors import VmtuneError
 from vmtune.services.queries import VmFilter, parse_labels
@@ -20,7 +21,7 @@ from vmtune.services.queries import VmFilter, parse_labels
 router = APIRouter(prefix="/hosts", tags=["hosts"])
 
 
-@router.get("", responses=problems())
+@router.get("", responses=problems(), dependencies=[READ])
 async def list_hosts(on: Services, limit: Limit = 50, after: After = None) -> HostPage:
     """Hosts in the order of their names."""
     page = await on.queries.hosts(after, limit)
@@ -31,6 +32,7 @@ async def list_hosts(on: Services, limit: Limit = 50, after: After = None) -> Ho
     "",
     status_code=201,
     responses=problems(*WITH_BODY, 409, 424) | with_headers(201, LOCATION),
+    dependencies=[HOST],
 )
 async def add_host(on: Services, body: HostCreate, response: Response) -> HostView:
     """Remember a host, after talking to it once."""
@@ -39,7 +41,7 @@ async def add_host(on: Services, body: HostCreate, response: Response) -> HostVi
     return HostView.of(host)
 
 
-@router.get("/{name}", responses=problems(404))
+@router.get("/{name}", responses=problems(404), dependencies=[READ])
 async def get_host(on: Services, name: Name) -> HostDetail:
     """A host, with what it says of itself right now, or why it does not."""
     host = await on.hosts.get(name)
@@ -51,13 +53,13 @@ async def get_host(on: Services, name: Name) -> HostDetail:
     return HostDetail(**shown, facts=facts, problems=[])
 
 
-@router.delete("/{name}", status_code=204, responses=problems(404, 409))
+@router.delete("/{name}", status_code=204, responses=problems(404, 409), dependencies=[HOST])
 async def remove_host(on: Services, name: Name) -> None:
     """Forget a host. The host itself, its VMs and their history are left alone."""
     await on.hosts.remove(name)
 
 
-@router.get("/{name}/vms", responses=problems(*ASKS_A_HOST))
+@router.get("/{name}/vms", responses=problems(*ASKS_A_HOST), dependencies=[READ])
 async def list_host_vms(
     on: Services,
     name: Name,

@@ -16,13 +16,14 @@ from vmtune.api.schemas.migrations import (
     SamplePage,
     SampleView,
 )
+from vmtune.api.security import MIGRATE, READ
 from vmtune.domain.migration import MigrationState
 from vmtune.services.migrations import MigrationRequest
 
 router = APIRouter(prefix="/migrations", tags=["migrations"])
 
 
-@router.get("", responses=problems())
+@router.get("", responses=problems(), dependencies=[READ])
 async def list_migrations(
     on: Services,
     vm: UUID | None = None,
@@ -41,6 +42,7 @@ async def list_migrations(
     "",
     status_code=202,
     responses=problems(*WITH_BODY, *ASKS_A_HOST) | with_headers(202, LOCATION),
+    dependencies=[MIGRATE],
 )
 async def start_migration(on: Services, body: MigrationCreate, response: Response) -> MigrationView:
     """Begin a live migration. It goes on as a job, also across a restart of the service."""
@@ -52,19 +54,21 @@ async def start_migration(on: Services, body: MigrationCreate, response: Respons
     return MigrationView.of(record)
 
 
-@router.get("/{migration}", responses=problems(404))
+@router.get("/{migration}", responses=problems(404), dependencies=[READ])
 async def get_migration(on: Services, migration: UUID) -> MigrationView:
     """One migration, as it stands."""
     return MigrationView.of(await on.queries.migration(migration))
 
 
-@router.delete("/{migration}", status_code=202, responses=problems(*ASKS_A_HOST))
+@router.delete(
+    "/{migration}", status_code=202, responses=problems(*ASKS_A_HOST), dependencies=[MIGRATE]
+)
 async def abort_migration(on: Services, migration: UUID) -> MigrationView:
     """Ask for its abort. `abort` of the record tells whether that came in time."""
     return MigrationView.of(await on.migrations.abort(migration))
 
 
-@router.get("/{migration}/samples", responses=problems(404))
+@router.get("/{migration}/samples", responses=problems(404), dependencies=[READ])
 async def list_samples(
     on: Services,
     migration: UUID,

@@ -30,6 +30,7 @@ from vmtune.api.schemas.profiles import (
     RevisionView,
     ValuesCheck,
 )
+from vmtune.api.security import PROFILE, READ
 from vmtune.domain.profile import Profile
 from vmtune.domain.rules import accept_values
 from vmtune.errors import StaleRevision
@@ -43,7 +44,7 @@ def _shown(profile: Profile, response: Response) -> ProfileView:
     return ProfileView.of(profile)
 
 
-@router.get("", responses=problems())
+@router.get("", responses=problems(), dependencies=[READ])
 async def list_profiles(
     on: Services,
     contains: Annotated[str, Query(description="Part of the name or description.")] = "",
@@ -59,6 +60,7 @@ async def list_profiles(
     "",
     status_code=201,
     responses=problems(*WITH_BODY, 409) | with_headers(201, LOCATION, ETAG),
+    dependencies=[PROFILE],
 )
 async def create_profile(on: Services, body: ProfileCreate, response: Response) -> ProfileView:
     """A new profile at revision 1."""
@@ -67,20 +69,20 @@ async def create_profile(on: Services, body: ProfileCreate, response: Response) 
     return _shown(profile, response)
 
 
-@router.post("/check", responses=problems(*WITH_BODY))
+@router.post("/check", responses=problems(*WITH_BODY), dependencies=[READ])
 async def check_values(body: ValuesCheck) -> CheckedValues:
     """Try values out: they come back converted, or each is told what is wrong with it."""
     values = accept_values(body.values)
     return CheckedValues(values=values, texts=texts_of(values))
 
 
-@router.get("/{name}", responses=problems(404) | with_headers(200, ETAG))
+@router.get("/{name}", responses=problems(404) | with_headers(200, ETAG), dependencies=[READ])
 async def get_profile(on: Services, name: Name, response: Response) -> ProfileView:
     """A profile at its current revision."""
     return _shown(await on.profiles.get(name), response)
 
 
-@router.put("/{name}", responses=_CHANGE)
+@router.put("/{name}", responses=_CHANGE, dependencies=[PROFILE])
 async def replace_profile(
     on: Services, name: Name, body: ProfileReplace, expected: IfMatch, response: Response
 ) -> ProfileView:
@@ -89,7 +91,7 @@ async def replace_profile(
     return _shown(profile, response)
 
 
-@router.patch("/{name}", responses=_CHANGE)
+@router.patch("/{name}", responses=_CHANGE, dependencies=[PROFILE])
 async def amend_profile(
     on: Services, name: Name, body: ProfilePatch, expected: IfMatch, response: Response
 ) -> ProfileView:
@@ -100,7 +102,9 @@ async def amend_profile(
     return _shown(profile, response)
 
 
-@router.delete("/{name}", status_code=204, responses=problems(404, 409, 412))
+@router.delete(
+    "/{name}", status_code=204, responses=problems(404, 409, 412), dependencies=[PROFILE]
+)
 async def delete_profile(
     on: Services, name: Name, if_match: Annotated[str | None, Header(alias="If-Match")] = None
 ) -> None:
@@ -116,7 +120,7 @@ async def delete_profile(
     await on.profiles.delete(name)
 
 
-@router.get("/{name}/revisions", responses=problems(404))
+@router.get("/{name}/revisions", responses=problems(404), dependencies=[READ])
 async def list_revisions(
     on: Services, name: Name, limit: Limit = 50, after: After = None
 ) -> RevisionPage:
@@ -125,7 +129,7 @@ async def list_revisions(
     return RevisionPage(items=[RevisionView.of(r) for r in page.items], next=page.next)
 
 
-@router.get("/{name}/revisions/{number}", responses=problems(404))
+@router.get("/{name}/revisions/{number}", responses=problems(404), dependencies=[READ])
 async def get_revision(on: Services, name: Name, number: RevisionNumber) -> RevisionView:
     """One revision, also of a profile that was deleted."""
     return RevisionView.of(await on.profiles.revision(name, number))
@@ -134,6 +138,7 @@ async def get_revision(on: Services, name: Name, number: RevisionNumber) -> Revi
 @router.post(
     "/{name}/revisions/{number}/restore",
     responses=problems(404, 409, 412, 428) | with_headers(200, ETAG),
+    dependencies=[PROFILE],
 )
 async def restore_revision(
     on: Services, name: Name, number: RevisionNumber, expected: IfMatch, response: Response

@@ -7,6 +7,7 @@ from fastapi import APIRouter
 from vmtune.api.responses import problems
 from vmtune.api.routes.common import After, Limit, Name, Services
 from vmtune.api.schemas.tunables import TunablePage, TunableView
+from vmtune.api.security import READ
 from vmtune.domain.rules import unknown_tunable
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import Route, Side
@@ -15,7 +16,7 @@ from vmtune.errors import NotFound
 router = APIRouter(prefix="/tunables", tags=["tunables"])
 
 
-@router.get("", responses=problems())
+@router.get("", responses=problems(), dependencies=[READ])
 async def list_tunables(
     on: Services,
     route: Route | None = None,
@@ -28,7 +29,7 @@ async def list_tunables(
     return TunablePage(items=[TunableView.of(row) for row in page.items], next=page.next)
 
 
-@router.get("/{name}", responses=problems(404))
+@router.get("/{name}", responses=problems(404), dependencies=[READ])
 async def get_tunable(name: Name) -> TunableView:
     """One tunable."""
     if name not in TUNABLES:

@@ -23,6 +23,7 @@ from vmtune.api.schemas.vms import (
     VmView,
     readings_of,
 )
+from vmtune.api.security import APPLY, HOST, READ
 from vmtune.domain.facts import VmState
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.services.queries import VmFilter, parse_labels
@@ -41,7 +42,7 @@ async def list_page(on: Container, wanted: VmFilter, limit: int, after: str | No
     )
 
 
-@router.get("", responses=problems(*ASKS_A_HOST))
+@router.get("", responses=problems(*ASKS_A_HOST), dependencies=[READ])
 async def list_vms(
     on: Services,
     host: str | None = None,
@@ -56,28 +57,28 @@ async def list_vms(
     return await list_page(on, wanted, limit, after)
 
 
-@router.get("/{vm}", responses=problems(*ASKS_A_HOST))
+@router.get("/{vm}", responses=problems(*ASKS_A_HOST), dependencies=[READ])
 async def get_vm(on: Services, vm: UUID) -> VmDetail:
     """A VM and its QEMU, probed now, with a reading of every tunable that can be read."""
     host, _, facts = await on.hosts.locate(vm)
     return VmDetail.of(host, facts, await on.queries.labels(vm))
 
 
-@router.put("/{vm}/labels", responses=problems(*WITH_BODY, 404))
+@router.put("/{vm}/labels", responses=problems(*WITH_BODY, 404), dependencies=[HOST])
 async def replace_labels(on: Services, vm: UUID, body: LabelsReplace) -> LabelsView:
     """Replace all labels of a VM."""
     known = await on.hosts.label(vm, body.labels)
     return LabelsView(uuid=known.uuid, labels=dict(known.labels))
 
 
-@router.get("/{vm}/explain", responses=problems(*ASKS_A_HOST))
+@router.get("/{vm}/explain", responses=problems(*ASKS_A_HOST), dependencies=[READ])
 async def explain_vm(on: Services, vm: UUID) -> ExplanationView:
     """Which assignment the VM gets, those it was chosen over, and why."""
     host, _, _ = await on.hosts.locate(vm)
     return ExplanationView.of(vm, host, await on.assignments.explain(vm, host))
 
 
-@router.get("/{vm}/effective", responses=problems(*ASKS_A_HOST))
+@router.get("/{vm}/effective", responses=problems(*ASKS_A_HOST), dependencies=[READ])
 async def get_effective(on: Services, vm: UUID) -> EffectiveView:
     """The current value of every tunable, the host's own among them."""
     host, facts, readings = await on.queries.effective(vm)
@@ -86,7 +87,7 @@ async def get_effective(on: Services, vm: UUID) -> EffectiveView:
     )
 
 
-@router.post("/{vm}/plan", responses=problems(*WITH_BODY, *ASKS_A_HOST))
+@router.post("/{vm}/plan", responses=problems(*WITH_BODY, *ASKS_A_HOST), dependencies=[READ])
 async def plan_vm(on: Services, vm: UUID, body: PlanCreate | None = None) -> PlanView:
     """What would be set where and when, and what stands against it. Changes nothing."""
     wanted = body or PlanCreate()
@@ -98,6 +99,7 @@ async def plan_vm(on: Services, vm: UUID, body: PlanCreate | None = None) -> Pla
     "/{vm}/applications",
     status_code=201,
     responses=problems(*WITH_BODY, *ASKS_A_HOST) | with_headers(201, LOCATION),
+    dependencies=[APPLY],
 )
 async def apply_to_vm(
     on: Services, vm: UUID, response: Response, body: ApplicationCreate | None = None
@@ -110,7 +112,7 @@ async def apply_to_vm(
     return ApplicationView.of(record)
 
 
-@router.post("/{vm}/verify", responses=problems(*ASKS_A_HOST))
+@router.post("/{vm}/verify", responses=problems(*ASKS_A_HOST), dependencies=[READ])
 async def verify_vm(on: Services, vm: UUID) -> VerificationView:
     """Hold what the VM runs with against its standing application, or its assignment."""
     return VerificationView.of(await on.applications.verify(vm))

@@ -7,13 +7,14 @@ import functools
 import json
 import re
 import tempfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tests.support.fakes import NEWEST, fake_pair, only
 from vmtune.api.deps import Container, open_container
@@ -24,10 +25,13 @@ from vmtune.domain.inventory import Host
 from vmtune.drivers.fake import FakeDriver
 from vmtune.drivers.fake_qemu import FakeQemu
 from vmtune.jobs.inline import InlineEngine
+from vmtune.services.access_users import Peer
 from vmtune.settings import Settings
 from vmtune.store import upgrade
 
 PREFIX = "/api/v1"
+ROOT = Peer(1, 0, frozenset({0}))
+"""A process of root's, as which the client asks where nothing else is said."""
 Json = Any  # any: JSON
 
 
@@ -108,15 +112,17 @@ async def running_api(
     base_url: str = "http://localhost",
     max_body_bytes: int = 1 << 20,
     version: str = NEWEST,
+    options: Mapping[str, Any] | None = None,
     **qemu: object,
 ) -> AsyncIterator[Api]:
     """The application, with host a (which has the VM) and b (where a QEMU waits for it).
 
-    Without a port in *base_url* requests come as over the unix socket.
+    Without a port in *base_url* requests come as over the unix socket, from root.
+
+    :param options: further settings.
     """
-    settings = Settings(
-        state_dir=folder, runtime_dir=folder, sample_hz=50, max_body_bytes=max_body_bytes
-    )
+    given = {"sample_hz": 50, "max_body_bytes": max_body_bytes, **(options or {})}
+    settings = Settings(state_dir=folder, runtime_dir=folder, **given)
     (folder / "vmtune.db").write_bytes(_empty_database())
     a, b = fake_pair(version, **qemu)
     drivers = {"a": a, "b": b}
@@ -127,7 +133,8 @@ async def running_api(
     jobs = InlineEngine()
     async with open_container(settings, driver_factory=factory, jobs=jobs) as container:
         app = create_app(settings, container)
-        transport = httpx.ASGITransport(app)
+        over_tcp = httpx.URL(base_url).port is not None
+        transport = httpx.ASGITransport(app if over_tcp else as_peer(app, ROOT))
         hooks = {"response": [_documented()]}
         async with httpx.AsyncClient(
             transport=transport, base_url=base_url, event_hooks=hooks
@@ -135,6 +142,15 @@ async def running_api(
             for name in hosts:
                 await container.hosts.add(name, f"qmp+unix:///fake/{name}")
             yield Api(client, container, jobs, drivers)
+
+
+def as_peer(app: ASGIApp, peer: Peer) -> ASGIApp:
+    """*app*, asked over the unix socket by *peer*."""
+
+    async def asked(scope: Scope, receive: Receive, send: Send) -> None:
+        await app({**scope, "state": {"peer": peer}}, receive, send)
+
+    return asked
 
 
 @functools.cache

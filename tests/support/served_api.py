@@ -1,42 +1,57 @@
-"""The real application over fake QEMUs, served at a unix socket from a thread."""
+"""The real application over fake QEMUs, served from a thread at the real sockets."""
 
 from __future__ import annotations
 
 import asyncio
-import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from tests.support.api import Api, running_api
 from vmtune.api.server import Server
+from vmtune.api.sockets import listening
 
 
 @contextmanager
-def served_api(folder: Path, address: Path, **settings: Any) -> Iterator[Api]:
-    """An application that answers at *address* for as long as the block runs."""
+def served_api(
+    folder: Path, address: Path, options: Mapping[str, Any] | None = None, **settings: Any
+) -> Iterator[Api]:
+    """An application that answers at *address* for as long as the block runs.
+
+    :param options: further settings, such as ``listen_port``; without it there is no TCP.
+    """
     ready = threading.Event()
     served: list[tuple[Api, Server, asyncio.AbstractEventLoop]] = []
+    failed: list[BaseException] = []
+    given = {"socket_path": address, "listen_port": 0, **(options or {})}
 
     async def serve() -> None:
-        async with running_api(folder, **settings) as api:
+        async with running_api(folder, options=given, **settings) as api:
             server = Server(api.container)
-            with socket.socket(socket.AF_UNIX) as listener:
-                listener.bind(str(address))
+            with listening(api.container.settings) as sockets:
                 served.append((api, server, asyncio.get_running_loop()))
-                listener.listen()
                 ready.set()
-                await server.serve([listener])
+                await server.serve(sockets)
 
-    thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
+    def run() -> None:
+        try:
+            asyncio.run(serve())
+        except BaseException as error:  # told in the test's own thread
+            failed.append(error)
+            ready.set()
+
+    thread = threading.Thread(target=run, daemon=True)
     thread.start()
     assert ready.wait(30), "the application did not start"
+    if failed:
+        raise failed[0]
     api, server, loop = served[0]
     try:
         yield api
     finally:
         loop.call_soon_threadsafe(server.stop)
         thread.join(30)
-        address.unlink(missing_ok=True)
+        if failed:
+            raise failed[0]

@@ -195,7 +195,7 @@ def refused(settings: Settings, **environ: str) -> str:
 
 def test_it_listens_on_both(shared: Service) -> None:
     mode = shared.settings.socket_path.stat().st_mode
-    assert (stat.S_ISSOCK(mode), stat.S_IMODE(mode)) == (True, 0o660)
+    assert (stat.S_ISSOCK(mode), stat.S_IMODE(mode)) == (True, 0o600)
     assert shared.ask("GET", "/health")[1]["status"] == "ok"
     for host, status in (("localhost", 200), ("evil.example", 421)):
         tcp = shared.tcp()

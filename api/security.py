@@ -1,0 +1,96 @@
+"""Who may call a route: its scope is declared beside it, and a route without one is closed.
+
+@router.get("", responses=problems(), dependencies=[READ])
+async def list_things(on: Services, who: Who) -> ThingPage: ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, cast
+
+from fastapi import Depends, Request
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute
+
+from vmtune.domain.access import Identity, Kind, Scope, with_implied
+from vmtune.errors import Forbidden, Unauthenticated
+
+
+async def who(request: Request) -> Identity:
+    """Who asks, as the middleware found out."""
+    return cast(Identity, request.state.identity)
+
+
+Who = Annotated[Identity, Depends(who)]
+
+
+class Needs:
+    """Lets through who has a scope.
+
+    :param scope: None for everybody, also those who do not say who they are.
+    """
+
+    def __init__(self, scope: Scope | None) -> None:
+        self.scope = scope
+
+    async def __call__(self, identity: Who) -> None:
+        """:raise Unauthenticated: who asks is not known.
+        :raise Forbidden: who asks lacks the scope.
+        """
+        if self.scope is not None:
+            check_scope(identity, self.scope)
+
+
+def check_scope(identity: Identity, scope: Scope) -> None:
+    """Let through who has *scope*.
+
+    :raise Unauthenticated: who asks is not known.
+    :raise Forbidden: who asks lacks it.
+    """
+    if identity.rights.allow(scope):
+        return
+    if identity.kind is Kind.NOBODY:
+        raise unknown()
+    has = ", ".join(s for s in Scope if s in with_implied(identity.rights.scopes)) or "none"
+    raise Forbidden(
+        f"{identity} may not do this: it takes the scope {scope}, there is {has}",
+        field="Authorization",
+        code="scope_missing",
+        remedy=f"use a token with the scope {scope}",
+    )
+
+
+def unknown() -> Unauthenticated:
+    """The error for who did not say who they are."""
+    return Unauthenticated(
+        "over TCP each request says who asks",
+        field="Authorization",
+        code="token_missing",
+        remedy="send `Authorization: Bearer TOKEN` with a token that `vmtune token create` made, "
+        "or sign in",
+    )
+
+
+READ, PROFILE, APPLY, MIGRATE, BENCH, HOST, ADMIN = (Depends(Needs(s)) for s in Scope)
+PUBLIC = Depends(Needs(None))
+assert tuple(Scope) == ("read", "profile", "apply", "migrate", "bench", "host", "admin")
+
+
+def declared(route: APIRoute) -> list[Scope | None]:
+    """The scopes that a route declares, None for everybody; empty where it declares none."""
+    return [found.scope for found in _needs([route.dependant])]
+
+
+def _needs(dependants: Iterable[Dependant]) -> Iterable[Needs]:
+    for dependant in dependants:
+        if isinstance(dependant.call, Needs):
+            yield dependant.call
+        yield from _needs(dependant.dependencies)
+
+
+async def closed_unless_declared(request: Request, identity: Who) -> None:
+    """A route that somebody forgot to declare a scope for is for administrators alone."""
+    route = request.scope.get("route")
+    if isinstance(route, APIRoute) and not declared(route):
+        check_scope(identity, Scope.ADMIN)
