@@ -163,6 +163,7 @@ class Run:
         the guest's workload, the limits.
     :param values: the tunables of the arm: scenario and profile together.
     :param qemu: which QEMU, by the name that the settings give it.
+    :param options: what else its order says: whether to use KVM, which findings stop nothing.
     :param host: the machine's name, where it ran.
     :param fingerprint: of the environment in which it ran; empty where that is not known.
     :param environment: what the fingerprint stands for (:mod:`vmtune.bench.environment`); empty
@@ -185,6 +186,7 @@ class Run:
     revision: int = 0
     place: Place = Place.DIRECT
     qemu: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)  # any JSON: vmtune.services.runs
     host: str = ""
     slot: Slot | None = None
     started_at: datetime | None = None

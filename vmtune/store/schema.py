@@ -205,6 +205,94 @@ class ReaperChunkRow(Base):
     packed: Mapped[bytes]
 
 
+class EnvironmentRow(Base):
+    """Where runs ran, each environment once (vmtune.bench.environment)."""
+
+    __tablename__ = "environments"
+
+    fingerprint: Mapped[str] = mapped_column(Plain("fingerprint"), primary_key=True)
+    description: Mapped[JsonObject]
+
+
+class RunRow(Base):
+    """A benchmark run. *number* orders them: clocks can be set back.
+
+    A run of a campaign names it, its arm, block and position; others have null there.
+    """
+
+    __tablename__ = "runs"
+    __table_args__ = (
+        UniqueConstraint("id"),
+        Index(None, "scenario", "number"),
+        Index(None, "state"),
+        Index(None, "campaign", "number"),
+        _NEVER_REUSED,
+    )
+
+    number: Mapped[int] = mapped_column(Number, primary_key=True)
+    id: Mapped[UUID]
+    scenario: Mapped[str] = mapped_column(Plain("scenario"))
+    setup: Mapped[JsonObject]
+    values: Mapped[JsonObject]
+    profile: Mapped[str] = mapped_column(Plain("profile"))
+    revision: Mapped[int]
+    place: Mapped[str]
+    qemu: Mapped[str] = mapped_column(Plain("qemu"))
+    options: Mapped[JsonObject]
+    host: Mapped[str] = mapped_column(Plain("host"))
+    state: Mapped[str]
+    failure: Mapped[str] = mapped_column(Plain("failure"))
+    fingerprint: Mapped[str | None] = mapped_column(
+        Plain("fingerprint"), ForeignKey("environments.fingerprint"), index=True
+    )
+    conditions: Mapped[JsonObject]
+    campaign: Mapped[UUID | None]
+    arm: Mapped[str | None] = mapped_column(Plain("arm"))
+    block: Mapped[int | None]
+    position: Mapped[int | None]
+    imported_from: Mapped[str] = mapped_column(Plain("imported_from"))
+    created_at: Mapped[datetime]
+    started_at: Mapped[datetime | None]
+    ended_at: Mapped[datetime | None]
+
+
+class RunHeadRow(Base):
+    """What the record of a run has once (vmtune.domain.series); none before its end."""
+
+    __tablename__ = "run_heads"
+    __table_args__ = (ForeignKeyConstraint(["run"], ["runs.number"]),)
+
+    run: Mapped[int] = mapped_column(Number, primary_key=True, autoincrement=False)
+    head: Mapped[JsonObject]
+
+
+class RunChunkRow(Base):
+    """Up to a thousand rows of one of a run's series, packed (vmtune.store.columns_packed).
+
+    :param first: how many rows of the series come before them.
+    """
+
+    __tablename__ = "run_chunks"
+    __table_args__ = (ForeignKeyConstraint(["run"], ["runs.number"]),)
+
+    run: Mapped[int] = mapped_column(Number, primary_key=True, autoincrement=False)
+    series: Mapped[str] = mapped_column(primary_key=True)
+    first: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    rows: Mapped[int]
+    packed: Mapped[bytes]
+
+
+class RunMetricRow(Base):
+    """A figure that a run was reduced to (vmtune.domain.metrics)."""
+
+    __tablename__ = "run_metrics"
+    __table_args__ = (ForeignKeyConstraint(["run"], ["runs.number"]),)
+
+    run: Mapped[int] = mapped_column(Number, primary_key=True, autoincrement=False)
+    metric: Mapped[str] = mapped_column(Plain("metric"), primary_key=True)
+    value: Mapped[float]
+
+
 class EventRow(Base):
     __tablename__ = "events"
     __table_args__ = (_NEVER_REUSED,)

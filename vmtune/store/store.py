@@ -15,6 +15,7 @@ from vmtune.store.failures import masked, parse_url, translated
 from vmtune.store.inventory import HostRepository, VmRepository
 from vmtune.store.migration_records import MigrationRepository
 from vmtune.store.profiles import ProfileRepository
+from vmtune.store.runs import RunRepository
 from vmtune.store.upgrading import check_revision, known_revisions, revision_of
 
 
@@ -35,6 +36,7 @@ class Store:
         self.assignments = AssignmentRepository(database)
         self.applications = ApplicationRepository(database)
         self.migrations = MigrationRepository(database)
+        self.runs = RunRepository(database)
         self.events = EventRepository(database)
 
     @classmethod

@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import UUID
 
+from tests.support.records import make_record
 from tests.support.rounds import REPORT, make_rounds
 from tests.support.samples import make_samples
 from vmtune.domain.changes import Change
@@ -23,6 +24,7 @@ from vmtune.domain.inventory import EventTopic, Host
 from vmtune.domain.migration import MigrationState, Totals
 from vmtune.domain.outcome import ApplicationState, Outcome, Status
 from vmtune.domain.profile import Target
+from vmtune.domain.runs import RunState, Slot
 from vmtune.domain.steps import AfterSeconds, Deed, Step
 from vmtune.errors import Problem
 from vmtune.store import Store, upgrade
@@ -67,6 +69,15 @@ def fill(store: Store) -> None:
         done.id, state=MigrationState.COMPLETED, totals=Totals(23_000, 40, 7, 1 << 33, 14)
     )
     store.migrations.begin(vm=OTHER, vm_name="other", source="a", destination="b")
+    ran = store.runs.begin(
+        scenario="quick/busy", setup={"name": "quick/busy"}, values={"multifd": True},
+        profile="tuned", revision=2, qemu="system", slot=Slot(OTHER, "tuned", 1, 2),
+    )  # fmt: skip
+    place = {"cpu": {"count": 2}, "accelerator": "kvm"}
+    store.runs.start(ran.id, place, "0123456789abcdef", {"load_1min": 0.5})
+    figures = {"total_time_ms": 1234.0, "converged": 1.0}
+    store.runs.finish(ran.id, RunState.COMPLETED, make_record(60), figures)
+    store.runs.begin(scenario="quick/idle", setup={"name": "quick/idle"}, values={})
     for subject in ("1", "2", "3"):
         store.events.append(EventTopic.MIGRATION, subject, {"state": "active"})
 

@@ -11,10 +11,12 @@ from uuid import UUID
 
 import pytest
 
+from tests.support.records import make_record
 from tests.support.rounds import REPORT
 from vmtune.domain.migration import MigrationState
 from vmtune.domain.outcome import ApplicationState
 from vmtune.domain.profile import Target
+from vmtune.domain.runs import RunState
 from vmtune.errors import OperationInProgress, SchemaMismatch, SetupError
 from vmtune.store import Store, current_revision, upgrade
 from vmtune.store.upgrading import known_revisions, migrations_folder
@@ -66,7 +68,19 @@ def test_an_older_database_is_upgraded_and_keeps_what_it_holds(dump: Path, tmp_p
         assert len(store.migrations.rounds(done.id)) == (430 if since_0002 else 0)
         assert done.reaper == (REPORT if since_0002 else None)
         assert len(store.events.since(0)) == 3
+        if dump.stem >= "0003":
+            _holds_runs(store)
         assert store.applications.list(state=ApplicationState.FAILED).items
+
+
+def _holds_runs(store: Store) -> None:
+    waiting, ran = store.runs.list().items
+    assert store.runs.unfinished() == (waiting,)
+    assert (ran.state, ran.metrics["total_time_ms"]) == (RunState.COMPLETED, 1234.0)
+    assert ran.slot is not None
+    assert (ran.slot.arm, ran.slot.block, ran.slot.position) == ("tuned", 1, 2)
+    assert store.runs.get(ran.id).environment["cpu"] == {"count": 2}
+    assert store.runs.record(ran.id) == make_record(60)
 
 
 REBUILD = """
