@@ -167,8 +167,8 @@ def test_a_run_from_elsewhere_is_taken_as_it_is(store: Store) -> None:
     at = datetime(2024, 2, 3, 4, 5, 6, 7, tzinfo=UTC)
     run = Run(
         uuid4(), "x/y", SETUP, {}, RunState.NOT_CONVERGED, at, "p", 4, Place.DIRECT, "q", {},
-        "there", Slot(uuid4(), "a", 1, 2), at, at, "30 iterations", PRINT, PLACE, {"load_1min": 9.5},
-        METRICS, make_record(5), "guestperf",
+        "there", Slot(uuid4(), "a", 1, 2), at, at, "30 iterations", PRINT, PLACE,
+        {"load_1min": 9.5}, METRICS, make_record(5), "guestperf",
     )  # fmt: skip
     store.runs.add(run)
     assert replace(store.runs.get(run.id), record=run.record) == run
