@@ -5,28 +5,47 @@ PYTHON ?= /usr/bin/python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+WEB_READY := web/node_modules/.ready
+WEB_BUILT := vmtune/webui/index.html
+WEB_SOURCES := $(shell find web/src web/public -type f) web/index.html web/vite.config.ts
+NPM := PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix web --silent
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench packages packages-for-tests lock openapi clean
+.PHONY: help demo test lint lint-web format bench web packages packages-for-tests lock openapi clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: packages $(READY)  ## migrate a VM between two libvirt hosts, tuned and not (KEEP=1 stays up)
+demo: packages $(READY) $(WEB_BUILT)  ## migrate a VM between two libvirt hosts, tuned and not (KEEP=1 stays up)
 	@$(BIN)/vmtune demo $(if $(KEEP),--keep)
 
-test: packages-for-tests $(READY) lint  ## every check and every test
+test: packages-for-tests $(READY) $(WEB_BUILT) lint  ## every check and every test
 	@$(BIN)/pytest $(PYTEST_ARGS)
 
-lint: $(READY)  ## ruff, strict mypy, import rules, OpenAPI current
+lint: $(READY) lint-web  ## ruff, strict mypy, import rules, OpenAPI current, and the web UI's checks
 	@$(BIN)/ruff format --check --quiet . || { $(BIN)/ruff format --diff .; exit 1; }
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/python -m vmtune.api.openapi --check
 
-format: $(READY)  ## let ruff mend what it can
+lint-web: $(WEB_READY)
+	@$(NPM) run check
+	@$(NPM) run types:check
+
+format: $(READY) $(WEB_READY)  ## let ruff and biome mend what they can
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
+	@$(NPM) run format
+
+web: $(WEB_BUILT)  ## build the web UI into the package
+
+$(WEB_BUILT): $(WEB_SOURCES) $(WEB_READY)
+	@$(NPM) run build
+
+# Node comes with the environment; nobody who installs vmtune needs it.
+$(WEB_READY): web/package-lock.json $(READY)
+	@$(NPM) ci
+	@touch $@
 
 bench: packages $(READY)  ## run the benchmarks; NAME=apply_latency runs one
 	@$(BIN)/python -m tests.perf $(NAME)
@@ -50,8 +69,9 @@ lock: $(READY)  ## write requirements.lock anew from pyproject.toml
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --extra dev \
 	  --no-emit-index-url --no-header --output-file requirements.lock pyproject.toml
 
-openapi: $(READY)  ## write api/openapi.json anew
+openapi: $(READY) $(WEB_READY)  ## write api/openapi.json anew, and the web UI's types from it
 	@$(BIN)/python -m vmtune.api.openapi
+	@$(NPM) run types
 
 clean:  ## remove what was built, and the environment
-	@rm -rf $(VENV) .cache build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	@rm -rf $(VENV) .cache build dist web/node_modules vmtune/webui *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -31,6 +31,7 @@ from vmtune.api.schemas.common import ProblemDocument
 from vmtune.api.schemas.events import EventView
 from vmtune.api.security import closed_unless_declared
 from vmtune.api.validation import check_query
+from vmtune.api.web import WebUi
 from vmtune.settings import Settings
 
 ROUTERS: tuple[APIRouter, ...] = tuple(
@@ -69,6 +70,7 @@ def create_app(settings: Settings, container: Container | None = None) -> FastAP
     for router in ROUTERS:
         app.include_router(router, prefix=PREFIX)
     app.add_route(f"{PREFIX}/docs", _docs, include_in_schema=False)
+    app.mount("/", WebUi())
     add_handlers(app, methods_at)
     app.add_middleware(Authenticate)
     app.add_middleware(Gate, max_body_bytes=settings.max_body_bytes)

@@ -54,7 +54,9 @@ class RequestContext:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
-                extra = [(b"x-request-id", request_id.encode()), (b"cache-control", b"no-store")]
+                extra = [(b"x-request-id", request_id.encode())]
+                if not any(name == b"cache-control" for name, _ in message["headers"]):
+                    extra.append((b"cache-control", b"no-store"))
                 message = {**message, "headers": [*message["headers"], *extra]}
             await send(message)
 

@@ -1,0 +1,74 @@
+"""Serves the built web UI: its files, and its one page for every address that is a page's.
+
+The files are made by ``make web`` into the package, so that a wheel has them and whoever
+installs it needs no Node. The page's own addresses (``/vms/...``) exist only in the browser, so
+each of them answers with the same page; what looks like a file and is none answers 404.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from starlette.exceptions import HTTPException
+from starlette.responses import FileResponse, HTMLResponse, Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import Receive, Scope, Send
+
+import vmtune
+
+BUILT = Path(vmtune.__file__).parent / "webui"
+
+_POLICY = "; ".join(
+    (
+        "default-src 'self'",
+        "img-src 'self' data:",
+        "style-src 'self' 'unsafe-inline'",  # charts and tooltips place themselves by style
+        "object-src 'none'",
+        "base-uri 'none'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+    )
+)
+_ALWAYS = {
+    "content-security-policy": _POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+}
+_NOT_BUILT = """<!doctype html><html lang=en><meta charset=utf-8><title>vmtune</title>
+<h1>vmtune</h1><p>The web UI has not been built in this checkout: <code>make web</code> does it.
+The <a href="/api/v1/docs">API</a> and the command line work without it.</p>"""
+
+
+class WebUi:
+    """The UI below ``/``.
+
+    :param built: the folder that ``make web`` fills.
+    """
+
+    def __init__(self, built: Path = BUILT) -> None:
+        self._built = built
+        self._files = StaticFiles(directory=built, check_dir=False)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        response = await self._answer(scope)
+        response.headers.update(_ALWAYS)
+        await response(scope, receive, send)
+
+    async def _answer(self, scope: Scope) -> Response:
+        if scope["method"] not in ("GET", "HEAD"):
+            raise HTTPException(405, headers={"Allow": "GET"})
+        path = scope["path"].lstrip("/")
+        if path.startswith("api/"):
+            raise HTTPException(404)
+        page = self._built / "index.html"
+        if not page.is_file():
+            return HTMLResponse(_NOT_BUILT)
+        if "." not in path.rpartition("/")[2]:
+            return FileResponse(page, headers={"cache-control": "no-cache"})
+        response = await self._files.get_response(path, scope)
+        # Built names hold a hash of what is in them: they never change.
+        lasting = (
+            "public, max-age=31536000, immutable" if path.startswith("assets/") else "no-cache"
+        )
+        response.headers["cache-control"] = lasting
+        return response

@@ -1,0 +1,53 @@
+/** What pages ask the service for. A key's first word is the event topic that outdates it. */
+import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import { body, client } from "./client";
+
+const PAGE = 50;
+
+/** Options of a list that is fetched page by page: its `next` is passed on as `after`. */
+function pages<T extends { next: string | null }>(
+  queryKey: readonly unknown[],
+  fetchPage: (query: { limit: number; after?: string }) => Promise<T>,
+) {
+  return infiniteQueryOptions({
+    queryKey,
+    queryFn: ({ pageParam }) =>
+      fetchPage(pageParam === null ? { limit: PAGE } : { limit: PAGE, after: pageParam }),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page: T) => page.next,
+  });
+}
+
+export const health = queryOptions({
+  queryKey: ["health"],
+  queryFn: () => body(client.GET("/api/v1/health")),
+});
+
+export const hosts = pages(["host", "list"], (query) =>
+  body(client.GET("/api/v1/hosts", { params: { query } })),
+);
+
+export const host = (name: string) =>
+  queryOptions({
+    queryKey: ["host", "one", name],
+    queryFn: () => body(client.GET("/api/v1/hosts/{name}", { params: { path: { name } } })),
+  });
+
+export const vms = (filter: { host?: string; name?: string; label?: string[] } = {}) =>
+  pages(["vm", "list", filter], (query) =>
+    body(client.GET("/api/v1/vms", { params: { query: { ...filter, ...query } } })),
+  );
+
+export type MigrationFilter = { vm?: string; host?: string; profile?: string };
+
+export const migrations = (filter: MigrationFilter = {}) =>
+  pages(["migration", "list", filter], (query) =>
+    body(client.GET("/api/v1/migrations", { params: { query: { ...filter, ...query } } })),
+  );
+
+export const migration = (id: string) =>
+  queryOptions({
+    queryKey: ["migration", "one", id],
+    queryFn: () =>
+      body(client.GET("/api/v1/migrations/{migration}", { params: { path: { migration: id } } })),
+  });

@@ -1,0 +1,43 @@
+/** States as PatternFly labels: one colour and word for each, everywhere. */
+import { Label, type LabelProps } from "@patternfly/react-core";
+import type { Schemas } from "../api/client";
+
+type Look = NonNullable<LabelProps["status"]> | undefined;
+
+const MIGRATION: Record<Schemas["MigrationState"], Look> = {
+  queued: undefined,
+  preparing: "info",
+  starting: "info",
+  active: "info",
+  completed: "success",
+  failed: "danger",
+  cancelled: "warning",
+  unknown: "warning",
+};
+
+export function MigrationLabel({ state }: { state: Schemas["MigrationState"] }) {
+  return <Labelled look={MIGRATION[state]}>{state}</Labelled>;
+}
+
+const VM: Record<Schemas["VmState"], Look> = {
+  running: "success",
+  paused: "warning",
+  incoming: "info",
+  "migrated away": undefined,
+  "shut off": undefined,
+  other: undefined,
+};
+
+export function VmLabel({ state }: { state: Schemas["VmState"] }) {
+  return <Labelled look={VM[state]}>{state}</Labelled>;
+}
+
+function Labelled({ look, children }: { look: Look; children: string }) {
+  return look ? (
+    <Label isCompact status={look}>
+      {children}
+    </Label>
+  ) : (
+    <Label isCompact>{children}</Label>
+  );
+}

@@ -1,0 +1,67 @@
+/** The page's event stream: keeps queries fresh, and hands passing progress to who shows it. */
+import { useQueryClient } from "@tanstack/react-query";
+import {
+  createContext,
+  type ReactNode,
+  useContext,
+  useEffect,
+  useState,
+  useSyncExternalStore,
+} from "react";
+import { type Connection, type LiveEvent, LiveStream } from "../api/live";
+import { TOPICS } from "../api/topics";
+
+const Live = createContext<LiveStream | null>(null);
+const GATHER_MS = 150; // a burst of events asks the service once
+
+export function LiveProvider({ children }: { children: ReactNode }) {
+  const [stream] = useState(() => new LiveStream("/api/v1/events", TOPICS));
+  const queries = useQueryClient();
+  useEffect(() => {
+    const outdated = new Set<string>();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const refresh = () => {
+      timer = undefined;
+      for (const topic of outdated) void queries.invalidateQueries({ queryKey: [topic] });
+      outdated.clear();
+    };
+    const stop = stream.listen((event) => {
+      if (event.id === null) return; // progress outdates nothing
+      outdated.add(event.topic);
+      timer ??= setTimeout(refresh, GATHER_MS);
+    });
+    return () => {
+      clearTimeout(timer);
+      stop();
+    };
+  }, [stream, queries]);
+  useEffect(() => {
+    let lost = false;
+    return stream.watch(() => {
+      if (stream.connection() === "lost") lost = true;
+      else if (stream.connection() === "open" && lost) {
+        lost = false;
+        void queries.invalidateQueries();
+      }
+    });
+  }, [stream, queries]);
+  return <Live.Provider value={stream}>{children}</Live.Provider>;
+}
+
+function useStream(): LiveStream {
+  const stream = useContext(Live);
+  if (stream === null) throw new Error("there is no LiveProvider around this component");
+  return stream;
+}
+
+/** Whether the service can be heard. */
+export function useConnection(): Connection {
+  const stream = useStream();
+  return useSyncExternalStore(stream.watch, stream.connection);
+}
+
+/** Call *take* for each event, progress included. *take* has to be stable (useCallback). */
+export function useLiveEvents(take: (event: LiveEvent) => void): void {
+  const stream = useStream();
+  useEffect(() => stream.listen(take), [stream, take]);
+}

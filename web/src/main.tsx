@@ -1,0 +1,33 @@
+import "@patternfly/react-core/dist/styles/base.css";
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { createBrowserRouter, RouterProvider } from "react-router";
+import { ApiError } from "./api/client";
+import { ROUTES } from "./app/routes";
+import { Shell } from "./app/Shell";
+import { LiveProvider } from "./components/live";
+
+const queries = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 5_000,
+      // A refusal stays one; only a service that cannot be reached is asked again.
+      retry: (failures, error) => error instanceof ApiError && error.lost && failures < 3,
+    },
+  },
+});
+
+const router = createBrowserRouter([{ element: <Shell />, children: ROUTES }]);
+
+const root = document.getElementById("root");
+if (root === null) throw new Error("index.html has no element with the id root");
+createRoot(root).render(
+  <StrictMode>
+    <QueryClientProvider client={queries}>
+      <LiveProvider>
+        <RouterProvider router={router} />
+      </LiveProvider>
+    </QueryClientProvider>
+  </StrictMode>,
+);

@@ -1,0 +1,11 @@
+import { PageSection } from "@patternfly/react-core";
+import { Link } from "react-router";
+import { Empty } from "../components/Async";
+
+export default function NotFound() {
+  return (
+    <PageSection>
+      <Empty title="There is no such page" action={<Link to="/">Go to the overview</Link>} />
+    </PageSection>
+  );
+}
