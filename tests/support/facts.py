@@ -42,7 +42,7 @@ def direct_host(name: str = "a", **changes: Any) -> HostFacts:
 
 def vm(version: Version = QEMU_10, **changes: Any) -> VmFacts:
     """A running VM at QEMU's defaults, with two iothreads and two virtio disks."""
-    offered = [t for t in TUNABLES.values() if t.since <= version and t.qmp]
+    offered = [t for t in TUNABLES.values() if t.in_release(version) and t.qmp]
     iothreads, disks = ("iothread1", "iothread2"), ("virtio-disk0", "virtio-disk1")
     readings: dict[str, Reading] = {}
     for tunable in offered:
