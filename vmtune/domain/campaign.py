@@ -1,0 +1,308 @@
+"""Campaigns: which arms are compared, under which conditions, in how many randomised blocks.
+
+What decides about the verdict is fixed here before the first run: blocks, primary metric, margin.
+Each block runs every arm of every cell once, in an order drawn anew for each block; the unit is
+one fresh pair of VMs and one migration. :mod:`vmtune.domain.campaign_file` has the TOML form.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import pairwise
+from typing import Any
+
+from vmtune.domain.metrics import METRICS, Direction
+from vmtune.domain.profile import Revision
+from vmtune.domain.scenario import Scenario, from_json
+from vmtune.domain.steps import dump_steps
+from vmtune.domain.tunables import Value
+from vmtune.errors import InvalidInput, Problem
+
+DEFAULT_BLOCKS = 10
+QUICK_BLOCKS = 6
+"""The fewest from which a paired test can find anything, two-sided at 5 %."""
+DEFAULT_MARGIN_PERCENT = 5.0
+MOST_BLOCKS = 1000
+MOST_ARMS = 16
+MOST_CELLS = 200
+MOST_RUNS = 20_000
+MOST_SEED = (1 << 63) - 1
+
+_NAME = re.compile(r"[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?")
+_ARM = re.compile(r"[A-Za-z0-9]([A-Za-z0-9 .,_+-]{0,61}[A-Za-z0-9.+])?")
+_CELL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+_QEMU = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
+
+Overrides = Mapping[str, Any]
+"""Parts of a scenario as JSON, laid over it; never its name nor its values. Of ``vm`` and
+``workload`` only what is given changes."""
+
+
+class CampaignPlace(StrEnum):
+    """Between what the VM migrates."""
+
+    DIRECT = "direct"
+    """Two QEMUs on this machine, driven by their monitors."""
+    LAB = "lab"
+    """The two libvirt hosts of the lab."""
+
+
+class HostLoad(StrEnum):
+    """What else the machine does while a run runs."""
+
+    IDLE = "idle"
+    BUSY = "busy"
+    """One spinning process for each CPU."""
+    BUSY_PINNED = "busy_pinned"
+    """Likewise, each bound to its CPU."""
+
+
+class OtherEnvironment(StrEnum):
+    """What becomes of the verdict when the runs were made in environments that differ."""
+
+    REFUSE = "refuse"
+    """There is none: the difference is told instead."""
+    ALLOW = "allow"
+    """There is one, and the difference is told with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One of the things that are compared.
+
+    :param profile: its values, and steps if it has any, are laid over the scenario's.
+    :param revision: of the profile; None: the current one when the campaign is created.
+    :param values: tunables, laid over the scenario's, the cell's and the profile's.
+    :param qemu: the name of a QEMU in the service's settings; empty for the usual one.
+    :param against: the arms that it is compared with.
+    """
+
+    name: str
+    profile: str = ""
+    revision: int | None = None
+    values: Mapping[str, Value] = field(default_factory=dict)
+    scenario: Overrides = field(default_factory=dict)
+    qemu: str = ""
+    place: CampaignPlace = CampaignPlace.DIRECT
+    against: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One set of conditions under which all arms are compared with each other.
+
+    :param name: also the variant of its scenario's name.
+    """
+
+    name: str
+    scenario: Overrides = field(default_factory=dict)
+    values: Mapping[str, Value] = field(default_factory=dict)
+    host_load: HostLoad = HostLoad.IDLE
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """The published table that a report puts beside the results."""
+
+    reference: str
+    table: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Campaign:
+    """What is to be run and judged. The first arm is the one that others are compared with,
+    unless they say otherwise.
+
+    :param cells: none: the scenario as it is, once.
+    :param seed: of the order of the runs; None: drawn when the campaign is created.
+    :param primary_metric: the one that the verdict is about.
+    :param margin_percent: a ratio within it of 1 counts as no difference.
+    :param warmup_runs: runs before the first block, of the arms in turn, that are discarded.
+    :param kvm: whether to use KVM; None: where the machine has a usable one.
+    :param overrides: codes of preflight findings that are to stop nothing.
+    :raise InvalidInput: with a problem for each part that cannot be accepted.
+    """
+
+    name: str
+    scenario: Scenario
+    arms: tuple[Arm, ...]
+    cells: tuple[Cell, ...] = ()
+    title: str = ""
+    why: str = ""
+    blocks: int = DEFAULT_BLOCKS
+    seed: int | None = None
+    primary_metric: str = "total_time_ms"
+    margin_percent: float = DEFAULT_MARGIN_PERCENT
+    warmup_runs: int = 1
+    other_environment: OtherEnvironment = OtherEnvironment.REFUSE
+    kvm: bool | None = None
+    overrides: frozenset[str] = frozenset()
+    beside: Beside | None = None
+
+    def __post_init__(self) -> None:
+        problems = [
+            Problem(name, code, message, remedy)
+            for name, holds, code, message, remedy in self._rules()
+            if not holds
+        ]
+        if not problems:
+            problems = self._unusable()
+        if problems:
+            raise InvalidInput(f"the campaign {self.name[:70]} is not usable", problems=problems)
+
+    def _rules(self) -> list[tuple[str, bool, str, str, str]]:
+        """Of each rule: the field, whether it holds, the code, the reason and the remedy."""
+        metric = METRICS.get(self.primary_metric)
+        judged = metric is not None and metric.direction is not Direction.NONE
+        return [
+            ("name", bool(_NAME.fullmatch(self.name)), "invalid_name",
+             f"{self.name[:70]!r} is no name of a campaign",
+             "use lower-case letters, digits, dots, dashes and underscores"),
+            ("arms", 2 <= len(self.arms) <= MOST_ARMS, "number_of_arms",
+             f"a campaign has 2 to {MOST_ARMS} arms, not {len(self.arms)}",
+             "give two arms of the same values to see the noise of the machine"),
+            ("cells", len(self.cells) <= MOST_CELLS, "too_many",
+             f"a campaign has at most {MOST_CELLS} cells, not {len(self.cells)}", "split it"),
+            ("blocks", 1 <= self.blocks <= MOST_BLOCKS, "invalid_value",
+             f"{self.blocks} blocks are not from 1 to {MOST_BLOCKS}",
+             f"{QUICK_BLOCKS} are the fewest for a verdict, {DEFAULT_BLOCKS} are usual"),
+            ("blocks", self.run_count <= MOST_RUNS, "too_many",
+             f"{self.run_count:,} runs are more than {MOST_RUNS:,}", "take fewer cells or blocks"),
+            ("seed", self.seed is None or 0 <= self.seed <= MOST_SEED, "invalid_value",
+             f"the seed {self.seed} is not from 0 to 2^63 - 1", "leave it out to have one drawn"),
+            ("primary_metric", judged, "invalid_metric",
+             f"{self.primary_metric[:60]!r} is no metric that has a better and a worse",
+             "use one of " + ", ".join(judged_metrics())),
+            ("margin_percent", 0 < self.margin_percent <= 100, "invalid_value",
+             f"a margin of {self.margin_percent:g} % is not above 0 and up to 100 %",
+             f"{DEFAULT_MARGIN_PERCENT:g} is usual"),
+            ("warmup_runs", 0 <= self.warmup_runs <= MOST_BLOCKS, "invalid_value",
+             f"{self.warmup_runs} warm-up runs are not from 0 to {MOST_BLOCKS}", "1 is usual"),
+            *self._rules_of_arms(),
+            *(
+                (f"cells.{index}.name", bool(_CELL.fullmatch(cell.name)), "invalid_name",
+                 f"{cell.name[:70]!r} is no name of a cell",
+                 "use letters, digits, dots, dashes and underscores")
+                for index, cell in enumerate(self.cells)
+            ),
+            *_unique("cells", [cell.name for cell in self.cells]),
+            *_unique("arms", [arm.name for arm in self.arms]),
+        ]  # fmt: skip
+
+    def _rules_of_arms(self) -> list[tuple[str, bool, str, str, str]]:
+        names = {arm.name for arm in self.arms}
+        rules = []
+        for index, arm in enumerate(self.arms):
+            where = f"arms.{index}"
+            others = sorted(names - {arm.name})
+            rules += [
+                (f"{where}.name", bool(_ARM.fullmatch(arm.name)), "invalid_name",
+                 f"{arm.name[:70]!r} is no name of an arm",
+                 "use letters, digits, spaces and ., _ + -, with a letter or digit at both ends"),
+                (f"{where}.revision", arm.revision is None or bool(arm.profile), "needs_profile",
+                 "a revision is that of a profile", "give profile, or leave revision out"),
+                (f"{where}.qemu", not arm.qemu or bool(_QEMU.fullmatch(arm.qemu)), "invalid_name",
+                 f"{arm.qemu[:70]!r} is no name of a QEMU",
+                 "name one of the service's settings; a path cannot be given here"),
+                (f"{where}.against", set(arm.against) <= set(others), "unknown_arm",
+                 f"{', '.join(arm.against)[:70]} are not all other arms",
+                 f"the others are {', '.join(others)}"),
+            ]  # fmt: skip
+        return rules
+
+    def _unusable(self) -> list[Problem]:
+        """The problems of the arms' scenarios. A profile's values come later, and may complete
+        what is not complete yet, so an arm with one is judged when the campaign is created."""
+        problems: list[Problem] = []
+        for index, arm in enumerate(self.arms):
+            if arm.profile:
+                continue
+            for cell in self.all_cells:
+                try:
+                    self.scenario_of(cell, arm)
+                except InvalidInput as error:
+                    problems += [
+                        self._blame(problem, f"arms.{index}", arm, cell)
+                        for problem in error.problems
+                    ]
+                    break  # the arm's other cells have the same problems, or are next
+        return problems
+
+    def _blame(self, problem: Problem, where: str, arm: Arm, cell: Cell) -> Problem:
+        """*problem* with the part of the campaign that has the field it is about."""
+        top, _, below = problem.field.partition(".")
+        own = below.partition(".")[0] in arm.values if top == "values" else top in arm.scenario
+        its = below.partition(".")[0] in cell.values if top == "values" else top in cell.scenario
+        part = "" if top == "values" else "scenario."
+        if own:
+            path = f"{where}.{part}{problem.field}"
+        elif its:
+            path = f"cells.{self.cells.index(cell)}.{part}{problem.field}"
+        else:
+            path = f"scenario.{problem.field}"
+        condition = f" (arm {arm.name}" + (f", cell {cell.name})" if self.cells else ")")
+        return Problem(path, problem.code, problem.message + condition, problem.remedy)
+
+    @property
+    def all_cells(self) -> tuple[Cell, ...]:
+        """Its cells, or the one that stands for the scenario as it is."""
+        return self.cells or (Cell(self.scenario.variant),)
+
+    @property
+    def run_count(self) -> int:
+        """How many runs there are, warm-up included."""
+        return self.warmup_runs + self.blocks * len(self.arms) * len(self.all_cells)
+
+    @property
+    def same_arms(self) -> bool:
+        """All arms are the same but for their names: what differs is noise."""
+        return all(_content(one) == _content(two) for one, two in pairwise(self.arms))
+
+    def against(self, arm: Arm) -> tuple[str, ...]:
+        """The arms that *arm* is compared with: those it names, else the first."""
+        first = self.arms[0].name
+        return arm.against or (() if arm.name == first else (first,))
+
+    def scenario_of(self, cell: Cell, arm: Arm, profile: Revision | None = None) -> Scenario:
+        """What a run of *arm* in *cell* does. Later wins: the scenario, the cell, the profile,
+        the arm.
+
+        :raise InvalidInput: the parts contradict each other; fields are those of a scenario.
+        """
+        parts: dict[str, Any] = {}
+        if profile is not None and profile.steps:
+            parts["steps"] = dump_steps(profile.steps)
+        for overrides in (cell.scenario, arm.scenario):
+            for name, value in overrides.items():
+                both = isinstance(value, Mapping) and isinstance(parts.get(name), Mapping)
+                parts[name] = {**parts[name], **value} if both else value
+        parts["values"] = {
+            **cell.values,
+            **(profile.values if profile is not None else {}),
+            **arm.values,
+        }
+        if self.cells:
+            parts["name"] = f"{self.scenario.family}/{cell.name}"
+        return from_json(parts, base=self.scenario)
+
+
+def judged_metrics() -> tuple[str, ...]:
+    """The metrics that a campaign can be about."""
+    return tuple(n for n, metric in METRICS.items() if metric.direction is not Direction.NONE)
+
+
+def _content(arm: Arm) -> tuple[object, ...]:
+    return (
+        arm.profile, arm.revision, dict(arm.values), dict(arm.scenario), arm.qemu, arm.place,
+    )  # fmt: skip
+
+
+def _unique(part: str, names: Sequence[str]) -> list[tuple[str, bool, str, str, str]]:
+    return [
+        (f"{part}.{index}.name", name not in names[:index], "duplicate_name",
+         f"there are two called {name[:70]}", "rename one")
+        for index, name in enumerate(names)
+    ]  # fmt: skip
