@@ -3,15 +3,18 @@
 A guest reports each pass with its own clock, which stands still while the guest does. How long
 a pass took for those who wait for the guest is the time between two reports by the host's
 clock, less what the guest rested: the rest it knows by its own clock.
+A report's way takes a few milliseconds, so passes that are much shorter are taken together.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from vmtune.domain.metrics import LEAST_STRETCH_MS
 from vmtune.domain.runs import GuestPass
 
 Span = tuple[float, float]
@@ -25,7 +28,8 @@ class Stretch:
     :param since_ms: the report before, or when its first pass began.
     :param until_ms: this report; or the end of the record, for a pass that had not ended.
     :param rest_ms: how long it rested in between, before it worked.
-    :param passes: how many passes it stands for: more than 1 where reports were lost.
+    :param passes: how many passes it stands for: more than 1 where they are short, or where
+        reports were lost.
     :param first: the worker's first pass, which finds its memory unused.
     :param ended: it was reported.
     """
@@ -84,12 +88,17 @@ def _of_worker(passes: Sequence[GuestPass], ended_ms: float) -> list[Stretch]:
             first=first.number <= 1,
         )
     ]
-    before = first
-    for each in passes[1:]:
-        stretch = _between(before, each, _usual_rest(found))
+    before, together = first, list[GuestPass]()
+    for each, after in itertools.zip_longest(passes[1:], passes[2:]):
+        together.append(each)
+        anew = each.number <= before.number
+        short = each.at_ms - before.at_ms < LEAST_STRETCH_MS
+        if not anew and (short or _heard_together(each, after)):
+            continue
+        stretch = None if anew else _between(before, together, _usual_rest(found))
         if stretch is not None:
             found.append(stretch)
-        before = each
+        before, together = each, []
     rest = _usual_rest(found)
     if ended_ms - before.at_ms > rest:
         found.append(
@@ -100,20 +109,30 @@ def _of_worker(passes: Sequence[GuestPass], ended_ms: float) -> list[Stretch]:
 
 def _usual_rest(found: Sequence[Stretch]) -> float:
     """What this worker rests after a pass; its first has nothing before it."""
-    return median([s.rest_ms for s in found[1:]] or [0.0])
+    return median([s.rest_ms / s.passes for s in found[1:]] or [0.0])
 
 
-def _between(before: GuestPass, now: GuestPass, usual_rest_ms: float) -> Stretch | None:
+def _heard_together(each: GuestPass, after: GuestPass | None) -> bool:
+    """Whether the next report comes sooner than its pass can have been worked."""
+    if after is None or after.number <= each.number:
+        return False
+    return (after.at_ms - each.at_ms) * 1000 < after.duration_us / 2
+
+
+def _between(
+    before: GuestPass, reported: Sequence[GuestPass], usual_rest_ms: float
+) -> Stretch | None:
+    now = reported[-1]
     count = now.number - before.number
     wall_ms = now.at_ms - before.at_ms
-    if count < 1 or wall_ms <= 0:
-        return None  # begun anew, or heard together
-    worked_ms = count * now.duration_us / 1000
+    if wall_ms <= 0:
+        return None
+    worked_ms = sum(p.duration_us for p in reported) / 1000 * count / len(reported)
     guest_ms = (now.guest_us - before.guest_us) / 1000
     # Where the guest's clock has gone back, it cannot tell how long it rested.
-    rest_ms = guest_ms - worked_ms if guest_ms >= 0 else usual_rest_ms
+    rest_ms = guest_ms - worked_ms if guest_ms >= 0 else usual_rest_ms * count
     # The two clocks differ by a few milliseconds of the report's way: no rest is negative, and
-    # none is so long that the pass took less than the guest says.
+    # none is so long that the passes took less than the guest says.
     rest_ms = max(0.0, min(rest_ms, wall_ms - worked_ms))
     return Stretch(now.worker, before.at_ms, now.at_ms, rest_ms, now.written_bytes, count)
 

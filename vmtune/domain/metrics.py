@@ -19,6 +19,9 @@ from vmtune.units import Unit
 SLOW_FACTOR = 1.25
 """A pass of the guest over its memory is slow when it took more than this times as long as the
 median pass of the same worker in the same run's warm-up."""
+LEAST_STRETCH_MS = 50
+"""A worker's passes that are shorter than this are taken together until they are not: their
+reports come a few milliseconds late."""
 
 
 class Direction(StrEnum):
@@ -139,7 +142,8 @@ _GUEST = (
     Metric(
         "guest_drop_ms", "Time that the guest was slow", Unit.MS, Direction.LOWER, Group.GUEST,
         f"The time in which at least one worker was in a slow pass: one that took more than "
-        f"{SLOW_FACTOR:g} times its median of warm-up.",
+        f"{SLOW_FACTOR:g} times its median of warm-up. Passes shorter than {LEAST_STRETCH_MS} ms "
+        "are taken together.",
         "the migration is begun", "the end of cool-down", _NO_BASELINE + " or " + _NO_MIGRATION,
     ),
     Metric(

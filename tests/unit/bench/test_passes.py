@@ -101,3 +101,14 @@ def test_an_overlap_is_what_two_have_together(
 ) -> None:
     both = (one[1] - one[0]) + (other[1] - other[0]) - union([one, other])
     assert overlap(one, other) == pytest.approx(both)
+
+
+def test_short_passes_are_taken_together() -> None:
+    passes = [guest_pass(n, 0.5 * n, 0.5 * n, 0.5) for n in range(1, 301)]
+    # The reports of 60 ms come all at once, as those of a guest that is caught up with.
+    passes = [guest_pass(p.number, 100, p.number / 2, 0.5) if 40 <= p.at_ms <= 100 else p
+              for p in passes]  # fmt: skip
+    found = [s for s in stretches(passes, 150) if s.ended and not s.first]
+    assert sum(s.passes for s in found) == 299
+    assert all(s.until_ms - s.since_ms >= 50 for s in found)
+    assert [s.work_ms for s in found] == pytest.approx([0.5] * len(found))
