@@ -15,7 +15,8 @@ from vmtune.domain.facts import Reading, VmFacts, VmState
 from vmtune.domain.migration import QemuStatus, Totals
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import Kind, QmpKind, Route, Tunable, Value
-from vmtune.drivers.base import DriverEvent, EventKind, MigrateOrder, MigrationHandle
+from vmtune.domain.versions import Version
+from vmtune.drivers.base import Driver, DriverEvent, EventKind, MigrateOrder, MigrationHandle
 from vmtune.errors import (
     CommandRefused,
     MonitorBusy,
@@ -356,6 +357,79 @@ class TestMigrating:
         await settled(bench)
         name = "max_cpu_throttle_percent"
         assert (await bench.destination.read(bench.vm, [name]))[name].value == 99
+
+
+class TestControlling:
+    """What is done to a VM while it migrates."""
+
+    async def test_a_paused_guest_arrives_and_goes_on(self, bench: Bench) -> None:
+        handle = await start(bench)
+        for _ in range(2):  # harmless when repeated
+            await bench.source.pause(bench.vm)
+            assert await bench.source.vm_state(bench.vm) is VmState.PAUSED
+        await bench.source.write(bench.vm, [Change("max_bandwidth_bytes_per_s", 0)])
+        await handle.wait()
+        await until_at_rest(bench.destination, bench.vm)
+        by_itself = bench.source.uri.startswith("qemu")
+        state = await bench.destination.vm_state(bench.vm)
+        assert state is (VmState.RUNNING if by_itself else VmState.PAUSED)
+        for _ in range(2):
+            await bench.destination.resume(bench.vm)
+            assert await bench.destination.vm_state(bench.vm) is VmState.RUNNING
+
+    async def test_a_paused_guest_stays_and_goes_on(self, bench: Bench) -> None:
+        handle = await start(bench)
+        await bench.source.pause(bench.vm)
+        await bench.source.abort_migration(bench.vm)
+        with pytest.raises(CommandRefused):
+            await handle.wait()
+        await bench.source.reset_after_migration(bench.vm)
+        by_itself = bench.source.uri.startswith("qemu")
+        state = await bench.source.vm_state(bench.vm)
+        assert state is (VmState.RUNNING if by_itself else VmState.PAUSED)
+        await bench.source.resume(bench.vm)
+        assert await bench.source.vm_state(bench.vm) is VmState.RUNNING
+
+    async def test_switching_to_postcopy(self, bench: Bench) -> None:
+        handle = await start(bench, {"postcopy": True})
+        await bench.source.start_postcopy(bench.vm)
+        await bench.source.write(bench.vm, [Change("max_bandwidth_bytes_per_s", 0)])
+        await handle.wait()
+        await settled(bench)
+
+    async def test_postcopy_that_was_not_asked_for_is_refused(self, bench: Bench) -> None:
+        with pytest.raises(TooLate):
+            await bench.source.start_postcopy(bench.vm)
+        handle = await start(bench)
+        with pytest.raises(CommandRefused, match=r"(?i)post-?copy"):
+            await bench.source.start_postcopy(bench.vm)
+        assert (await bench.source.migration(bench.vm)).status is QemuStatus.ACTIVE
+        await bench.source.abort_migration(bench.vm)
+        with pytest.raises(CommandRefused):
+            await handle.wait()
+
+    async def test_without_a_ring_nothing_is_measured(self, bench: Bench) -> None:
+        with pytest.raises(CommandRefused, match=r"not enabled|unexpected") as refused:
+            await bench.source.measure_dirty_rates(bench.vm, 50)
+        assert refused.value.problems[0].code == "command_refused"
+        if bench.qemu >= Version(8, 2):
+            assert not (await bench.source.dirty_rates(bench.vm)).measured
+
+    async def test_an_unknown_vm_is_not_found(self, bench: Bench) -> None:
+        source = bench.source
+        calls = (source.vm_state, source.pause, source.resume, source.start_postcopy)
+        for call in (*calls, source.dirty_rates):
+            with pytest.raises(NotFound, match=str(NOBODY)):
+                await call(NOBODY)
+
+
+async def until_at_rest(driver: Driver, vm: UUID) -> None:
+    """Until the VM has arrived, running or paused."""
+
+    async def arrived() -> bool:
+        return await driver.vm_state(vm) in (VmState.RUNNING, VmState.PAUSED)
+
+    await until(arrived)
 
 
 async def settled(bench: Bench) -> None:

@@ -9,7 +9,8 @@ from typing import Protocol
 from uuid import UUID
 
 from vmtune.domain.changes import Change
-from vmtune.domain.facts import HostFacts, Reading, VmFacts, VmSummary
+from vmtune.domain.dirty_rates import DirtyRates
+from vmtune.domain.facts import HostFacts, Reading, VmFacts, VmState, VmSummary
 from vmtune.domain.migration import Snapshot, Totals
 from vmtune.domain.tunables import Value
 
@@ -132,6 +133,44 @@ class Driver(Protocol):
 
         :raise TooLate: in post-copy, or ended already.
         """
+
+    async def start_postcopy(self, vm: UUID) -> None:
+        """Let the guest run on the destination before all of its memory is there. The switch
+        itself comes a moment later.
+
+        :raise TooLate: no migration is active.
+        :raise CommandRefused: the migration was not started with ``postcopy``.
+        """
+
+    async def vm_state(self, vm: UUID) -> VmState:
+        """What the VM is doing.
+
+        :raise NotFound: it is not on this host.
+        """
+
+    async def pause(self, vm: UUID) -> None:
+        """Stop the guest, also while it migrates away. Harmless when repeated.
+
+        Under libvirt it runs again by itself when the migration has ended, on whichever host
+        it then is; without libvirt it stays paused there.
+        """
+
+    async def resume(self, vm: UUID) -> None:
+        """Let a paused guest go on. Harmless when repeated."""
+
+    async def measure_dirty_rates(self, vm: UUID, over_ms: int) -> None:
+        """Begin to measure how fast each vCPU dirties memory, also while it migrates: at the
+        end of the measurement QEMU empties all dirty rings. What QEMU switches on for it, it
+        switches off again by itself.
+
+        :param over_ms: 50 to 60,000.
+        :raise CommandRefused: code ``already_measuring`` while another measurement runs (for
+            a moment after its beginning QEMU does not notice); any other where there is no
+            dirty ring or QEMU is older than 8.2.
+        """
+
+    async def dirty_rates(self, vm: UUID) -> DirtyRates:
+        """How far the last measurement is, and what it found."""
 
     async def reset_after_migration(self, vm: UUID) -> None:
         """Put what :meth:`start_migration` set on this side back to what it was, where

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
-from vmtune.domain.facts import Connection, HostFacts
+from vmtune.domain.facts import Connection, HostFacts, Reading, VmFacts
 from vmtune.drivers.fake_qemu import FakeQemu, FaultKind
 from vmtune.drivers.qmp import QmpDriver
 from vmtune.drivers.qmp_monitor import NO_QEMU
 from vmtune.drivers.qmp_qemu import Link, OnEvent
 from vmtune.errors import CommandRefused, HostUnreachable, MonitorBusy, OutcomeUnknown
+
+RING = "dirty_ring_size_entries"
 
 
 class FakeDriver(QmpDriver):
@@ -47,6 +51,23 @@ class FakeDriver(QmpDriver):
         """What the test has said."""
         self._sockets()
         return self._facts
+
+    async def vm_facts(self, vm: UUID) -> VmFacts:
+        """As of a QEMU whose process can be seen, where it has a dirty ring."""
+        facts = await super().vm_facts(vm)
+        ring = self._ring(vm)
+        if not ring:
+            return facts
+        return replace(facts, kvm=True, readings={**facts.readings, RING: Reading(ring)})
+
+    async def read(self, vm: UUID, tunables: Collection[str]) -> dict[str, Reading]:
+        """Likewise."""
+        readings = await super().read(vm, tunables)
+        ring = self._ring(vm)
+        return {**readings, RING: Reading(ring)} if ring and RING in readings else readings
+
+    def _ring(self, vm: UUID) -> int:
+        return next((q.ring.entries for q in self.fakes.values() if q.uuid == vm), 0)
 
     def _sockets(self) -> list[Path]:
         if not self.reachable:

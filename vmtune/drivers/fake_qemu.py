@@ -19,6 +19,7 @@ from vmtune.domain.tunable_table import by_qmp
 from vmtune.domain.tunables import Kind, QmpKind, Value
 from vmtune.drivers import qemu_names
 from vmtune.drivers.fake_migration import FakeMigration
+from vmtune.drivers.fake_ring import FakeRing
 from vmtune.errors import CommandRefused
 
 Recording = Mapping[str, Any]  # any JSON
@@ -29,6 +30,8 @@ Network = dict[str, "FakeQemu"]
 
 DIRTIED_BYTES_PER_S = 8 << 20
 """What its guest writes: a migration with less bandwidth does not converge."""
+
+_ITERATIONS_WHEN_PAUSED = 3
 
 _LEFT_ALONE_BY_LIBVIRT = frozenset(
     {"dirty-limit", "events", "validate-uuid", "release-ram", "background-snapshot"}
@@ -67,6 +70,7 @@ class FakeQemu:
     :param incoming: it waits for a migration, as with ``-incoming defer``.
     :param paced: migrations move only by :meth:`step`; otherwise with each query-migrate.
     :param like_libvirt: something sets the capabilities anew at each migration.
+    :param ring_entries: the size of its vCPUs' dirty rings; 0 for a bitmap.
     """
 
     def __init__(
@@ -78,6 +82,7 @@ class FakeQemu:
         incoming: bool = False,
         paced: bool = False,
         like_libvirt: bool = False,
+        ring_entries: int = 0,
     ) -> None:
         self.recording = recording
         self.uuid = uuid
@@ -85,6 +90,7 @@ class FakeQemu:
         self.network = network if network is not None else {}
         self.paced = paced
         self.like_libvirt = like_libvirt
+        self.ring = FakeRing(ring_entries)
         self.version = qemu_names.version(recording["query-version"])
         self.capabilities = qemu_names.capabilities(recording["query-migrate-capabilities"])
         self.parameters: dict[str, Value] = dict(recording["query-migrate-parameters"])
@@ -147,17 +153,18 @@ class FakeQemu:
         iteration = self.outgoing.iteration
         bandwidth = int(self.parameters["max-bandwidth"])
         self.outgoing.step(
-            device=self.version >= (8,), converges=not 0 < bandwidth <= DIRTIED_BYTES_PER_S
+            device=self.version >= (8,),
+            converges=not 0 < bandwidth <= DIRTIED_BYTES_PER_S or self.status == "paused",
         )
         if self.outgoing.iteration != iteration:
             self.tell("MIGRATION_PASS", {"pass": self.outgoing.iteration})
         if self.outgoing.status is not before:
             self._told()
         if self.outgoing.status is QemuStatus.COMPLETED:
-            self.status = "postmigrate"
+            stood, self.status = self.status, "postmigrate"
             destination = self.network.pop(self.outgoing.uri, None)
             if destination is not None:
-                destination.status, destination.arrived = "running", True
+                destination.status, destination.arrived = stood, True
 
     def fail(self, reason: str) -> None:
         """End the outgoing migration without success."""
@@ -332,6 +339,28 @@ class FakeQemu:
         self._told()
         return {}
 
+    def _stop(self, _: Mapping[str, Any]) -> dict[str, Any]:
+        if self.status == "running":
+            self.status = "paused"
+            # What is left takes its time, but nothing is added to it.
+            self.outgoing.iterations = self.outgoing.iteration + _ITERATIONS_WHEN_PAUSED
+            self.tell("STOP", {})
+        return {}
+
+    def _cont(self, _: Mapping[str, Any]) -> dict[str, Any]:
+        if self.status == "inmigrate":
+            raise CommandRefused("Migration is not finalized yet")
+        if self.status == "paused":
+            self.status = "running"
+            self.tell("RESUME", {})
+        return {}
+
+    def _calc_dirty_rate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        return self.ring.measure(arguments, self.version)
+
+    def _query_dirty_rate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        return self.ring.reply(arguments, self.version)
+
 
 def _listed(properties: Mapping[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in properties.items() if not k.startswith("thread-pool-")}
@@ -355,4 +384,8 @@ _HANDLERS: Mapping[str, Callable[[FakeQemu, Mapping[str, Any]], Any]] = {
     "query-migrate": FakeQemu._query_migrate,
     "migrate_cancel": FakeQemu._cancel,
     "migrate-start-postcopy": FakeQemu._start_postcopy,
+    "stop": FakeQemu._stop,
+    "cont": FakeQemu._cont,
+    "calc-dirty-rate": FakeQemu._calc_dirty_rate,
+    "query-dirty-rate": FakeQemu._query_dirty_rate,
 }

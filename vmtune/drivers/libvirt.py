@@ -8,9 +8,10 @@ from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from uuid import UUID
 
 from vmtune.domain.changes import Change
-from vmtune.domain.facts import HostFacts, Reading, VmFacts, VmSummary
+from vmtune.domain.dirty_rates import DirtyRates
+from vmtune.domain.facts import HostFacts, Reading, VmFacts, VmState, VmSummary
 from vmtune.domain.migration import QemuStatus, Snapshot, Totals, read_query_migrate
-from vmtune.drivers import qemu_write
+from vmtune.drivers import qemu_control, qemu_write
 from vmtune.drivers.base import Driver, DriverEvent, MigrateOrder, MigrationHandle
 from vmtune.drivers.libvirt_calls import Connection, VmStatus, open_connection
 from vmtune.drivers.libvirt_errors import OPERATION_INVALID, LibvirtRefused
@@ -24,7 +25,15 @@ from vmtune.drivers.libvirt_migration import (
     migration_flags,
 )
 from vmtune.drivers.libvirt_monitor import NOT_RUNNING, LibvirtMonitor
-from vmtune.drivers.libvirt_vm import RING, VmRecord, add_libvirt, facts_by_xml, look_up, with_ring
+from vmtune.drivers.libvirt_vm import (
+    RING,
+    VmRecord,
+    add_libvirt,
+    facts_by_xml,
+    look_up,
+    read_totals,
+    with_ring,
+)
 from vmtune.drivers.libvirt_xml_edit import edit_boot_xml, edit_destination_xml
 from vmtune.drivers.qemu_probe import QemuProbe
 from vmtune.errors import CommandRefused, NotFound, TooLate
@@ -319,6 +328,53 @@ class LibvirtDriver:
             raise
         self._not_begun.pop(vm, None)
 
+    async def start_postcopy(self, vm: UUID) -> None:
+        """Switch to post-copy, by libvirt, which has to know when it ends.
+
+        :raise TooLate: no migration is active.
+        """
+
+        def call(connection: Connection) -> None:
+            domain = connection.domain(vm)
+            if domain.status().arriving or not domain.is_migrating_out():
+                raise TooLate("no migration to another host is active")
+            domain.start_postcopy()
+
+        await self._link.change(call)
+
+    async def vm_state(self, vm: UUID) -> VmState:
+        """What the VM is doing."""
+        return (await self._status(vm))[0].state
+
+    async def pause(self, vm: UUID) -> None:
+        """Stop the guest; libvirt lets it go on when its migration has ended."""
+
+        def call(connection: Connection) -> None:
+            domain = connection.domain(vm)
+            if domain.status().state is not VmState.PAUSED:
+                domain.suspend()
+
+        await self._link.change(call)
+
+    async def resume(self, vm: UUID) -> None:
+        """Let the guest go on."""
+
+        def call(connection: Connection) -> None:
+            domain = connection.domain(vm)
+            if domain.status().state is VmState.PAUSED:
+                domain.resume()
+
+        await self._link.change(call)
+
+    async def measure_dirty_rates(self, vm: UUID, over_ms: int) -> None:
+        """Begin a measurement that ends with emptied rings. libvirt has a call for it too, which
+        takes whole seconds."""
+        await qemu_control.measure_dirty_rates(self._monitor(vm), over_ms)
+
+    async def dirty_rates(self, vm: UUID) -> DirtyRates:
+        """How far the last measurement is."""
+        return await qemu_control.dirty_rates(self._monitor(vm))
+
     async def reset_after_migration(self, vm: UUID) -> None:
         """Wait until libvirt has put back what it set, which it does on both sides however the
         migration ends. It does so after QEMU has said that it is over, and would overwrite
@@ -336,23 +392,6 @@ class LibvirtDriver:
     def events(self) -> AsyncGenerator[DriverEvent, None]:
         """What happens on the host from now on."""
         return self._link.events()
-
-
-def read_totals(job: dict[str, int]) -> Totals | None:
-    """libvirt's statistics of a completed migration; None of any other job, and of none."""
-    if job.get("operation") not in _MIGRATIONS or "time_elapsed" not in job:
-        return None
-    return Totals(
-        total_time_ms=job["time_elapsed"],
-        downtime_ms=job.get("downtime", 0),
-        setup_time_ms=job.get("setup_time"),
-        transferred_bytes=job.get("memory_processed", 0),
-        iterations=job.get("memory_iteration", 0),
-    )
-
-
-_MIGRATIONS = (4, 5)
-"""VIR_DOMAIN_JOB_OPERATION_MIGRATION_IN and _OUT."""
 
 
 def _why_no_monitor(status: VmStatus) -> str:

@@ -141,6 +141,21 @@ class Domain:
         with self._errors():
             self._raw.abortJob()
 
+    def start_postcopy(self) -> None:
+        """Switch its migration to another host to post-copy."""
+        with self._errors():
+            self._raw.migrateStartPostCopy(0)
+
+    def suspend(self) -> None:
+        """Stop the guest."""
+        with self._errors():
+            self._raw.suspend()
+
+    def resume(self) -> None:
+        """Let the guest go on."""
+        with self._errors():
+            self._raw.resume()
+
     def is_migrating_out(self) -> bool:
         """Whether its job is a migration to another host; other jobs are not ours to end."""
         with self._errors():

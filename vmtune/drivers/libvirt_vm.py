@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from vmtune.domain.facts import Reading, VmFacts, VmState
+from vmtune.domain.migration import Totals
 from vmtune.domain.versions import Version
 from vmtune.drivers.libvirt_calls import Connection, Domain, VmStatus
 from vmtune.drivers.libvirt_host import LocalDaemon
@@ -127,3 +128,20 @@ def with_ring(readings: Mapping[str, Reading], live: DomainXml) -> dict[str, Rea
     if live.dirty_ring_size_entries is None:
         return dict(readings)
     return {**readings, RING: Reading(live.dirty_ring_size_entries)}
+
+
+def read_totals(job: dict[str, int]) -> Totals | None:
+    """libvirt's statistics of a completed migration; None of any other job, and of none."""
+    if job.get("operation") not in _MIGRATIONS or "time_elapsed" not in job:
+        return None
+    return Totals(
+        total_time_ms=job["time_elapsed"],
+        downtime_ms=job.get("downtime", 0),
+        setup_time_ms=job.get("setup_time"),
+        transferred_bytes=job.get("memory_processed", 0),
+        iterations=job.get("memory_iteration", 0),
+    )
+
+
+_MIGRATIONS = (4, 5)
+"""VIR_DOMAIN_JOB_OPERATION_MIGRATION_IN and _OUT."""

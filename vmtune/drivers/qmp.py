@@ -11,8 +11,10 @@ from urllib.parse import urlsplit
 from uuid import UUID
 
 from vmtune.domain.changes import Change
+from vmtune.domain.dirty_rates import DirtyRates
 from vmtune.domain.facts import Connection, HostFacts, Reading, VmFacts, VmState, VmSummary
 from vmtune.domain.migration import QemuStatus, Snapshot, Totals, read_query_migrate
+from vmtune.drivers import qemu_control
 from vmtune.drivers.base import Driver, DriverEvent, EventKind, MigrateOrder, MigrationHandle
 from vmtune.drivers.hub import Hub
 from vmtune.drivers.local_host import read_local_host
@@ -211,6 +213,41 @@ class QmpDriver:
             raise TooLate(f"no migration is active: {ended}")
         qemu = await self._find(vm)
         await qemu.monitor.execute("migrate_cancel")
+
+    async def start_postcopy(self, vm: UUID) -> None:
+        """Switch to post-copy.
+
+        :raise TooLate: no migration is active.
+        """
+        status = (await self.migration(vm)).status
+        if not status.running:
+            raise TooLate(f"no migration is active: it is {status.value}")
+        qemu = await self._find(vm)
+        await qemu.monitor.execute("migrate-start-postcopy")
+
+    async def vm_state(self, vm: UUID) -> VmState:
+        """What the VM is doing."""
+        reply = await self._ask(vm, lambda qemu: qemu.monitor.execute("query-status"))
+        return vm_state(reply["status"])
+
+    async def pause(self, vm: UUID) -> None:
+        """Stop the guest. It stays so when it has arrived: QEMU hands its state on."""
+        qemu = await self._find(vm)
+        await qemu.monitor.execute("stop")
+
+    async def resume(self, vm: UUID) -> None:
+        """Let the guest go on."""
+        qemu = await self._find(vm)
+        await qemu.monitor.execute("cont")
+
+    async def measure_dirty_rates(self, vm: UUID, over_ms: int) -> None:
+        """Begin a measurement that ends with emptied rings."""
+        qemu = await self._find(vm)
+        await qemu_control.measure_dirty_rates(qemu.monitor, over_ms)
+
+    async def dirty_rates(self, vm: UUID) -> DirtyRates:
+        """How far the last measurement is."""
+        return await self._ask(vm, lambda qemu: qemu_control.dirty_rates(qemu.monitor))
 
     async def reset_after_migration(self, vm: UUID) -> None:
         """Put this side back to what was there before the migration, or to QEMU's defaults

@@ -20,7 +20,7 @@ import pytest
 from vmtune.domain.facts import VmState
 from vmtune.drivers import libvirt_errors, libvirt_library
 from vmtune.drivers.base import DriverEvent, EventKind
-from vmtune.drivers.libvirt import LibvirtDriver, read_totals
+from vmtune.drivers.libvirt import LibvirtDriver
 from vmtune.drivers.libvirt_calls import Connection, Domain, without_questions
 from vmtune.drivers.libvirt_errors import translate, unreachable
 from vmtune.drivers.libvirt_events import read_event
@@ -30,6 +30,7 @@ from vmtune.drivers.libvirt_library import Library
 from vmtune.drivers.libvirt_link import Link
 from vmtune.drivers.libvirt_monitor import NOT_RUNNING, LibvirtMonitor
 from vmtune.drivers.libvirt_threads import Workers
+from vmtune.drivers.libvirt_vm import read_totals
 from vmtune.errors import (
     CommandRefused,
     HostUnreachable,

@@ -1,0 +1,56 @@
+"""Dirty rings that are not there: a fake QEMU's measurements of its vCPUs' dirty rates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from vmtune.domain.versions import Version
+from vmtune.errors import CommandRefused
+
+_MILLISECONDS_SINCE = Version(8, 2)
+
+
+@dataclass(slots=True)
+class FakeRing:
+    """A dirty ring for each vCPU, and what calc-dirty-rate finds there.
+
+    :param entries: 0 for a VM that tracks with a bitmap.
+    :param mib_per_s: what a measurement finds of each vCPU.
+    :param measuring: how many looks at it a measurement still takes.
+    :param measurements: how many there have been.
+    """
+
+    entries: int = 0
+    mib_per_s: tuple[int, ...] = (100,)
+    measuring: int = 0
+    measurements: int = 0
+    _over_ms: int = field(default=0)
+
+    def measure(self, arguments: Mapping[str, Any], version: Version) -> dict[str, Any]:
+        """calc-dirty-rate.
+
+        :raise CommandRefused: in QEMU's words.
+        """
+        if "calc-time-unit" in arguments and version < _MILLISECONDS_SINCE:
+            raise CommandRefused("Parameter 'calc-time-unit' is unexpected")
+        if self.measuring:
+            raise CommandRefused("the dirty rate is already being measured")
+        if arguments["mode"] == "dirty-ring" and not self.entries:
+            raise CommandRefused("mode dirty-ring is not enabled, use other method instead.")
+        self.measuring, self._over_ms = 2, arguments["calc-time"]
+        self.measurements += 1
+        return {}
+
+    def reply(self, arguments: Mapping[str, Any], version: Version) -> dict[str, Any]:
+        """query-dirty-rate: unstarted, measuring, measured."""
+        if "calc-time-unit" in arguments and version < _MILLISECONDS_SINCE:
+            raise CommandRefused("Parameter 'calc-time-unit' is unexpected")
+        if not self.measurements:
+            return {"status": "unstarted", "calc-time": 0}
+        if self.measuring:
+            self.measuring -= 1
+            return {"status": ("measuring", "unstarted")[self.measuring], "calc-time": 0}
+        rows = [{"id": n, "dirty-rate": rate} for n, rate in enumerate(self.mib_per_s)]
+        return {"status": "measured", "calc-time": self._over_ms, "vcpu-dirty-rate": rows[::-1]}
