@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmtune.domain.workload import Workload
+from vmtune.domain.workload import GUEST_NAMES, Workload
 from vmtune.errors import InvalidInput
 
 HOUR_MS = 3_600_000
@@ -27,6 +26,7 @@ def workloads(draw: st.DrawFn) -> Workload:
         random_percent=draw(st.integers(0, 100 - zero)),
         idle_ms=draw(st.integers(0, HOUR_MS)),
         beat_ms=draw(st.integers(0, HOUR_MS)),
+        cpu_ring=draw(st.sampled_from([0, 3])),
     )
 
 
@@ -36,11 +36,12 @@ def test_what_is_unset_is_not_on_the_command_line() -> None:
 
 @given(workloads())
 def test_every_setting_reaches_the_guest(workload: Workload) -> None:
-    told = dict(pair.split("=") for pair in workload.command_line().split())
-    names = ("region", "stride", "dirty_mb", "zero", "random", "idle_ms", "beat_ms")
-    assert len(names) == len(fields(Workload))
-    for name, value in zip(names, asdict(workload).values(), strict=True):
-        assert int(told.get(name, "0")) == value
+    told = {name: int(text) for name, text in _pairs(workload.command_line())}
+    assert Workload.from_guest({**dict.fromkeys(GUEST_NAMES, 0), **told}) == workload
+
+
+def _pairs(command_line: str) -> list[list[str]]:
+    return [pair.split("=") for pair in command_line.split()]
 
 
 @pytest.mark.parametrize(
@@ -61,6 +62,7 @@ def test_every_setting_reaches_the_guest(workload: Workload) -> None:
         ({"idle_ms": HOUR_MS + 1}, {"idle_ms"}),
         ({"beat_ms": -1}, {"beat_ms"}),
         ({"beat_ms": HOUR_MS + 1}, {"beat_ms"}),
+        ({"cpu_ring": 1}, {"cpu_ring"}),
         ({"stride_bytes": 0, "idle_ms": -1, "beat_ms": -1}, {"stride_bytes", "idle_ms", "beat_ms"}),
     ],
 )
