@@ -23,7 +23,26 @@ _LOOPBACK = ("127.0.0.1", "::1")
 LOG_FORMATS = ("console", "json")
 LOG_LEVELS = ("debug", "info", "warning", "error")
 _GROUP = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,31}")
+_QEMU_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
+_MOST_FOLDER_BYTES = 75  # so that sockets of a run fit below it
 _MOST_PATH_BYTES = 107  # what a unix socket's address holds, without the ending zero
+
+
+@dataclass(frozen=True, slots=True)
+class BenchQemu:
+    """A QEMU that benchmarks may run. Requests name it; they never name a program.
+
+    :param binary: the program, by its path, or by a name on the PATH.
+    :param data_folder: where it finds its firmware (``-L``); None: where it was installed.
+    """
+
+    name: str
+    binary: Path
+    data_folder: Path | None = None
+
+
+SYSTEM_QEMU = BenchQemu("system", Path("qemu-system-x86_64"))
+"""The one that is installed; a setting of that name goes before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +62,11 @@ class Settings:
     :param listen_port: 0 for no TCP at all.
     :param sample_hz: samples a second of a running migration, 0.1 to 100.
     :param max_body_bytes: largest body of a request, 1 KiB to 64 MiB.
+    :param max_import_bytes: likewise of a run that is imported, 1 KiB to 1 GiB.
+    :param bench_dir: where benchmark runs keep their sockets while they run; of at most 75
+        characters.
+    :param bench_qemus: the QEMUs that benchmarks may run, beside the installed one, which is
+        called ``system``.
     :param destination_command_line: allow ``-global`` arguments in the destination's XML,
         which mark the guest as tainted.
     """
@@ -57,6 +81,9 @@ class Settings:
     listen_port: int = 8470
     sample_hz: float = 10.0
     max_body_bytes: int = 1 << 20
+    max_import_bytes: int = 64 << 20
+    bench_dir: Path = Path("/run/vmtune-bench")
+    bench_qemus: tuple[BenchQemu, ...] = ()
     destination_command_line: bool = False
     log_format: str = LOG_FORMATS[0]
     log_level: str = "info"
@@ -71,6 +98,11 @@ class Settings:
             own_file = f"sqlite:///{self.state_dir / 'jobs.db'}"
             shared = self.database_url.startswith("postgresql")
             object.__setattr__(self, "jobs_database_url", self.database_url if shared else own_file)
+
+    @property
+    def qemus(self) -> dict[str, BenchQemu]:
+        """Every QEMU that benchmarks may run, by name."""
+        return {qemu.name: qemu for qemu in (SYSTEM_QEMU, *self.bench_qemus)}
 
     @classmethod
     def load(cls, path: Path | None, environ: Mapping[str, str]) -> Settings:
@@ -148,7 +180,7 @@ def _unknown(key: str, source: str) -> Problem:
 def _remedy(key: str) -> str:
     defaults = {field.name: field.default for field in fields(Settings)}
     default = defaults[key]
-    return f"the default is {default}" if default not in (Path(), "") else "leave it out"
+    return f"the default is {default}" if default not in (Path(), "", ()) else "leave it out"
 
 
 def _path(raw: object) -> Path:
@@ -168,6 +200,43 @@ def _group(raw: object) -> str:
     if not isinstance(raw, str) or not _GROUP.fullmatch(raw):
         raise ValueError(f"expects the name of a group, not {raw!r}")
     return raw
+
+
+def _short_folder(raw: object) -> Path:
+    path = _path(raw)
+    if len(str(path).encode()) > _MOST_FOLDER_BYTES:
+        raise ValueError(f"sockets below it need a path of at most {_MOST_FOLDER_BYTES} bytes")
+    return path
+
+
+def _qemus(raw: object) -> tuple[BenchQemu, ...]:
+    """``{name = {binary = "...", data_folder = "..."}}``, or ``name=BINARY:DATA_FOLDER,...``."""
+    if isinstance(raw, str):
+        raw = {
+            name: _qemu_text(rest) for name, _, rest in (p.partition("=") for p in raw.split(","))
+        }
+    if not isinstance(raw, dict):
+        raise ValueError("expects a table of QEMUs by name")
+    return tuple(_qemu(str(name).strip(), given) for name, given in raw.items())
+
+
+def _qemu_text(text: str) -> dict[str, str]:
+    binary, colon, folder = text.strip().partition(":")
+    return {"binary": binary, **({"data_folder": folder} if colon else {})}
+
+
+def _qemu(name: str, given: object) -> BenchQemu:
+    if not _QEMU_NAME.fullmatch(name):
+        raise ValueError(
+            f"{name[:60]!r} is no name: use lower-case letters, digits, dots, dashes, underscores"
+        )
+    if not isinstance(given, dict) or not {"binary"} <= set(given) <= {"binary", "data_folder"}:
+        raise ValueError(f"{name} needs a binary, and may have a data_folder, and nothing else")
+    try:
+        folder = _path(given["data_folder"]) if "data_folder" in given else None
+        return BenchQemu(name, _path(given["binary"]), folder)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
 
 
 def _url(raw: object) -> str:
@@ -238,6 +307,9 @@ _ACCEPT: Mapping[str, Callable[[object], object]] = {
     "listen_port": _integer(0, 65535),
     "sample_hz": _number(0.1, 100),
     "max_body_bytes": _integer(1 << 10, 64 << 20),
+    "max_import_bytes": _integer(1 << 10, 1 << 30),
+    "bench_dir": _short_folder,
+    "bench_qemus": _qemus,
     "destination_command_line": _truth,
     "log_format": _one_of(LOG_FORMATS),
     "log_level": _one_of(LOG_LEVELS),

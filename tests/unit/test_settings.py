@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from vmtune.errors import InvalidInput
-from vmtune.settings import Settings
+from vmtune.settings import SYSTEM_QEMU, BenchQemu, Settings
 
 
 @pytest.fixture(autouse=True)
@@ -86,6 +86,14 @@ def test_variables_of_others_and_empty_ones_are_left_alone() -> None:
         ("max_body_bytes", "5"),
         ("state_dir", "relative"),
         ("socket_path", "/" + "x" * 108),
+        ("max_import_bytes", "5"),
+        ("bench_dir", "relative"),
+        ("bench_dir", "/" + "x" * 75),
+        ("bench_qemus", "old"),
+        ("bench_qemus", "old=relative"),
+        ("bench_qemus", "old=/q:data"),
+        ("bench_qemus", "O=/q"),
+        ("bench_qemus", "../x=/q"),
         ("database_url", "mysql://h/d"),
         ("listen_address", "0.0.0.0"),
         ("destination_command_line", "maybe"),
@@ -105,12 +113,25 @@ def test_a_bad_value_is_refused_with_its_name_and_where_it_is(name: str, text: s
 
 @pytest.mark.parametrize(
     "line", ['listen_port = "x"', "listen_port = true", "sample_hz = true", "state_dir = 3",
+             "bench_qemus = 3", "[bench_qemus.old]", "bench_qemus.old = 3",
+             'bench_qemus.old = {binary = "/q", more = 1}', "bench_qemus.old = {binary = 3}",
              "destination_command_line = 1", "log_format = []", "log_format = {a = 1}"]
 )  # fmt: skip
 def test_a_bad_value_in_a_file(tmp_path: Path, line: str) -> None:
     path = written(tmp_path, line)
     with pytest.raises(InvalidInput, match=str(path)):
         Settings.load(path, {})
+
+
+def test_qemus_of_benchmarks_have_names(tmp_path: Path) -> None:
+    assert Settings().qemus == {"system": SYSTEM_QEMU}
+    text = '[bench_qemus.old]\nbinary = "/opt/old/qemu"\ndata_folder = "/opt/old/data"\n'
+    old = BenchQemu("old", Path("/opt/old/qemu"), Path("/opt/old/data"))
+    settings = Settings.load(written(tmp_path, text), {})
+    assert settings.qemus == {"system": SYSTEM_QEMU, "old": old}
+    named = "old=/opt/old/qemu:/opt/old/data, system=/opt/q"
+    by_variable = Settings.load(None, {"VMTUNE_BENCH_QEMUS": named})
+    assert by_variable.qemus == {"system": BenchQemu("system", Path("/opt/q")), "old": old}
 
 
 def test_a_refused_address_says_why() -> None:
