@@ -2,67 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Self
 from uuid import UUID
 
+from vmtune.control.conductor import Conductor
+from vmtune.control.reaper import Reaper
 from vmtune.control.reaping import ReaperSettings
-from vmtune.domain.changes import Change
+from vmtune.control.surroundings import Controls, Monotonic, NoteStep, Time
 from vmtune.domain.controlled import ReaperReport, ReaperRound, StepRecord
-from vmtune.domain.dirty_rates import DirtyRates
-from vmtune.domain.facts import Reading
-from vmtune.domain.migration import Sample, Snapshot
+from vmtune.domain.migration import QemuStatus, Sample
 from vmtune.domain.steps import Step
-
-
-class Controls(Protocol):
-    """What the controllers need of a driver: every :class:`vmtune.drivers.base.Driver` has it,
-    and says there which errors it raises."""
-
-    async def read(self, vm: UUID, tunables: Collection[str]) -> Mapping[str, Reading]:
-        """What the named tunables are set to right now."""
-
-    async def write(self, vm: UUID, changes: Sequence[Change]) -> None:
-        """Set values."""
-
-    async def migration(self, vm: UUID, at_ms: int = 0) -> Snapshot:
-        """The VM's outgoing migration, as QEMU says right now."""
-
-    async def measure_dirty_rates(self, vm: UUID, over_ms: int) -> None:
-        """Begin to measure, which empties all dirty rings at its end."""
-
-    async def dirty_rates(self, vm: UUID) -> DirtyRates:
-        """How far the measurement is."""
-
-    async def is_paused(self, vm: UUID) -> bool:
-        """Whether the guest stands still because somebody has paused it."""
-
-    async def pause(self, vm: UUID) -> None:
-        """Stop the guest."""
-
-    async def start_postcopy(self, vm: UUID) -> None:
-        """Switch the migration to post-copy."""
-
-    async def abort_migration(self, vm: UUID) -> None:
-        """Ask for the migration's end."""
-
-
-class Time(Protocol):
-    """The clock that the controllers go by."""
-
-    def now(self) -> float:
-        """Seconds, monotonic."""
-
-    async def sleep(self, seconds: float) -> None:
-        """Let so much time pass."""
-
-
-NoteStep = Callable[[StepRecord, Sequence[Change]], Awaitable[None]]
-"""Is told each step twice: before it is done, with the effect ``unknown`` and with the changes
-that put back what was set before, and after it, with its effect and no changes. A step whose
-first telling fails is not done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +64,22 @@ class Controllers:
         note_step: NoteStep | None = None,
         time: Time | None = None,
     ) -> None:
-        raise NotImplementedError
+        past = past or Past()
+        self._time = time or Monotonic()
+        self._reaper: Reaper | None = None
+        if reaper is not None:
+            self._reaper = Reaper(driver, vm, reaper, self._time, past.report)
+        self._conductor = Conductor(driver, vm, steps, past.step_records, note_step)
 
     async def __aenter__(self) -> Self:
         """Begin to reap."""
-        raise NotImplementedError
+        if self._reaper is not None:
+            try:
+                await self._reaper.start()
+            except asyncio.CancelledError:
+                self._reaper.abandon()
+                raise
+        return self
 
     async def __aexit__(
         self,
@@ -123,40 +87,56 @@ class Controllers:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """End the reaper. Where that is cancelled, QEMU still ends the round by itself."""
-        raise NotImplementedError
+        """End the reaper. Where that is cancelled, QEMU still ends the round by itself, and the
+        report does not tell of an end, so that another process may go on with it."""
+        if self._reaper is None:
+            return
+        if isinstance(error, asyncio.CancelledError):
+            self._reaper.abandon()
+            return
+        try:
+            await self._reaper.stop()
+        except asyncio.CancelledError:
+            self._reaper.abandon()
+            raise
 
     def migration_starts(self, at: float | None = None) -> None:
         """Say that the migration is started now, or was at *at* (:func:`time.monotonic`): what
         the times of rounds and steps count from, and the samples' ``at_ms`` too."""
-        raise NotImplementedError
+        if self._reaper is not None:
+            self._reaper.migration_starts(self._time.now() if at is None else at)
 
     async def on_sample(self, sample: Sample) -> None:
         """Carry out the steps that *sample* makes due. Samples come in the order of time."""
-        raise NotImplementedError
+        if self._reaper is not None:
+            if sample.status is QemuStatus.ACTIVE:
+                self._reaper.migration_is_active()
+            elif sample.status.in_postcopy:
+                self._reaper.finish()  # the guest writes elsewhere now
+        await self._conductor.on_sample(sample)
 
     @property
     def report(self) -> ReaperReport | None:
         """What the reaper has done so far, with the rounds that nobody has taken; None where
         none was wanted. Final once the context is left."""
-        raise NotImplementedError
+        return self._reaper.report if self._reaper is not None else None
 
     def take_rounds(self) -> list[ReaperRound]:
         """The rounds that nobody has taken yet: for storing them piece by piece, which keeps
         them out of :attr:`report`. Empty until the migration is started."""
-        raise NotImplementedError
+        return self._reaper.take_rounds() if self._reaper is not None else []
 
     @property
     def latest_round(self) -> ReaperRound | None:
         """The last round, for showing progress."""
-        raise NotImplementedError
+        return self._reaper.latest_round if self._reaper is not None else None
 
     @property
     def step_records(self) -> tuple[StepRecord, ...]:
         """The steps that came due so far, the past's included, in order."""
-        raise NotImplementedError
+        return tuple(self._conductor.records)
 
     @property
     def paused(self) -> bool:
         """Whether a step has paused the guest, or may have."""
-        raise NotImplementedError
+        return self._conductor.paused

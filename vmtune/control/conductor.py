@@ -1,0 +1,196 @@
+"""Carries convergence steps out when they are due, and changes that users ask for meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from uuid import UUID
+
+from vmtune.control.convergence import FiredStep, History, due
+from vmtune.control.surroundings import Controls, NoteStep
+from vmtune.domain.changes import Change, in_order, undo
+from vmtune.domain.controlled import StepEffect, StepRecord
+from vmtune.domain.facts import VmState
+from vmtune.domain.migration import QemuStatus, Sample
+from vmtune.domain.step_text import told
+from vmtune.domain.steps import Action, Deed, SetValues, Step
+from vmtune.domain.tunables import Value
+from vmtune.errors import CommandRefused, Conflict, InvalidInput, NotFound, VmtuneError
+
+_REFUSALS = (CommandRefused, Conflict, InvalidInput, NotFound)
+_UNDER_WAY = (
+    QemuStatus.SETUP,
+    QemuStatus.WAIT_UNPLUG,
+    QemuStatus.ACTIVE,
+    QemuStatus.PRE_SWITCHOVER,
+    QemuStatus.DEVICE,
+)
+
+
+class Conductor:
+    """The steps of one migration. What QEMU refuses is recorded, and the next step waits for its
+    own turn; nothing here raises for QEMU's or the connection's sake.
+
+    :param past: the records of an earlier process. Where it may have died in the middle of the
+        last of them, QEMU is asked what became of it before anything is done again.
+    """
+
+    def __init__(
+        self,
+        controls: Controls,
+        vm: UUID,
+        steps: Sequence[Step],
+        past: Sequence[StepRecord] = (),
+        note: NoteStep | None = None,
+    ) -> None:
+        self._controls = controls
+        self._vm = vm
+        self._steps = steps
+        self._note = note
+        self.records = list(past)
+        fired = [record.number + 1 for record in past if record.number is not None]
+        self._history = History(fired=max(fired, default=0))
+        self._in_doubt = [record for record in past if _in_doubt(record, steps)]
+
+    @property
+    def paused(self) -> bool:
+        """Whether a step has paused the guest, or may have."""
+        return any(
+            record.number is not None
+            and self._steps[record.number].action is Deed.PAUSE
+            and record.effect is not StepEffect.REFUSED
+            for record in self.records
+        )
+
+    async def on_sample(self, sample: Sample) -> None:
+        """Carry out what is due."""
+        for record in self._in_doubt:
+            await self._look_again(record, sample)
+        self._in_doubt = []
+        self._history, fired = due(self._steps, self._history, sample)
+        for each in fired:
+            await self._carry_out(each)
+
+    async def _carry_out(self, fired: FiredStep) -> None:
+        action = fired.step.action
+        record = StepRecord(
+            fired.number,
+            fired.at_ms,
+            fired.iteration,
+            told(action),
+            fired.reason,
+            StepEffect.UNKNOWN,
+            "it was about to be done",
+        )
+        before = await prior_values(self._controls, self._vm, action)
+        try:
+            await self._tell(record, before)
+        except VmtuneError as error:
+            why = f"it could not be recorded beforehand, so it was not done: {error.message}"
+            self.records.append(replace(record, effect=StepEffect.REFUSED, detail=why))
+            return
+        self.records.append(record)
+        await self._settle(record, *await carry_out(self._controls, self._vm, action))
+
+    async def _look_again(self, record: StepRecord, sample: Sample) -> None:
+        """What became of a step that was under way when vmtune died."""
+        assert record.number is not None
+        action = self._steps[record.number].action
+        try:
+            done = await self._is_done(action, sample)
+        except VmtuneError as error:
+            await self._settle(record, StepEffect.UNKNOWN, error.message)
+            return
+        if done:
+            await self._settle(record, StepEffect.DONE, "found done when vmtune was started again")
+        elif sample.status in _UNDER_WAY:
+            await self._settle(record, *await carry_out(self._controls, self._vm, action))
+        else:
+            why = "vmtune was started again too late to do it"
+            await self._settle(record, StepEffect.REFUSED, why)
+
+    async def _is_done(self, action: Action, sample: Sample) -> bool:
+        match action:
+            case Deed.POSTCOPY:
+                return sample.status.in_postcopy
+            case Deed.ABORT:
+                return sample.status in (QemuStatus.CANCELLING, QemuStatus.CANCELLED)
+            case Deed.PAUSE:
+                return await self._controls.vm_state(self._vm) is VmState.PAUSED
+            case SetValues(values):
+                return not await _differing(self._controls, self._vm, values)
+
+    async def _settle(self, record: StepRecord, effect: StepEffect, detail: str) -> None:
+        settled = replace(record, effect=effect, detail=detail)
+        self.records[self.records.index(record)] = settled
+        try:
+            await self._tell(settled, ())
+        except VmtuneError:
+            return  # it stays in doubt in the record, and is looked up by whoever reads that
+
+    async def _tell(self, record: StepRecord, before: Sequence[Change]) -> None:
+        if self._note is not None:
+            await self._note(record, before)
+
+
+def _in_doubt(record: StepRecord, steps: Sequence[Step]) -> bool:
+    known = record.number is not None and record.number < len(steps)
+    return known and record.effect is StepEffect.UNKNOWN
+
+
+async def prior_values(controls: Controls, vm: UUID, action: Action) -> list[Change]:
+    """What puts back what *action* sets; nothing where that cannot be read."""
+    if not isinstance(action, SetValues):
+        return []
+    try:
+        readings = await controls.read(vm, [name for name, _ in action.values])
+    except VmtuneError:
+        return []
+    return undo((Change(name, value) for name, value in action.values), readings)
+
+
+async def carry_out(controls: Controls, vm: UUID, action: Action) -> tuple[StepEffect, str]:
+    """Do *action* on the source of a running migration: the effect, and QEMU's words where it is
+    not as it should be."""
+    try:
+        match action:
+            case SetValues(values):
+                return await _set(controls, vm, values)
+            case Deed.PAUSE:
+                state = await controls.vm_state(vm)
+                if state is not VmState.RUNNING:
+                    return StepEffect.REFUSED, f"the VM does not run: it is {state.value}"
+                await controls.pause(vm)
+            case Deed.POSTCOPY:
+                await controls.start_postcopy(vm)
+            case Deed.ABORT:
+                await controls.abort_migration(vm)
+    except _REFUSALS as refusal:
+        return StepEffect.REFUSED, refusal.message
+    except VmtuneError as error:
+        return StepEffect.UNKNOWN, error.message
+    return StepEffect.DONE, ""
+
+
+async def _set(
+    controls: Controls, vm: UUID, values: Sequence[tuple[str, Value]]
+) -> tuple[StepEffect, str]:
+    changes = [Change(name, value) for name, value in values]
+    await controls.write(vm, in_order(changes, {}))
+    differing = await _differing(controls, vm, values)
+    if not differing:
+        return StepEffect.DONE, ""
+    seen = ", ".join(f"{name} is {value}" for name, value in differing.items())
+    return StepEffect.UNKNOWN, f"it was set, and yet {seen}"
+
+
+async def _differing(
+    controls: Controls, vm: UUID, values: Sequence[tuple[str, Value]]
+) -> Mapping[str, str]:
+    """What is set otherwise, read back from QEMU, as people read it."""
+    readings = await controls.read(vm, [name for name, _ in values])
+    return {
+        name: Change(name, value).row.render(readings[name].value)
+        for name, value in values
+        if readings[name].value != value
+    }

@@ -1,0 +1,71 @@
+"""What the controllers need around them: a driver, a clock, and somebody who notes the steps."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from typing import Protocol
+from uuid import UUID
+
+from vmtune.domain.changes import Change
+from vmtune.domain.controlled import StepRecord
+from vmtune.domain.dirty_rates import DirtyRates
+from vmtune.domain.facts import Reading, VmState
+
+
+class Controls(Protocol):
+    """What the controllers need of a driver: every :class:`vmtune.drivers.base.Driver` has it,
+    and says there which errors it raises."""
+
+    async def read(self, vm: UUID, tunables: Collection[str]) -> Mapping[str, Reading]:
+        """What the named tunables are set to right now."""
+
+    async def write(self, vm: UUID, changes: Sequence[Change]) -> None:
+        """Set values."""
+
+    async def measure_dirty_rates(self, vm: UUID, over_ms: int) -> None:
+        """Begin to measure, which empties all dirty rings at its end."""
+
+    async def dirty_rates(self, vm: UUID) -> DirtyRates:
+        """How far the measurement is."""
+
+    async def vm_state(self, vm: UUID) -> VmState:
+        """What the VM is doing."""
+
+    async def pause(self, vm: UUID) -> None:
+        """Stop the guest."""
+
+    async def start_postcopy(self, vm: UUID) -> None:
+        """Switch the migration to post-copy."""
+
+    async def abort_migration(self, vm: UUID) -> None:
+        """Ask for the migration's end."""
+
+
+class Time(Protocol):
+    """The clock that the controllers go by."""
+
+    def now(self) -> float:
+        """Seconds, monotonic."""
+
+    async def sleep(self, seconds: float) -> None:
+        """Let so much time pass."""
+
+
+class Monotonic:
+    """The machine's own clock."""
+
+    def now(self) -> float:
+        """:func:`time.monotonic`."""
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        """:func:`asyncio.sleep`."""
+        await asyncio.sleep(seconds)
+
+
+NoteStep = Callable[[StepRecord, Sequence[Change]], Awaitable[None]]
+"""Is told each step twice: before it is done, with the effect ``unknown`` and with the changes
+that put back what was set before, and after it, with its effect and no changes. A step whose
+first telling fails is not done."""
