@@ -23,6 +23,7 @@ from vmtune.api.routes import (
     hosts,
     migrations,
     profiles,
+    reference,
     tunables,
     vms,
 )
@@ -45,6 +46,7 @@ ROUTERS: tuple[APIRouter, ...] = tuple(
         assignments,
         applications,
         migrations,
+        reference,
         events,
     )
 )

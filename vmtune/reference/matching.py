@@ -37,7 +37,7 @@ class Difference:
 
     @property
     def text(self) -> str:
-        """``memory of the VM: 512 MiB here, 4 GiB there (0.12 times)``."""
+        """``VM memory: 512 MiB here, 4 GiB there (0.125 times)``."""
         title = FACTS[self.fact].title
         here = f"{self.own} here" if self.own else "not recorded here"
         there = f"{self.published} there" if self.published else "the source does not say"

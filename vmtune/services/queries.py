@@ -16,6 +16,8 @@ from vmtune.domain.profile import Assignment, Profile, Revision
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import Route, Side, Tunable
 from vmtune.errors import InvalidInput, NotFound, Problem
+from vmtune.reference.loading import references
+from vmtune.reference.tables import Reference
 from vmtune.services.hosts import HostService, SeenVm
 from vmtune.store import Page, Store, head_revision
 from vmtune.store.paging import make_cursor, page, read_cursor
@@ -77,6 +79,12 @@ class Queries:
             if (route is None or row.route is route) and (side is None or row.side is side)
         ]
         return _part(rows, "tunables", lambda row: (order[row.name].zfill(4),), after, limit)
+
+    def references(self, after: str | None, limit: int) -> Page[Reference]:
+        """Published measurements in the order of their ids."""
+        return _part(
+            list(references().values()), "references", lambda each: (each.id,), after, limit
+        )
 
     async def hosts(self, after: str | None, limit: int) -> Page[Host]:
         """Hosts in the order of their names."""
@@ -237,4 +245,8 @@ def _part(
     )
 
 
-_KEYS: Mapping[str, tuple[type[str], ...]] = {"tunables": (str,), "live_vms": (str, str, str)}
+_KEYS: Mapping[str, tuple[type[str], ...]] = {
+    "tunables": (str,),
+    "references": (str,),
+    "live_vms": (str, str, str),
+}

@@ -193,8 +193,8 @@ def test_a_small_machine_finds_its_place_in_the_dirty_ring_table() -> None:
     assert (found.row.arm, found.row.at["vcpus"]) == ("ring 65536, optimised", 2)
     assert [difference.text for difference in found.differences] == [
         "vCPUs: 1 here, 2 there (0.5 times)",
-        "Memory of the VM: 512 MiB here, 4 GiB there (0.125 times)",
-        "Memory that the guest writes to: 384 MiB here, 3 GiB there (0.125 times)",
+        "VM memory: 512 MiB here, 4 GiB there (0.125 times)",
+        "Memory written: 384 MiB here, 3 GiB there (0.125 times)",
         "Measured with: not recorded here, QEMU guestperf there",
         "Reaper policy: predict here, levels there",
         "Reaper runs: outside QEMU here, inside QEMU there",
@@ -223,7 +223,7 @@ def test_another_thing_does_not_match_and_the_reason_names_it() -> None:
     each = reference("zero-copy-multifd")
     table = each.tables["time_reduction"]
     own: dict[str, FactValue] = {"zero_copy_send": True, "multifd_channels": 4}
-    assert cell_beside(each, table, own) == NoMatch("Load of the hosts was not recorded here")
+    assert cell_beside(each, table, own) == NoMatch("Host load was not recorded here")
     busy = {**own, "host_load": "busy"}
     found = cell_beside(each, table, busy)
     assert isinstance(found, Match)

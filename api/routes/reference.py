@@ -1,0 +1,58 @@
+"""Published measurements, to hold own ones against."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Path, Query, Response
+
+from vmtune.api.responses import Responses, problems
+from vmtune.api.routes.common import After, Limit, Services
+from vmtune.api.schemas.reference import ReferencePage, ReferenceSummary, ReferenceView
+from vmtune.api.security import READ
+from vmtune.reference.loading import reference, table_of
+
+router = APIRouter(prefix="/reference", tags=["reference"])
+
+_ETAG = {
+    "ETag": {"description": "Of this content, for If-None-Match.", "schema": {"type": "string"}}
+}
+_CACHED: Responses = {
+    200: {"headers": _ETAG},
+    304: {"description": "The content is the one that If-None-Match names.", "headers": _ETAG},
+}
+
+
+@router.get("", responses=problems(), dependencies=[READ])
+async def list_references(on: Services, limit: Limit = 50, after: After = None) -> ReferencePage:
+    """The sources whose tables ship."""
+    page = on.queries.references(after, limit)
+    return ReferencePage(items=[ReferenceSummary.of(each) for each in page.items], next=page.next)
+
+
+@router.get(
+    "/{id}",
+    response_model=ReferenceView,
+    responses=problems(404) | _CACHED,
+    dependencies=[READ],
+)
+async def get_reference(
+    id: Annotated[str, Path(max_length=200)],
+    table: Annotated[
+        str | None, Query(max_length=200, description="Only this table of the source.")
+    ] = None,
+    if_none_match: Annotated[
+        str | None, Header(alias="If-None-Match", description="An ETag that GET gave.")
+    ] = None,
+) -> Response:
+    """One source: its setup and its tables, with ratios and changes computed anew."""
+    found = reference(id)
+    only = None if table is None else table_of(found, table)
+    content = ReferenceView.of(found, only).model_dump_json().encode()
+    etag = f'"{hashlib.sha256(content).hexdigest()[:16]}"'
+    headers = {"ETag": etag, "Cache-Control": "no-cache"}
+    known = [each.strip().removeprefix("W/") for each in (if_none_match or "").split(",")]
+    if etag in known or "*" in known:
+        return Response(status_code=304, headers=headers)
+    return Response(content, headers=headers, media_type="application/json")

@@ -1,0 +1,239 @@
+"""Published measurements, with their ratios and changes computed anew."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from vmtune.api.schemas.common import Model, Page
+from vmtune.domain.metrics import Direction
+from vmtune.reference.changes import Compared, HeldChange, compared, held
+from vmtune.reference.facts import FACTS, Facts, in_order
+from vmtune.reference.tables import Form, Reference, Row, Source, Table
+
+
+class ReferenceSourceView(Model):
+    """Where a measurement was published."""
+
+    place: str = Field(description="Mailing list, project or document.")
+    title: str
+    date: str = Field(description="ISO date; empty where it is not known.")
+    author: str
+    key: str = Field(description="Message id, pull request or path.")
+    url: str
+    checked: bool = Field(description="The figures were held against the source's own text.")
+
+    @classmethod
+    def of(cls, source: Source) -> ReferenceSourceView:
+        return cls(
+            place=source.place,
+            title=source.title,
+            date=source.date,
+            author=source.author,
+            key=source.key,
+            url=source.url,
+            checked=source.checked,
+        )
+
+
+class FactView(Model):
+    """A condition of a measurement."""
+
+    name: str
+    title: str
+    value: bool | int | str
+    text: str
+
+    @classmethod
+    def all(cls, facts: Facts) -> list[FactView]:
+        """*facts* in the order in which people should read them."""
+        return [
+            cls(
+                name=name,
+                title=FACTS[name].title,
+                value=facts[name],
+                text=FACTS[name].render(facts[name]),
+            )
+            for name in in_order(facts)
+        ]
+
+
+class PublishedRatioView(Model):
+    """A figure by that of its base under the same conditions."""
+
+    title: str = Field(description="What the arm calls this base.")
+    base: str = Field(description="The base's arm; an arm may be its own.")
+    low: float | None = Field(description="Null where one of the two was never reached.")
+    high: float | None = Field(description="The same as `low` unless a range was printed.")
+    approximate: bool
+    text: str
+
+    @classmethod
+    def of(cls, one: Compared) -> PublishedRatioView:
+        ratio = one.ratio
+        return cls(
+            title=one.title,
+            base=one.base,
+            low=None if ratio is None else float(ratio.low),
+            high=None if ratio is None else float(ratio.high),
+            approximate=ratio is not None and ratio.approximate,
+            text="" if ratio is None else ratio.text,
+        )
+
+
+class PrintedChangeView(Model):
+    """A change that the source printed, and what its own figures give."""
+
+    printed: str
+    recomputed: str
+    agrees: bool
+
+    @classmethod
+    def of(cls, change: HeldChange) -> PrintedChangeView:
+        return cls(printed=change.printed, recomputed=change.recomputed, agrees=change.agrees)
+
+
+class ReferenceRowView(Model):
+    """One figure."""
+
+    arm: str
+    at: list[FactView] = Field(description="The conditions by which rows differ.")
+    printed: str = Field(description="As it stands in the source.")
+    low: float | None = Field(description="Null where there is no number, such as `never`.")
+    high: float | None = Field(description="The same as `low` unless a range was printed.")
+    approximate: bool
+    ratios: list[PublishedRatioView]
+    change: PrintedChangeView | None = Field(description="Null where none was printed.")
+
+    @classmethod
+    def of(cls, reference: Reference, table: Table, row: Row) -> ReferenceRowView:
+        change = held(table, row)
+        figure = row.figure
+        return cls(
+            arm=row.arm,
+            at=FactView.all(row.at),
+            printed=figure.printed,
+            low=None if figure.low is None else float(figure.low),
+            high=None if figure.high is None else float(figure.high),
+            approximate=figure.approximate,
+            ratios=[PublishedRatioView.of(one) for one in compared(reference, table, row)],
+            change=None if change is None else PrintedChangeView.of(change),
+        )
+
+
+class ReferenceTableView(Model):
+    """Figures of one kind."""
+
+    name: str
+    title: str
+    form: Form
+    unit: str = Field(description="As printed.")
+    better: Direction
+    metric: str | None = Field(description="The metric of own runs that it stands beside.")
+    metric_note: str = Field(description="How the two differ, or why there is none.")
+    note: str
+    rows: list[ReferenceRowView]
+
+    @classmethod
+    def of(cls, reference: Reference, table: Table) -> ReferenceTableView:
+        return cls(
+            name=table.name,
+            title=table.title,
+            form=table.form,
+            unit=table.unit,
+            better=table.better,
+            metric=table.metric,
+            metric_note=table.metric_note,
+            note=table.note,
+            rows=[ReferenceRowView.of(reference, table, row) for row in table.rows],
+        )
+
+
+class ReferenceArmView(Model):
+    """One of the things that were compared."""
+
+    name: str
+    facts: list[FactView]
+
+
+class ReferenceConstantView(Model):
+    """A figure of the source that is no measurement."""
+
+    name: str
+    values: list[float]
+
+
+class ReferenceView(Model):
+    """One source's measurements."""
+
+    id: str
+    title: str
+    source: ReferenceSourceView
+    setup: list[FactView] = Field(description="What holds for all figures.")
+    arms: list[ReferenceArmView]
+    tables: list[ReferenceTableView]
+    constants: list[ReferenceConstantView]
+    notes: list[str]
+    scenarios: list[str] = Field(description="Shipped files that repeat its matrix.")
+
+    @classmethod
+    def of(cls, reference: Reference, table: Table | None = None) -> ReferenceView:
+        """All of *reference*, or that *table* alone."""
+        tables = reference.tables.values() if table is None else (table,)
+        return cls(
+            id=reference.id,
+            title=reference.title,
+            source=ReferenceSourceView.of(reference.source),
+            setup=FactView.all(reference.setup),
+            arms=[
+                ReferenceArmView(name=arm.name, facts=FactView.all(arm.facts))
+                for arm in reference.arms.values()
+            ],
+            tables=[ReferenceTableView.of(reference, each) for each in tables],
+            constants=[
+                ReferenceConstantView(name=name, values=[float(value) for value in values])
+                for name, values in reference.constants.items()
+            ],
+            notes=list(reference.notes),
+            scenarios=list(reference.scenarios),
+        )
+
+
+class TableSummary(Model):
+    """What a table is about."""
+
+    name: str
+    title: str
+    unit: str
+    rows: int
+    metric: str | None
+
+
+class ReferenceSummary(Model):
+    """What a source has."""
+
+    id: str
+    title: str
+    source: ReferenceSourceView
+    tables: list[TableSummary]
+
+    @classmethod
+    def of(cls, reference: Reference) -> ReferenceSummary:
+        return cls(
+            id=reference.id,
+            title=reference.title,
+            source=ReferenceSourceView.of(reference.source),
+            tables=[
+                TableSummary(
+                    name=each.name,
+                    title=each.title,
+                    unit=each.unit,
+                    rows=len(each.rows),
+                    metric=each.metric,
+                )
+                for each in reference.tables.values()
+            ],
+        )
+
+
+class ReferencePage(Page[ReferenceSummary]):
+    """Sources in the order of their ids."""
