@@ -1,0 +1,396 @@
+"""Matrices of the block and of the boot benchmark: what is measured in every combination.
+
+Written as TOML or JSON, with what a campaign has (name, arms, blocks, seed, margin) and one table
+that says what kind of benchmark it is::
+
+    name = "coroutine-pool"
+    blocks = 6
+    arms = [{name = "QEMU 7.2", qemu = "qemu-7.2"}, {name = "QEMU 10"}]
+
+    [block]                       # every combination is a cell
+    nodes = ["null-co"]
+    rw = ["randread"]
+    block_size_bytes = ["4Ki", "128Ki"]
+    iodepth = [1, 8, 64]
+    numjobs = [1]
+    runtime_s = 10
+
+or ``[boot]`` with ``guests``, ``firmware``, ``accelerators``, ``vcpus`` and ``memory_bytes``.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import product
+from typing import TypeVar
+
+from vmtune.domain.campaign import (
+    DEFAULT_BLOCKS,
+    DEFAULT_MARGIN_PERCENT,
+    MOST_ARMS,
+    MOST_BLOCKS,
+    MOST_RUNS,
+    MOST_SEED,
+    Beside,
+)
+from vmtune.domain.profile import check_name
+from vmtune.domain.rules import accept_values
+from vmtune.domain.scenario import (
+    GIB,
+    LEAST_MEMORY_BYTES,
+    MIB,
+    MOST_FILE_CHARACTERS,
+    MOST_TEXT,
+)
+from vmtune.domain.strict import Reader, join, short
+from vmtune.domain.tunables import Value
+from vmtune.errors import InvalidInput
+from vmtune.units import Unit
+
+_MOST_CHOICES = 50
+_MOST_SECONDS = 3600
+_Word = TypeVar("_Word", bound=StrEnum)
+
+
+class NodeKind(StrEnum):
+    """What the exported block node is."""
+
+    NULL = "null-co"
+    RAW = "raw"
+    QCOW2 = "qcow2"
+
+
+class IoPattern(StrEnum):
+    """fio's rw."""
+
+    READ = "read"
+    WRITE = "write"
+    RW = "rw"
+    RANDREAD = "randread"
+    RANDWRITE = "randwrite"
+    RANDRW = "randrw"
+
+
+class BootGuest(StrEnum):
+    """What boots."""
+
+    PROJECT = "project"
+    """The project's own guest."""
+    LINUX = "linux"
+    """A Linux kernel with a small initramfs."""
+
+
+class Firmware(StrEnum):
+    """What runs before the guest's kernel."""
+
+    SEABIOS = "seabios"
+    OVMF = "ovmf"
+
+
+class Accelerator(StrEnum):
+    """What runs the guest's instructions."""
+
+    KVM = "kvm"
+    TCG = "tcg"
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixArm:
+    """One of the QEMUs or settings that are compared.
+
+    :param qemu: the name of a QEMU in the service's settings; empty for the usual one.
+    """
+
+    name: str
+    qemu: str = ""
+    values: Mapping[str, Value] = field(default_factory=dict)
+
+
+def _size(count: int) -> str:
+    """``4k``, ``512m``, ``513b``: as short as it can be exactly."""
+    for suffix, factor in (("m", MIB), ("k", 1024)):
+        if count % factor == 0:
+            return f"{count // factor}{suffix}"
+    return f"{count}b"
+
+
+@dataclass(frozen=True, slots=True)
+class BlockCell:
+    """One combination of the block benchmark."""
+
+    node: NodeKind
+    rw: IoPattern
+    block_size_bytes: int
+    iodepth: int
+    numjobs: int
+
+    @property
+    def name(self) -> str:
+        """``null-co-randread-4k-64-1``."""
+        size = _size(self.block_size_bytes)
+        return f"{self.node}-{self.rw}-{size}-{self.iodepth}-{self.numjobs}"
+
+
+@dataclass(frozen=True, slots=True)
+class BlockMatrix:
+    """What the block benchmark measures.
+
+    :param iothread: requests are handled by an iothread, else by the main loop.
+    :param size_bytes: of the node.
+    :param ramp_s: load before the figures count.
+    """
+
+    nodes: tuple[NodeKind, ...] = (NodeKind.NULL,)
+    rw: tuple[IoPattern, ...] = (IoPattern.RANDREAD,)
+    block_size_bytes: tuple[int, ...] = (4096,)
+    iodepth: tuple[int, ...] = (1,)
+    numjobs: tuple[int, ...] = (1,)
+    size_bytes: int = GIB
+    runtime_s: int = 10
+    ramp_s: int = 2
+    iothread: bool = True
+
+    @property
+    def cells(self) -> tuple[BlockCell, ...]:
+        """Every combination, the first list outermost."""
+        return tuple(
+            BlockCell(*each)
+            for each in product(
+                self.nodes, self.rw, self.block_size_bytes, self.iodepth, self.numjobs
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class BootCell:
+    """One combination of the boot benchmark."""
+
+    guest: BootGuest
+    firmware: Firmware
+    accelerator: Accelerator
+    vcpus: int
+    memory_bytes: int
+
+    @property
+    def name(self) -> str:
+        """``linux-ovmf-kvm-2-512m``."""
+        memory = _size(self.memory_bytes)
+        return f"{self.guest}-{self.firmware}-{self.accelerator}-{self.vcpus}-{memory}"
+
+
+@dataclass(frozen=True, slots=True)
+class BootMatrix:
+    """What the boot benchmark measures.
+
+    :param count_regions: count the updates of KVM's memory regions by QEMU's trace events.
+    :param most_seconds: a boot that takes longer is given up, and counts as such.
+    """
+
+    guests: tuple[BootGuest, ...] = (BootGuest.PROJECT,)
+    firmware: tuple[Firmware, ...] = (Firmware.SEABIOS,)
+    accelerators: tuple[Accelerator, ...] = (Accelerator.KVM,)
+    vcpus: tuple[int, ...] = (1,)
+    memory_bytes: tuple[int, ...] = (512 * MIB,)
+    count_regions: bool = True
+    most_seconds: int = 300
+
+    @property
+    def cells(self) -> tuple[BootCell, ...]:
+        """Every combination, the first list outermost."""
+        return tuple(
+            BootCell(*each)
+            for each in product(
+                self.guests, self.firmware, self.accelerators, self.vcpus, self.memory_bytes
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixPlan:
+    """A matrix, and how often and in what order it is run: as a campaign."""
+
+    name: str
+    matrix: BlockMatrix | BootMatrix
+    arms: tuple[MatrixArm, ...]
+    title: str = ""
+    why: str = ""
+    blocks: int = DEFAULT_BLOCKS
+    seed: int | None = None
+    margin_percent: float = DEFAULT_MARGIN_PERCENT
+    beside: Beside | None = None
+
+    @property
+    def run_count(self) -> int:
+        """Measurements in all."""
+        return self.blocks * len(self.arms) * len(self.matrix.cells)
+
+
+def read_toml(text: str) -> MatrixPlan:
+    """The matrix of a TOML file.
+
+    :raise InvalidInput: with a problem for each part that cannot be accepted.
+    """
+    if len(text) > MOST_FILE_CHARACTERS:
+        raise InvalidInput("the file is too long", field="matrix", remedy="split it")
+    try:
+        return from_json(tomllib.loads(text))
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise InvalidInput(
+            f"the file is no TOML: {error}", field="matrix", code="not_toml", remedy="mend it"
+        ) from error
+
+
+def from_json(raw: object) -> MatrixPlan:
+    """A matrix from JSON or TOML.
+
+    :raise InvalidInput: with a problem for each part that cannot be accepted.
+    """
+    reader = Reader()
+    given = reader.mapping(
+        raw, "", ("title", "why", "blocks", "seed", "margin_percent", "beside", "block", "boot"),
+        ("name", "arms"),
+    )  # fmt: skip
+    name = reader.part("", lambda: check_name(str(given.get("name", "")), "name"), "")
+    matrix = _matrix(reader, given)
+    arms = reader.sequence(
+        given.get("arms", []), "arms", lambda each, where: _arm(reader, each, where), MOST_ARMS
+    )
+    for index, arm in enumerate(arms):
+        if arm.name in [other.name for other in arms[:index]]:
+            reader.refuse(f"arms.{index}.name", "duplicate_name",
+                          f"there are two arms {arm.name}", "rename one")  # fmt: skip
+    if "arms" in given and not arms:
+        reader.refuse("arms", "missing", "there are no arms", "give at least one")
+    seed = given.get("seed")
+    plan = MatrixPlan(
+        name,
+        matrix,
+        arms,
+        title=reader.text(given.get("title", ""), "title", MOST_TEXT),
+        why=reader.text(given.get("why", ""), "why", MOST_TEXT),
+        blocks=reader.integer(given.get("blocks", DEFAULT_BLOCKS), "blocks", 1, MOST_BLOCKS, 1),
+        seed=None if seed is None else reader.integer(seed, "seed", 0, MOST_SEED),
+        margin_percent=reader.number(
+            given.get("margin_percent", DEFAULT_MARGIN_PERCENT), "margin_percent", 0.01, 100
+        ),
+        beside=_beside(reader, given["beside"]) if "beside" in given else None,
+    )
+    if plan.run_count > MOST_RUNS:
+        reader.refuse("blocks", "too_many", f"{plan.run_count:,} measurements are more than "
+                      f"{MOST_RUNS:,}", "take fewer combinations or blocks")  # fmt: skip
+    reader.done("the matrix cannot be accepted")
+    return plan
+
+
+def _matrix(reader: Reader, given: Mapping[str, object]) -> BlockMatrix | BootMatrix:
+    kinds = [kind for kind in ("block", "boot") if kind in given]
+    if len(kinds) != 1:
+        reader.refuse("block", "one_of", "a matrix has either block or boot", "give one of them")
+        return BlockMatrix()
+    return _block(reader, given["block"]) if kinds == ["block"] else _boot(reader, given["boot"])
+
+
+def _block(reader: Reader, raw: object) -> BlockMatrix:
+    usual = BlockMatrix()
+    parts = reader.mapping(raw, "block", BlockMatrix.__slots__)
+
+    def numbers(name: str, most: int, least: int = 1, unit: Unit = Unit.NONE) -> tuple[int, ...]:
+        given = parts.get(name, getattr(usual, name))
+        return _numbers(reader, given, f"block.{name}", least, most, unit)
+
+    return BlockMatrix(
+        nodes=_words(reader, parts.get("nodes", usual.nodes), "block.nodes", NodeKind),
+        rw=_words(reader, parts.get("rw", usual.rw), "block.rw", IoPattern),
+        block_size_bytes=numbers("block_size_bytes", 32 * MIB, 512, Unit.BYTES),
+        iodepth=numbers("iodepth", 4096),
+        numjobs=numbers("numjobs", 256),
+        size_bytes=reader.integer(
+            parts.get("size_bytes", GIB), "block.size_bytes", MIB, 1 << 44, GIB, Unit.BYTES
+        ),
+        runtime_s=reader.integer(parts.get("runtime_s", 10), "block.runtime_s", 1, _MOST_SECONDS),
+        ramp_s=reader.integer(parts.get("ramp_s", 2), "block.ramp_s", 0, _MOST_SECONDS),
+        iothread=reader.boolean(parts.get("iothread", True), "block.iothread"),
+    )
+
+
+def _boot(reader: Reader, raw: object) -> BootMatrix:
+    usual = BootMatrix()
+    parts = reader.mapping(raw, "boot", BootMatrix.__slots__)
+
+    def numbers(name: str, most: int, least: int = 1, unit: Unit = Unit.NONE) -> tuple[int, ...]:
+        given = parts.get(name, getattr(usual, name))
+        return _numbers(reader, given, f"boot.{name}", least, most, unit)
+
+    return BootMatrix(
+        guests=_words(reader, parts.get("guests", usual.guests), "boot.guests", BootGuest),
+        firmware=_words(reader, parts.get("firmware", usual.firmware), "boot.firmware", Firmware),
+        accelerators=_words(
+            reader, parts.get("accelerators", usual.accelerators), "boot.accelerators", Accelerator
+        ),
+        vcpus=numbers("vcpus", 1024),
+        memory_bytes=numbers("memory_bytes", 1 << 44, LEAST_MEMORY_BYTES, Unit.BYTES),
+        count_regions=reader.boolean(parts.get("count_regions", True), "boot.count_regions"),
+        most_seconds=reader.integer(
+            parts.get("most_seconds", 300), "boot.most_seconds", 1, _MOST_SECONDS
+        ),
+    )
+
+
+def _words(reader: Reader, raw: object, where: str, words: type[_Word]) -> tuple[_Word, ...]:
+    first = next(iter(words))
+    return _choices(
+        reader, raw, where, lambda each, field: reader.choice(each, field, words, first)
+    )
+
+
+def _numbers(
+    reader: Reader, raw: object, where: str, least: int, most: int, unit: Unit
+) -> tuple[int, ...]:
+    return _choices(
+        reader,
+        raw,
+        where,
+        lambda each, field: reader.integer(each, field, least, most, least, unit),
+    )
+
+
+_Choice = TypeVar("_Choice")
+
+
+def _choices(
+    reader: Reader, raw: object, where: str, read: Callable[[object, str], _Choice]
+) -> tuple[_Choice, ...]:
+    """At least one, each once."""
+    before = len(reader.problems)
+    found = reader.sequence(raw, where, read, _MOST_CHOICES)
+    if len(reader.problems) == before:
+        if not found:
+            reader.refuse(where, "missing", "the list is empty", "give at least one")
+        elif len(set(found)) < len(found):
+            reader.refuse(where, "duplicate", f"{short(raw)} has one twice", "leave one out")
+    return found
+
+
+def _arm(reader: Reader, raw: object, where: str) -> MatrixArm:
+    parts = reader.mapping(raw, where, ("qemu", "values"), ("name",))
+    name = reader.text(parts.get("name", ""), join(where, "name"), 63)
+    if not name.strip():
+        reader.refuse(join(where, "name"), "missing", "the name is empty", "give one")
+    qemu = reader.text(parts.get("qemu", ""), join(where, "qemu"), 63)
+    if qemu:
+        reader.part("", lambda: check_name(qemu, join(where, "qemu")), "")
+    given = reader.mapping(parts.get("values", {}), join(where, "values"))
+    nothing: dict[str, Value] = {}
+    values = reader.part("", lambda: accept_values(given, join(where, "values") + "."), nothing)
+    return MatrixArm(name, qemu, values)
+
+
+def _beside(reader: Reader, raw: object) -> Beside:
+    parts = reader.mapping(raw, "beside", ("table",), ("reference",))
+    return Beside(
+        reader.text(parts.get("reference", ""), "beside.reference", 200),
+        reader.text(parts.get("table", ""), "beside.table", 200),
+    )
