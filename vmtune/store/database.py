@@ -22,6 +22,7 @@ from pathlib import Path
 from sqlalchemy import URL, Connection, Engine, create_engine, event, text
 from sqlalchemy.orm import Session
 
+from vmtune.store.auditing import AuditedSession, note_changes
 from vmtune.store.failures import locked, translated
 
 _PRIVATE = 0o600
@@ -138,19 +139,26 @@ class Database:
     def write(self, *, durable: bool = True) -> Iterator[Session]:
         """A session in a transaction that no other writer runs beside.
 
-        Committed at the end; rolled back if an error leaves the block.
+        Committed at the end, with an entry in the audit log for what it changed; rolled back
+        if an error leaves the block.
 
         :param durable: it is on disk before this returns. Without, the newest may be lost
             when the power fails, though not when vmtune is killed: for what is written
             often and whose loss misleads nobody.
         """
         engine = self._engine.execution_options(**{_MODE: _DURABLE if durable else _RELAXED})
-        with translated(self.url), self._turns(), Session(engine) as session, session.begin():
+        with (
+            translated(self.url),
+            self._turns(),
+            AuditedSession(engine) as session,
+            session.begin(),
+        ):
             if not self._is_sqlite:
                 if not durable:
                     session.execute(text("SET LOCAL synchronous_commit = off"))
                 session.execute(text(f"SELECT pg_advisory_xact_lock({_WRITERS_LOCK})"))
             yield session
+            note_changes(session, self.now)
 
     @contextlib.contextmanager
     def _turns(self) -> Iterator[None]:

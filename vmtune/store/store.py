@@ -9,6 +9,7 @@ from typing import Self
 
 from vmtune.store.applications import ApplicationRepository
 from vmtune.store.assignments import AssignmentRepository
+from vmtune.store.audit_log import AuditRepository
 from vmtune.store.database import Database, make_private, utc_now
 from vmtune.store.events import EventRepository
 from vmtune.store.failures import masked, parse_url, translated
@@ -16,6 +17,7 @@ from vmtune.store.inventory import HostRepository, VmRepository
 from vmtune.store.migration_records import MigrationRepository
 from vmtune.store.profiles import ProfileRepository
 from vmtune.store.runs import RunRepository
+from vmtune.store.tokens import TokenRepository
 from vmtune.store.upgrading import check_revision, known_revisions, revision_of
 
 
@@ -38,6 +40,8 @@ class Store:
         self.migrations = MigrationRepository(database)
         self.runs = RunRepository(database)
         self.events = EventRepository(database)
+        self.tokens = TokenRepository(database)
+        self.audit = AuditRepository(database)
 
     @classmethod
     def open(cls, url: str, *, wait_s: float = 5.0, now: Callable[[], datetime] = utc_now) -> Store:

@@ -18,6 +18,7 @@ from uuid import UUID
 from tests.support.records import make_record
 from tests.support.rounds import REPORT, make_rounds
 from tests.support.samples import make_samples
+from vmtune.domain.access import Identity, Kind, Reach, Rights, Scope
 from vmtune.domain.changes import Change
 from vmtune.domain.controlled import StepEffect, StepRecord
 from vmtune.domain.inventory import EventTopic, Host
@@ -26,6 +27,7 @@ from vmtune.domain.outcome import ApplicationState, Outcome, Status
 from vmtune.domain.profile import Target
 from vmtune.domain.runs import RunState, Slot
 from vmtune.domain.steps import AfterSeconds, Deed, Step
+from vmtune.domain.tokens import Token
 from vmtune.errors import Problem
 from vmtune.store import Store, upgrade
 
@@ -78,6 +80,13 @@ def fill(store: Store) -> None:
     figures = {"total_time_ms": 1234.0, "converged": 1.0}
     store.runs.finish(ran.id, RunState.COMPLETED, make_record(60), figures)
     store.runs.begin(scenario="quick/idle", setup={"name": "quick/idle"}, values={})
+    reader = Rights(frozenset({Scope.READ}), Reach(frozenset({"a"}), frozenset({("tier", "db")})))
+    for id, name in (("aaaaaaaaaaaa", "ci"), ("bbbbbbbbbbbb", "left")):
+        creator = Identity(Kind.USER, "0", "root")
+        store.tokens.add(Token(id, name, reader, creator, TIME), "$argon2id$v=19$...")
+    store.tokens.revoke("bbbbbbbbbbbb")
+    ci = Identity(Kind.TOKEN, "aaaaaaaaaaaa", "ci")
+    store.tokens.sign_in("0" * 64, ci, "127.0.0.1", TIME + timedelta(days=1))
     for subject in ("1", "2", "3"):
         store.events.append(EventTopic.MIGRATION, subject, {"state": "active"})
 

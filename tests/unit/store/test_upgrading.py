@@ -71,6 +71,13 @@ def test_an_older_database_is_upgraded_and_keeps_what_it_holds(dump: Path, tmp_p
         if dump.stem >= "0003":
             _holds_runs(store)
         assert store.applications.list(state=ApplicationState.FAILED).items
+        if dump.stem >= "0004":
+            ci, left = store.tokens.list().items
+            assert (ci.name, ci.rights.reach.hosts) == ("ci", {"a"})
+            assert left.revoked_at is not None
+            assert store.tokens.session("0" * 64) is not None
+            assert store.audit.check().entries > 20
+        assert store.audit.check().broken_at is None
 
 
 def _holds_runs(store: Store) -> None:
