@@ -1,0 +1,115 @@
+"""The folder of one run: its sockets, and by its path the processes that belong to it.
+
+A run holds a lock on its folder for as long as it lives. A folder whose lock is free was left
+behind by a run that was killed, and the next run clears it away with what still runs for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from vmtune.errors import SetupError
+
+PROC = Path("/proc")
+_PREFIX = "run-"
+_LOCK = "lock"
+_MOST_SOCKET_PATH = 107  # sockaddr_un of unix(7), less the final zero
+_LONGEST_BELOW = len("/run-12345678/destination/.qemu")
+_ENDS_WITHIN_S = 10.0
+
+
+@contextmanager
+def run_folder(base: Path) -> Iterator[Path]:
+    """A folder below *base*, gone when the block is left; *base* too, if nothing else is there.
+
+    :raise SetupError: it cannot be made.
+    """
+    if len(str(base)) + _LONGEST_BELOW > _MOST_SOCKET_PATH:
+        raise SetupError(
+            f"the path {base} is too long for sockets in it",
+            field="place.folder",
+            code="path_too_long",
+            remedy=f"use one of at most {_MOST_SOCKET_PATH - _LONGEST_BELOW} characters",
+        )
+    try:
+        folder, lock = _make(base)
+    except OSError as error:
+        raise SetupError(
+            f"no folder can be made in {base}: {error.strerror}",
+            field="place.folder",
+            code="folder_not_writable",
+            remedy="name a folder that vmtune may write to",
+        ) from error
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+        with contextlib.suppress(OSError):  # other runs are there
+            base.rmdir()
+
+
+def clear_left_behind(base: Path) -> None:
+    """Remove the folders of runs that were killed, and end what still runs for them."""
+    for folder in sorted(base.glob(f"{_PREFIX}*")):
+        with contextlib.suppress(OSError):  # another run clears it away just now
+            lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                end_processes_of(folder)
+                shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(lock)
+
+
+def end_processes_of(folder: Path) -> None:
+    """Kill every process whose command line names the folder, and wait until all are gone.
+
+    :raise TimeoutError: one does not end.
+    """
+    deadline = time.monotonic() + _ENDS_WITHIN_S
+    while pids := processes_of(folder):
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"processes {pids} of {folder} do not end")
+        time.sleep(0.02)
+
+
+def processes_of(folder: Path) -> list[int]:
+    """The processes whose command line names something in the folder."""
+    mark = os.fsencode(folder) + b"/"
+    found = []
+    for entry in PROC.iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            with contextlib.suppress(OSError):
+                if mark in (entry / "cmdline").read_bytes():
+                    found.append(int(entry.name))
+    return found
+
+
+def _make(base: Path) -> tuple[Path, int]:
+    """A new folder and the file descriptor of its lock."""
+    while True:
+        try:
+            base.mkdir(mode=0o700, parents=True, exist_ok=True)
+            folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=base))
+            lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except (FileNotFoundError, FileExistsError):
+            if base.exists() and not base.is_dir():
+                raise
+            continue  # somebody has just removed what was there
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if (folder / _LOCK).exists():
+            return folder, lock
+        os.close(lock)  # somebody who clears away came between making and locking it
