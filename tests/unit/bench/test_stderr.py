@@ -1,5 +1,6 @@
 """A QEMU's standard error: complaints are kept, trace lines counted."""
 
+import itertools
 import os
 import subprocess
 import sys
@@ -19,7 +20,7 @@ def test_lines_are_counted_however_they_are_cut(lines: list[str], cuts: list[int
     data = "".join(lines).encode()
     edges = sorted({0, len(data), *(min(cut, len(data)) for cut in cuts)})
     counter = RingFullCounter()
-    for begin, end in zip(edges, edges[1:], strict=False):
+    for begin, end in itertools.pairwise(edges):
         counter.add(data[begin:end])
     assert counter.count == sum("full" in line for line in lines)
     said = [line for line in counter.other().splitlines() if line]
