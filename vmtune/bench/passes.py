@@ -127,7 +127,10 @@ def _between(
     wall_ms = now.at_ms - before.at_ms
     if wall_ms <= 0:
         return None
-    worked_ms = sum(p.duration_us for p in reported) / 1000 * count / len(reported)
+    # A report may stand for several passes, and tells how long one of them took on average.
+    numbers = itertools.pairwise([before.number, *(p.number for p in reported)])
+    parts = zip(reported, numbers, strict=True)
+    worked_ms = sum(p.duration_us * max(0, last - first) for p, (first, last) in parts) / 1000
     guest_ms = (now.guest_us - before.guest_us) / 1000
     # Where the guest's clock has gone back, it cannot tell how long it rested.
     rest_ms = guest_ms - worked_ms if guest_ms >= 0 else usual_rest_ms * count

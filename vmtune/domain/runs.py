@@ -65,11 +65,14 @@ class HostSide(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GuestPass:
-    """A worker of the guest has gone once over its working set.
+    """A worker of the guest has gone over its part of the working set. Where passes are too short
+    to report each, a report stands for all since the worker's report before.
 
+    :param number: the last pass's, from 1.
     :param at_ms: when the guest's report of it arrived, by the host's clock.
     :param guest_us: when it ended, by the guest's own clock since its start.
-    :param duration_us: by the guest's clock, which stands still while the guest does.
+    :param duration_us: how long a pass took, on average of those reported together, by the
+        guest's clock, which stands still while the guest does.
     :param written_bytes: how much memory a pass goes over.
     """
 
