@@ -7,6 +7,7 @@ import { ApiError } from "./api/client";
 import { ROUTES } from "./app/routes";
 import { Shell } from "./app/Shell";
 import { LiveProvider } from "./components/live";
+import { ToastProvider } from "./components/toasts";
 
 const queries = new QueryClient({
   defaultOptions: {
@@ -26,7 +27,9 @@ createRoot(root).render(
   <StrictMode>
     <QueryClientProvider client={queries}>
       <LiveProvider>
-        <RouterProvider router={router} />
+        <ToastProvider>
+          <RouterProvider router={router} />
+        </ToastProvider>
       </LiveProvider>
     </QueryClientProvider>
   </StrictMode>,

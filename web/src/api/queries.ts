@@ -1,6 +1,6 @@
 /** What pages ask the service for. A key's first word is the event topic that outdates it. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
-import { body, client } from "./client";
+import { body, client, type Schemas } from "./client";
 
 const PAGE = 50;
 
@@ -37,6 +37,47 @@ export const vms = (filter: { host?: string; name?: string; label?: string[] } =
   pages(["vm", "list", filter], (query) =>
     body(client.GET("/api/v1/vms", { params: { query: { ...filter, ...query } } })),
   );
+
+export const vm = (uuid: string) =>
+  queryOptions({
+    queryKey: ["vm", "one", uuid],
+    queryFn: () => body(client.GET("/api/v1/vms/{vm}", { params: { path: { vm: uuid } } })),
+  });
+
+export const explanation = (uuid: string) =>
+  queryOptions({
+    queryKey: ["assignment", "explanation", uuid],
+    queryFn: () => body(client.GET("/api/v1/vms/{vm}/explain", { params: { path: { vm: uuid } } })),
+  });
+
+export const applications = (filter: { vm?: string } = {}) =>
+  pages(["application", "list", filter], (query) =>
+    body(client.GET("/api/v1/applications", { params: { query: { ...filter, ...query } } })),
+  );
+
+export const profiles = pages(["profile", "list"], (query) =>
+  body(client.GET("/api/v1/profiles", { params: { query } })),
+);
+
+/** The whole table of tunables: it changes only with the service's version. */
+export const tunables = queryOptions({
+  queryKey: ["tunables"],
+  queryFn: async () => {
+    const found: Schemas["TunableView"][] = [];
+    let after: string | null = null;
+    do {
+      const query: { limit: number; after?: string } = { limit: 200 };
+      if (after !== null) query.after = after;
+      const page: Schemas["TunablePage"] = await body(
+        client.GET("/api/v1/tunables", { params: { query } }),
+      );
+      found.push(...page.items);
+      after = page.next;
+    } while (after !== null);
+    return found;
+  },
+  staleTime: Number.POSITIVE_INFINITY,
+});
 
 export type MigrationFilter = { vm?: string; host?: string; profile?: string };
 

@@ -32,6 +32,33 @@ export function VmLabel({ state }: { state: Schemas["VmState"] }) {
   return <Labelled look={VM[state]}>{state}</Labelled>;
 }
 
+const STATUS: Record<Schemas["Status"], Look> = {
+  effective: "success",
+  "pending migration": "info",
+  "pending restart": "info",
+  overwritten: "warning",
+  rejected: "danger",
+  reverted: "warning",
+  unknown: "warning",
+};
+
+export function StatusLabel({ status }: { status: Schemas["Status"] }) {
+  return <Labelled look={STATUS[status]}>{status}</Labelled>;
+}
+
+const APPLICATION: Record<Schemas["ApplicationState"], Look> = {
+  intended: "info",
+  applied: "success",
+  failed: "danger",
+  reverting: "info",
+  reverted: undefined,
+  unknown: "warning",
+};
+
+export function ApplicationLabel({ state }: { state: Schemas["ApplicationState"] }) {
+  return <Labelled look={APPLICATION[state]}>{state}</Labelled>;
+}
+
 function Labelled({ look, children }: { look: Look; children: string }) {
   return look ? (
     <Label isCompact status={look}>
