@@ -122,8 +122,7 @@ class Reaper:
                     await asyncio.wait({self._loop, giving_up}, return_when=_FIRST)
                 finally:
                     giving_up.cancel()
-            if not self._loop.done():
-                self._loop.cancel()
+            self._loop.cancel()
             await asyncio.wait([self._loop])
         if self._report.end is ReaperEnd.RUNNING:
             self._ends(ReaperEnd.MIGRATION_ENDED)
@@ -270,7 +269,7 @@ class Reaper:
         before; None where that is not known."""
         if self._tracked_since is not None and self._tracked_since <= last_ended:
             return 1.0
-        if self._origin is None and self._tracked_since is None and not self._resumes:
+        if self._origin is None and self._tracked_since is None:
             return elapsed_ms / min(max(1, measured_ms), elapsed_ms)
         return None
 
