@@ -28,6 +28,7 @@ from vmtune import lab
 from vmtune.domain.changes import Change, undo
 from vmtune.domain.facts import VmState
 from vmtune.domain.migration import QemuStatus
+from vmtune.domain.workload import Workload
 from vmtune.drivers.base import EventKind, MigrateOrder, MigrationHandle
 from vmtune.drivers.libvirt import LibvirtDriver
 from vmtune.errors import CommandRefused, HostUnreachable, NotFound, OutcomeUnknown, VmtuneError
@@ -118,7 +119,7 @@ async def pair(request: pytest.FixtureRequest) -> AsyncIterator[Pair]:
     vm = VmSettings(
         name=NAME,
         memory_bytes=64 * MIB,
-        region_bytes=32 * MIB,
+        workload=Workload(region_bytes=32 * MIB),
         iothreads=1,
         # Two QEMUs of 7.2 do not share a disk that both may write.
         disks=(DiskSettings(queues=2, read_only=True), DiskSettings(read_only=True)),

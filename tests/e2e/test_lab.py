@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import secrets
+import selectors
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -18,6 +22,7 @@ import pytest
 
 from tests.support.live import why_no_lab
 from vmtune import lab
+from vmtune.domain.workload import Workload
 from vmtune.errors import LabError
 from vmtune.lab.domain_xml import kvm_usable
 from vmtune.lab.guest_build import build_guest
@@ -113,16 +118,73 @@ def bench() -> Iterator[Bench]:
             shutil.rmtree(parent)
 
 
-def small_vm(iothreads: int = 0, disks: tuple[lab.DiskSettings, ...] = ()) -> lab.VmSettings:
-    return lab.VmSettings(
-        memory_bytes=128 << 20,
-        region_bytes=8 << 20,
-        # Without rest a guest under TCG dirties memory faster than two busy
-        # processors can copy it.
-        idle_ms=50,
-        iothreads=iothreads,
-        disks=disks,
-    )
+# Without rest a guest under TCG dirties memory faster than two busy
+# processors can copy it.
+WORK = Workload(region_bytes=8 << 20, idle_ms=50)
+
+
+def small_vm() -> lab.VmSettings:
+    return lab.VmSettings(memory_bytes=128 << 20, workload=WORK)
+
+
+class Ears:
+    """Listens on two sockets, to which a VM's serial port and its heartbeat are connected.
+
+    ``heard`` has for each what came over each connection, that of the first QEMU first.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir()
+        self.folder = folder
+        self.heard: dict[str, list[bytearray]] = {"serial": [], "beat": []}
+        self._open = [self._listen(name) for name in self.heard]
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Once all QEMUs have ended."""
+        for listening, _ in self._open:
+            listening.shutdown(socket.SHUT_RDWR)
+        self._thread.join(PATIENCE_S)
+        assert not self._thread.is_alive()
+
+    def _listen(self, name: str) -> tuple[socket.socket, list[bytearray]]:
+        listening = socket.socket(socket.AF_UNIX)
+        listening.bind(str(self.folder / name))
+        listening.listen()
+        return listening, self.heard[name]
+
+    def _run(self) -> None:
+        """All the time: a QEMU whose beats are not read soon stands still."""
+        with selectors.DefaultSelector() as selector:
+            for listening, connections in self._open:
+                selector.register(listening, selectors.EVENT_READ, connections)
+            while selector.get_map():
+                for key, _ in selector.select():
+                    assert isinstance(key.fileobj, socket.socket)
+                    if isinstance(key.data, bytearray):
+                        data = key.fileobj.recv(65536)
+                        key.data.extend(data)
+                        ended = not data
+                    else:
+                        ended = not self._accept(key.fileobj, key.data, selector)
+                    if ended:
+                        selector.unregister(key.fileobj)
+                        key.fileobj.close()
+
+    @staticmethod
+    def _accept(
+        listening: socket.socket,
+        connections: list[bytearray],
+        selector: selectors.BaseSelector,
+    ) -> bool:
+        try:
+            stream, _ = listening.accept()
+        except OSError:
+            return False  # it was shut down
+        connections.append(bytearray())
+        selector.register(stream, selectors.EVENT_READ, connections[-1])
+        return True
 
 
 @needs_lab
@@ -137,7 +199,16 @@ def test_a_vm_migrates_there_and_back(bench: Bench, libvirt: str) -> None:
     assert f"Running against daemon: {libvirt}." in version
 
     disk = lab.DiskSettings(queues=2, iothread=1, read_only=libvirt == "9")
-    vm = lab.define_vm(bench.settings, small_vm(iothreads=1, disks=(disk,)))
+    ears = Ears(bench.settings.folder / "ears")
+    settings = replace(
+        small_vm(),
+        workload=replace(WORK, beat_ms=10),
+        vcpus=2,
+        iothreads=1,
+        disks=(disk,),
+        listener=ears.folder,
+    )
+    vm = lab.define_vm(bench.settings, settings)
     wait_for(lambda: len(passes(vm.serial)) > 2, "the guest's first passes")
     for source, destination in ((a, b), (b, a)):
         options = ("--live", "--p2p", "--persistent", "--undefinesource")
@@ -151,10 +222,18 @@ def test_a_vm_migrates_there_and_back(bench: Bench, libvirt: str) -> None:
         assert vms == (lab.VmStatus(vm.name, destination.name, "running"),)
         wait_for_more_passes(vm.serial)
 
+    lab.virsh(a.uri, "destroy", vm.name)
     # One guest all along: started once, its passes counted without a gap.
-    assert len([event for event in events(vm.serial) if isinstance(event, GuestStart)]) == 1
-    numbers = [event.number for event in passes(vm.serial)]
-    assert numbers == list(range(1, len(numbers) + 1))
+    (start,) = (event for event in events(vm.serial) if isinstance(event, GuestStart))
+    assert (start.workload, start.workers) == (settings.workload, 2)
+    for worker in range(2):
+        mine = [event for event in passes(vm.serial) if event.worker == worker]
+        before = [0, *(event.number for event in mine)]
+        assert [event.number - event.passes for event in mine] == before[:-1]
+    # Who listened has heard the same as is in the log, and both hearts on each host.
+    ears.close()
+    assert b"".join(ears.heard["serial"]) == vm.serial.read_bytes()
+    assert [set(beats) for beats in ears.heard["beat"]] == [set(b"01")] * 3
 
     lab.down(bench.settings)
     bench.assert_nothing_left()
@@ -357,10 +436,15 @@ def test_the_guest_reports_its_passes(
         pytest.skip("no usable /dev/kvm")
     start, *rest = run_guest(guest, qemu, accelerator, "region=4M stride=8k idle_ms=1", 4, tmp_path)
     assert isinstance(start, GuestStart)
-    assert (start.region_bytes, start.stride_bytes, start.idle_ms) == (4 << 20, 8192, 1)
+    assert start.workload == Workload(region_bytes=4 << 20, stride_bytes=8192, idle_ms=1)
     assert start.tsc_khz > 1000
-    assert [event.number for event in rest if isinstance(event, GuestPass)] == [1, 2, 3]
-    assert all(isinstance(event, GuestPass) and event.duration_us > 0 for event in rest)
+    first, *later = (event for event in rest if isinstance(event, GuestPass))
+    assert (first.number, first.passes) == (1, 1)
+    assert all(
+        before.number == after.number - after.passes
+        for before, after in itertools.pairwise([first, *later])
+    )
+    assert all(event.worked_us > 0 for event in (first, *later))
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 from tests.support.live import Live, live, wait_for, why_no_lab
 from vmtune import lab
 from vmtune.client.errors import Refused
+from vmtune.domain.workload import Workload
 
 NO_LAB = why_no_lab()
 pytestmark = [
@@ -122,7 +123,7 @@ def test_killed_with_the_migration_running_it_is_found_again(it: Live) -> None:
 def test_a_migration_that_ends_while_the_service_is_dead_ends_as_libvirt_says(it: Live) -> None:
     it.profile("killed", max_bandwidth_bytes_per_s="16MiB/s")
     # One pass over 64 MiB, then rest: it takes four seconds, and then it is over.
-    with it.vm(region_bytes=64 << 20, idle_ms=60_000) as vm:
+    with it.vm(workload=Workload(region_bytes=64 << 20, idle_ms=60_000)) as vm:
         record = it.migrate(vm, "b", profile="killed")
         it.until_active(record)
         it.service.kill()

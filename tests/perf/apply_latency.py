@@ -19,6 +19,7 @@ from vmtune.client.demo_service import running_service
 from vmtune.client.http import Client
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import QmpKind
+from vmtune.domain.workload import Workload
 from vmtune.lab import VmSettings, define_vm, down, up, virsh
 
 REPEATS = 25
@@ -70,7 +71,10 @@ def run(at: Path) -> tuple[list[float], list[float]]:
         guest = define_vm(
             LAB,
             VmSettings(
-                name="perf", memory_bytes=64 << 20, region_bytes=1 << 20, idle_ms=1000, iothreads=1
+                name="perf",
+                memory_bytes=64 << 20,
+                workload=Workload(region_bytes=1 << 20, idle_ms=1000),
+                iothreads=1,
             ),
         )
         uri = lab.hosts[0].uri

@@ -23,10 +23,15 @@ from tests.perf.report import Check, environment, finish, spread
 from tests.perf.support import LAB, folder
 from vmtune.client.demo_service import Service, running_service
 from vmtune.client.http import Client
+from vmtune.domain.workload import Workload
 from vmtune.lab import HostStatus, LabVm, VmSettings, define_vm, down, up, virsh
 
 PAIRS = 10
-GUEST = VmSettings(name="perf", memory_bytes=128 << 20, region_bytes=1 << 20, idle_ms=1000)
+GUEST = VmSettings(
+    name="perf",
+    memory_bytes=128 << 20,
+    workload=Workload(region_bytes=1 << 20, idle_ms=1000),
+)
 
 
 class Observer:

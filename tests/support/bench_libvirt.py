@@ -17,6 +17,7 @@ from tests.support.benches import Bench, BenchKind
 from tests.support.live import why_no_lab
 from vmtune import lab
 from vmtune.domain.versions import Version
+from vmtune.domain.workload import Workload
 from vmtune.drivers.libvirt import LibvirtDriver
 from vmtune.errors import LabError, VmtuneError
 from vmtune.lab import DiskSettings, LabSettings, VmSettings
@@ -25,7 +26,7 @@ MIB = 1 << 20
 VM = VmSettings(
     name="vmtune-contract",
     memory_bytes=64 * MIB,
-    region_bytes=32 * MIB,
+    workload=Workload(region_bytes=32 * MIB),
     iothreads=2,
     disks=(DiskSettings(queues=4),),
 )

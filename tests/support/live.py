@@ -17,6 +17,7 @@ from typing import Any
 from vmtune import lab
 from vmtune.client.errors import ClientError
 from vmtune.client.http import Client, Document
+from vmtune.domain.workload import Workload
 from vmtune.errors import LabError
 
 PATIENCE_S = 60
@@ -131,8 +132,7 @@ class Live:
         name = f"vm-{secrets.token_hex(3)}"
         fields: dict[str, Any] = {
             "memory_bytes": 128 << 20,
-            "region_bytes": 32 << 20,
-            "idle_ms": 100,
+            "workload": Workload(region_bytes=32 << 20, idle_ms=100),
             **settings,
         }
         vm = lab.define_vm(self.settings, lab.VmSettings(name=name, **fields))

@@ -252,21 +252,16 @@ class Hearing:
 
 def count_passes(heard: Sequence[Heard]) -> dict[int, int]:
     """How many passes each worker has reported."""
-    return dict(Counter(_worker(h.event) for h in heard if isinstance(h.event, ReportedPass)))
+    return dict(Counter(h.event.worker for h in heard if isinstance(h.event, ReportedPass)))
 
 
 def guest_pass(reported: ReportedPass, start: GuestStart, at_ms: float) -> GuestPass:
     """A reported pass as it is recorded."""
-    written = start.region_bytes
     return GuestPass(
-        _worker(reported),
+        reported.worker,
         reported.number,
         at_ms,
-        round(at_ms * 1000),
+        reported.end_us,
         reported.duration_us,
-        written,
+        len(start.part(reported.worker)),
     )
-
-
-def _worker(reported: ReportedPass) -> int:
-    return 0

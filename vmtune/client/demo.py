@@ -25,6 +25,7 @@ from vmtune.client.http import Client, Document
 from vmtune.client.output import Column, table
 from vmtune.client.progress import viewer
 from vmtune.client.render import milliseconds, size, value
+from vmtune.domain.workload import Workload
 from vmtune.errors import SetupError
 from vmtune.lab import LabSettings, LabStatus, LabVm, VmSettings, define_vm, down, up
 from vmtune.lab.privileges import require_root
@@ -38,7 +39,11 @@ LAB = LabSettings(
     folder=Path("/run/vmtune-demo"),
 )
 # Small enough to converge on two cores, busy enough that each migration takes several rounds.
-VM = VmSettings(name="vmtune-demo", memory_bytes=512 * MIB, region_bytes=96 * MIB, idle_ms=300)
+VM = VmSettings(
+    name="vmtune-demo",
+    memory_bytes=512 * MIB,
+    workload=Workload(region_bytes=96 * MIB, idle_ms=300),
+)
 PROFILES: Mapping[str, Mapping[str, Any]] = {  # any: values as people write them
     "stock": {},
     "tuned": {
@@ -115,7 +120,7 @@ def _set_up(stack: ExitStack, talks: bool) -> Stage:
     _say(
         talks,
         f"VM: {vm.name}, {size(VM.memory_bytes)}, {accelerator}; its guest writes to every page "
-        f"of {size(VM.region_bytes)} over and over",
+        f"of {size(VM.workload.region_bytes)} over and over",
     )
     if vm.accelerator != "kvm":
         _say(talks, "  /dev/kvm cannot be used here: QEMU emulates the CPU (TCG)")

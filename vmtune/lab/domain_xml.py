@@ -5,13 +5,14 @@ from __future__ import annotations
 import fcntl
 import os
 import uuid
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from vmtune.lab.settings import DiskSettings, VmSettings
 
+BEAT_PORT = 0xE9
+"""Where the guest writes its heartbeat, as in ``guest/beat.h``."""
 _KVM_CREATE_VM = 0xAE01
 # A name always gets the same UUID, so that a VM defined again is the same VM.
 _UUID_SPACE = uuid.UUID("6f3e6d6c-3b7e-4b0e-9a5c-5d9c1a9f2b11")
@@ -48,11 +49,6 @@ class VmFiles:
     disks: tuple[Path, ...] = ()
 
 
-def kernel_command_line(vm: VmSettings) -> str:
-    """The guest's settings, as ``guest/settings.h`` describes them."""
-    return f"region={vm.region_bytes} stride={vm.stride_bytes} idle_ms={vm.idle_ms}"
-
-
 def build_domain_xml(vm: VmSettings, files: VmFiles, *, kvm: bool) -> str:
     """The domain's XML.
 
@@ -70,7 +66,7 @@ def build_domain_xml(vm: VmSettings, files: VmFiles, *, kvm: bool) -> str:
     if files.firmware is not None:
         _text(boot, "loader", str(files.firmware), readonly="yes", type="rom")
     _text(boot, "kernel", str(files.kernel))
-    _text(boot, "cmdline", kernel_command_line(vm))
+    _text(boot, "cmdline", vm.workload.command_line())
     features = SubElement(domain, "features")
     SubElement(features, "acpi")
     if vm.dirty_ring_entries is not None:
@@ -82,22 +78,42 @@ def build_domain_xml(vm: VmSettings, files: VmFiles, *, kvm: bool) -> str:
         _text(cpu, "model", "qemu64", fallback="allow")
     for event in ("on_poweroff", "on_reboot", "on_crash"):
         _text(domain, event, "destroy")
-    _add_devices(domain, vm.disks, files)
+    _add_devices(domain, vm, files)
     indent(domain)
     return tostring(domain, encoding="unicode") + "\n"
 
 
-def _add_devices(domain: Element, disks: Sequence[DiskSettings], files: VmFiles) -> None:
+def _add_devices(domain: Element, vm: VmSettings, files: VmFiles) -> None:
     devices = SubElement(domain, "devices")
     _text(devices, "emulator", str(files.emulator))
-    for i, (disk, path) in enumerate(zip(disks, files.disks, strict=True)):
+    for i, (disk, path) in enumerate(zip(vm.disks, files.disks, strict=True)):
         _add_disk(devices, disk, path, target=f"vd{chr(ord('a') + i)}")
     SubElement(devices, "controller", type="usb", model="none")
-    serial = SubElement(devices, "serial", type="file")
     # Both hosts write to one file: the destination must not empty it.
-    SubElement(serial, "source", path=str(files.serial), append="on")
-    SubElement(serial, "target", port="0")
+    log = {"append": "on"}
+    if vm.listener is None:
+        serial = SubElement(devices, "serial", type="file")
+        SubElement(serial, "source", log, path=str(files.serial))
+        SubElement(serial, "target", port="0")
+    else:
+        serial = _add_socket(devices, vm.listener / "serial")
+        SubElement(serial, "log", log, file=str(files.serial))
+        SubElement(serial, "target", port="0")
+        _add_debug_console(_add_socket(devices, vm.listener / "beat"))
     SubElement(devices, "memballoon", model="none")
+
+
+def _add_socket(devices: Element, path: Path) -> Element:
+    serial = SubElement(devices, "serial", type="unix")
+    SubElement(serial, "source", mode="connect", path=str(path))
+    return serial
+
+
+def _add_debug_console(serial: Element) -> None:
+    """Where the guest's heartbeat goes: ``guest/beat.h``."""
+    target = SubElement(serial, "target", type="isa-debug", port="1")
+    SubElement(target, "model", name="isa-debugcon")
+    SubElement(serial, "address", type="isa", iobase=f"{BEAT_PORT:#x}")
 
 
 def _add_disk(devices: Element, disk: DiskSettings, path: Path, *, target: str) -> None:

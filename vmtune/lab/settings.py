@@ -7,11 +7,13 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from vmtune.domain.workload import PAGE_BYTES, Workload
 from vmtune.errors import InvalidInput, Problem
 
 MIB = 1 << 20
-# A socket below the folder has to fit into sockaddr_un's 108 bytes.
-_FOLDER_LONGEST = 107 - len("/a/run/libvirt/libvirt-admin-sock")
+# A socket's path has to fit into sockaddr_un's 108 bytes.
+_SOCKET_LONGEST = 107
+_FOLDER_LONGEST = _SOCKET_LONGEST - len("/a/run/libvirt/libvirt-admin-sock")
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?")
 
 
@@ -143,9 +145,12 @@ class VmSettings:
     """The lab's VM and the load in it.
 
     :param memory_bytes: the VM's memory, a multiple of 1 MiB, from 16 MiB.
-    :param region_bytes: how much of it the guest dirties, below the 4 GiB line.
-    :param stride_bytes: from one written byte to the next.
-    :param idle_ms: rest of the guest after each pass.
+    :param workload: what its guest does to it, below the 4 GiB line.
+    :param listener: a folder with two unix sockets, on which somebody listens before the VM
+        starts: QEMU connects its serial port to the one named ``serial``, and the debug console
+        with the heartbeat to ``beat``, on each host that the VM runs or arrives on. The lines go
+        to the VM's serial log as well. None: only there. Not in /run, which each host has for
+        itself, unless in the lab's own folder.
     :param kvm: whether to use KVM; None: if this machine has a usable one.
     :param dirty_ring_entries: size of the KVM dirty ring per vCPU, a power of
         two, 1024 to 65536; None: the dirty bitmap. KVM only.
@@ -156,9 +161,8 @@ class VmSettings:
     name: str = "vmtune-demo"
     memory_bytes: int = 512 * MIB
     vcpus: int = 1
-    region_bytes: int = 128 * MIB
-    stride_bytes: int = 4096
-    idle_ms: int = 0
+    workload: Workload = field(default_factory=Workload)
+    listener: Path | None = None
     kvm: bool | None = None
     dirty_ring_entries: int | None = None
     iothreads: int = 0
@@ -175,13 +179,16 @@ class VmSettings:
         memory = self.memory_bytes
         check(memory >= 16 * MIB and memory % MIB == 0, "memory_bytes", "whole MiB, from 16")
         check(1 <= self.vcpus <= 255, "vcpus", "from 1 to 255")
-        check(0 < self.stride_bytes < 1 << 32, "stride_bytes", "from 1 to 4 GiB - 1")
         check(
-            self.stride_bytes <= self.region_bytes < min(memory, 1 << 32),
-            "region_bytes",
-            "at least one stride, less than the VM's memory, less than 4 GiB",
+            (self.vcpus - 1) * PAGE_BYTES < self.workload.region_bytes < memory,
+            "workload.region_bytes",
+            "at least a page for each vCPU, less than the VM's memory",
         )
-        check(0 <= self.idle_ms < 1 << 32, "idle_ms", "from 0 to 2^32 - 1")
+        listener = self.listener
+        if listener is not None:
+            longest = len(str(listener)) + len("/serial")
+            fits = listener.is_absolute() and longest <= _SOCKET_LONGEST
+            check(fits, "listener", f"an absolute path that ends before {_SOCKET_LONGEST} bytes")
         ring = self.dirty_ring_entries
         if ring is not None:
             ring_fits = 1024 <= ring <= 65536 and ring & (ring - 1) == 0

@@ -6,28 +6,10 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
+from tests.support.workloads import HOUR_MS, workloads
 from vmtune.domain.workload import GUEST_NAMES, Workload
 from vmtune.errors import InvalidInput
-
-HOUR_MS = 3_600_000
-
-
-@st.composite
-def workloads(draw: st.DrawFn) -> Workload:
-    stride = draw(st.integers(1, 1 << 30))
-    zero = draw(st.integers(0, 100))
-    return Workload(
-        region_bytes=draw(st.integers(stride, (1 << 32) - 1)),
-        stride_bytes=stride,
-        dirty_mb_per_s=draw(st.integers(0, 1_000_000)),
-        zero_percent=zero,
-        random_percent=draw(st.integers(0, 100 - zero)),
-        idle_ms=draw(st.integers(0, HOUR_MS)),
-        beat_ms=draw(st.integers(0, HOUR_MS)),
-        cpu_ring=draw(st.sampled_from([0, 3])),
-    )
 
 
 def test_what_is_unset_is_not_on_the_command_line() -> None:

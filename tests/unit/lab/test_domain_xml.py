@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from xml.etree.ElementTree import Element, fromstring
 
+from vmtune.domain.workload import Workload
 from vmtune.lab import DiskSettings, VmSettings
-from vmtune.lab.domain_xml import VmFiles, build_domain_xml, vm_uuid
+from vmtune.lab.domain_xml import BEAT_PORT, VmFiles, build_domain_xml, vm_uuid
+from vmtune.lab.guest_build import SOURCE
 
 FILES = VmFiles(
     emulator=Path("/opt/qemu"),
@@ -26,13 +28,14 @@ def attributes(domain: Element, path: str) -> dict[str, str]:
 
 
 def test_the_plain_vm() -> None:
-    domain = build(VmSettings(name="x", memory_bytes=64 << 20, vcpus=2, region_bytes=1 << 20))
+    work = Workload(region_bytes=1 << 20, beat_ms=5)
+    domain = build(VmSettings(name="x", memory_bytes=64 << 20, vcpus=2, workload=work))
     assert domain.findtext("name") == "x"
     assert domain.findtext("uuid") == str(vm_uuid("x"))
     assert domain.findtext("memory") == "65536"
     assert domain.findtext("vcpu") == "2"
     assert domain.findtext("os/kernel") == "/lab/guest.elf"
-    assert domain.findtext("os/cmdline") == "region=1048576 stride=4096 idle_ms=0"
+    assert domain.findtext("os/cmdline") == work.command_line()
     assert domain.findtext("devices/emulator") == "/opt/qemu"
     assert domain.find("os/loader") is None
     assert domain.find("iothreads") is None
@@ -42,6 +45,23 @@ def test_the_plain_vm() -> None:
 def test_the_destination_does_not_empty_the_serial_log() -> None:
     source = attributes(build(VmSettings()), "devices/serial/source")
     assert source == {"path": "/lab/serial.log", "append": "on"}
+
+
+def test_serial_port_and_heartbeat_can_be_listened_to() -> None:
+    domain = build(VmSettings(listener=Path("/lab/ears")))
+    serial, beat = domain.findall("devices/serial")
+    assert (serial.get("type"), beat.get("type")) == ("unix", "unix")
+    assert attributes(serial, "source") == {"mode": "connect", "path": "/lab/ears/serial"}
+    assert attributes(serial, "log") == {"file": "/lab/serial.log", "append": "on"}
+    assert attributes(serial, "target") == {"port": "0"}
+    assert attributes(beat, "source") == {"mode": "connect", "path": "/lab/ears/beat"}
+    assert attributes(beat, "target")["type"] == "isa-debug"
+    assert attributes(beat, "target/model") == {"name": "isa-debugcon"}
+    assert int(attributes(beat, "address")["iobase"], 16) == 0xE9
+
+
+def test_the_heartbeats_port_is_the_guests() -> None:
+    assert f"#define BEAT_PORT {BEAT_PORT:#x}" in (SOURCE / "beat.h").read_text()
 
 
 def test_kvm_gets_a_model_that_every_kvm_can_run() -> None:

@@ -9,22 +9,31 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given
 
+from tests.support.workloads import workloads
+from vmtune.domain.workload import GUEST_NAMES, Workload
 from vmtune.lab.guest_build import SOURCE
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
 
-Parse = Callable[[str], tuple[int, int, int] | str]
+Parse = Callable[[str], dict[str, int] | str]
+DEFAULTS = {
+    "region_bytes": 256 << 20,
+    "stride_bytes": 4096,
+    "idle_ms": 0,
+    "dirty_mb": 0,
+    "zero_percent": 0,
+    "random_percent": 0,
+    "beat_ms": 0,
+    "ring": 0,
+}
 
 
 class Settings(ctypes.Structure):
     """struct settings of guest/settings.h."""
 
-    _fields_ = (
-        ("region_bytes", ctypes.c_uint32),
-        ("stride_bytes", ctypes.c_uint32),
-        ("idle_ms", ctypes.c_uint32),
-    )
+    _fields_ = tuple((name, ctypes.c_uint32) for name in DEFAULTS)
 
 
 class SettingsError(ctypes.Structure):
@@ -51,13 +60,13 @@ def parse(tmp_path_factory: pytest.TempPathFactory) -> Parse:
     )
     function = ctypes.CDLL(str(library)).settings_parse
 
-    def call(line: str) -> tuple[int, int, int] | str:
+    def call(line: str) -> dict[str, int] | str:
         settings, error = Settings(), SettingsError()
         text = line.encode()
         if function(text, ctypes.byref(settings), ctypes.byref(error)):
             parameter = error.parameter[: error.parameter_length].decode()
             return f"{parameter}: {error.reason.decode()}"
-        return settings.region_bytes, settings.stride_bytes, settings.idle_ms
+        return {name: getattr(settings, name) for name in DEFAULTS}
 
     return call
 
@@ -66,19 +75,31 @@ MIB = 1 << 20
 
 
 @pytest.mark.parametrize(
-    ("line", "expected"),
+    ("line", "changed"),
     [
-        ("", (256 * MIB, 4096, 0)),
-        ("  region=64M  ", (64 * MIB, 4096, 0)),
-        ("region=1g stride=8K idle_ms=250", (1 << 30, 8192, 250)),
-        ("region=3G", (3 << 30, 4096, 0)),
-        ("region=4294967295", (4294967295, 4096, 0)),
-        ("stride=1\tregion=1", (1, 1, 0)),
-        ("region=1M region=2M", (2 * MIB, 4096, 0)),
+        ("", {}),
+        ("  region=64M  ", {"region_bytes": 64 * MIB}),
+        (
+            "region=1g stride=8K idle_ms=250",
+            {"region_bytes": 1 << 30, "stride_bytes": 8192, "idle_ms": 250},
+        ),
+        ("region=3G", {"region_bytes": 3 << 30}),
+        ("region=4294967295", {"region_bytes": 4294967295}),
+        ("stride=1\tregion=1", {"region_bytes": 1, "stride_bytes": 1}),
+        ("region=1M region=2M", {"region_bytes": 2 * MIB}),
+        ("dirty_mb=1000000 beat_ms=5 ring=3", {"dirty_mb": 1_000_000, "beat_ms": 5, "ring": 3}),
+        ("zero=60 random=40", {"zero_percent": 60, "random_percent": 40}),
     ],
 )
-def test_accepted(parse: Parse, line: str, expected: tuple[int, int, int]) -> None:
-    assert parse(line) == expected
+def test_accepted(parse: Parse, line: str, changed: dict[str, int]) -> None:
+    assert parse(line) == DEFAULTS | changed
+
+
+@given(workloads())
+def test_any_workload_is_accepted_as_it_is(parse: Parse, workload: Workload) -> None:
+    assert parse(workload.command_line()) == dict(
+        zip(DEFAULTS, (getattr(workload, name) for name in GUEST_NAMES.values()), strict=True)
+    )
 
 
 @pytest.mark.parametrize(
@@ -96,6 +117,11 @@ def test_accepted(parse: Parse, line: str, expected: tuple[int, int, int]) -> No
         ("region=1k", "region: is less than stride"),
         ("stride=0", "stride: is 0"),
         ("idle_ms=1k", "idle_ms: is no whole number"),
+        ("dirty_mb=1000001", "dirty_mb: is more than 1000000"),
+        ("dirty_mb=1M", "dirty_mb: is no whole number"),
+        ("zero=101", "zero: is more than 100"),
+        ("zero=60 random=41", "random: is more than zero leaves of 100"),
+        ("ring=1", "ring: is neither 0 nor 3"),
         ("regoin=1M", "regoin: is not known"),
         ("regions=1M", "regions: is not known"),
         ("=1", ": is not known"),

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
+from vmtune.domain.workload import Workload
 from vmtune.errors import InvalidInput
 from vmtune.lab import DiskSettings, LabSettings, VmSettings
 
 
 def test_defaults_are_usable() -> None:
     assert LabSettings().daemon == Path("/usr/sbin/libvirtd")
-    assert VmSettings().region_bytes < VmSettings().memory_bytes
+    assert VmSettings().workload.region_bytes < VmSettings().memory_bytes
 
 
 def test_an_unpacked_libvirt_brings_its_own_daemon() -> None:
@@ -53,10 +54,10 @@ def test_lab_refuses(values: dict[str, Any], field: str) -> None:
         ({"name": "has space"}, "name"),
         ({"memory_bytes": 100}, "memory_bytes"),
         ({"vcpus": 0}, "vcpus"),
-        ({"region_bytes": 512 << 20}, "region_bytes"),
-        ({"region_bytes": 100}, "region_bytes"),
-        ({"stride_bytes": 0}, "stride_bytes"),
-        ({"idle_ms": -1}, "idle_ms"),
+        ({"workload": Workload(region_bytes=512 << 20)}, "workload.region_bytes"),
+        ({"workload": Workload(region_bytes=8192), "vcpus": 3}, "workload.region_bytes"),
+        ({"listener": Path("relative")}, "listener"),
+        ({"listener": Path("/" + "x" * 100)}, "listener"),
         ({"dirty_ring_entries": 1000}, "dirty_ring_entries"),
         ({"dirty_ring_entries": 4096, "kvm": False}, "dirty_ring_entries"),
         ({"iothreads": -1}, "iothreads"),
@@ -71,6 +72,10 @@ def test_vm_refuses(values: dict[str, Any], field: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         VmSettings(**values)
     assert field in [problem.field for problem in refused.value.problems]
+
+
+def test_a_region_may_have_as_few_pages_as_there_are_vcpus() -> None:
+    assert VmSettings(workload=Workload(region_bytes=8193), vcpus=3).vcpus == 3
 
 
 def test_all_that_is_wrong_is_said_at_once() -> None:

@@ -13,6 +13,7 @@ from vmtune import lab as hosts
 from vmtune.client.http import Document
 from vmtune.client.output import Column, fields, paint, table
 from vmtune.client.session import Session, common, pass_session
+from vmtune.domain.workload import Workload
 from vmtune.errors import InvalidInput
 from vmtune.lab import LabSettings, LabStatus, VmSettings, define_vm
 from vmtune.units import Unit, UnitError, parse
@@ -101,7 +102,13 @@ def status(session: Session, /, **options: Any) -> None:  # any: click's values 
 @click.option("--region", help="How much of it the guest dirties, such as 128Mi.")
 @click.option("--stride", help="From one written byte to the next, such as 4Ki.")
 @click.option("--idle", help="Rest of the guest after each pass, such as 200ms.")
-@click.option("--vcpus", type=int, help="Its vCPUs.")
+@click.option("--dirty-rate", help="How fast the guest may dirty memory, such as 200MB/s.")
+@click.option("--zero", help="Share of its pages that hold zeros, such as 20%.")
+@click.option("--random", help="Share of its pages that cannot be compressed, such as 30%.")
+@click.option("--beat", help="Time from one heartbeat to the next, such as 5ms.")
+@click.option("--ring", type=int, help="Protection ring it works in: 3 where 0 is emulated.")
+@click.option("--listener", type=click.Path(path_type=Path), help="Folder of two sockets to tell.")
+@click.option("--vcpus", type=int, help="Its vCPUs, with a worker of the guest on each.")
 @click.option("--iothreads", type=int, help="Its iothreads.")
 @click.option("--dirty-ring", type=int, help="Entries of its dirty ring; KVM only.")
 @common
@@ -109,20 +116,44 @@ def status(session: Session, /, **options: Any) -> None:  # any: click's values 
 def vm(session: Session, /, host: str, **options: Any) -> None:  # any: click's values
     """Define and start a VM whose guest dirties memory."""
     settings = _lab_settings(options)
+    work = {
+        "region_bytes": _amount("--region", options["region"], Unit.BYTES),
+        "stride_bytes": _amount("--stride", options["stride"], Unit.BYTES),
+        "dirty_mb_per_s": _megabytes("--dirty-rate", options["dirty_rate"]),
+        "zero_percent": _amount("--zero", options["zero"], Unit.PERCENT),
+        "random_percent": _amount("--random", options["random"], Unit.PERCENT),
+        "idle_ms": _amount("--idle", options["idle"], Unit.MS),
+        "beat_ms": _amount("--beat", options["beat"], Unit.MS),
+        "cpu_ring": options["ring"],
+    }
+    listener = options["listener"]
     given = {
         "name": options["name"],
         "memory_bytes": _amount("--memory", options["memory"], Unit.BYTES),
-        "region_bytes": _amount("--region", options["region"], Unit.BYTES),
-        "stride_bytes": _amount("--stride", options["stride"], Unit.BYTES),
-        "idle_ms": _amount("--idle", options["idle"], Unit.MS),
+        "workload": Workload(**_set(work)),
+        "listener": listener and listener.absolute(),
         "vcpus": options["vcpus"],
         "iothreads": options["iothreads"],
         "dirty_ring_entries": options["dirty_ring"],
     }
-    wanted = VmSettings(**{name: value for name, value in given.items() if value is not None})
+    wanted = VmSettings(**_set(given))
     made = define_vm(settings, wanted, host=host)
     document = {**asdict(made), "serial": str(made.serial)}
     session.show(document, lambda: fields([(name, str(v)) for name, v in document.items()]))
+
+
+def _set(options: dict[str, Any]) -> dict[str, Any]:  # any: click's values
+    """Those that were given."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _megabytes(option: str, text: str | None) -> int | None:
+    rate = _amount(option, text, Unit.BYTES_PER_S)
+    if rate is None:
+        return None
+    if rate % 10**6:
+        raise InvalidInput(f"{text} is not a whole number of MB/s", field=option, remedy="round it")
+    return rate // 10**6
 
 
 def _amount(option: str, text: str | None, unit: Unit) -> int | None:

@@ -1,93 +1,110 @@
 /*
- * The lab's guest: writes one byte every `stride` bytes of a region, over and
- * over, and reports each pass on the serial port.
+ * The lab's guest: writes over a region of memory, over and over, and reports on the serial port.
+ * On each processor a worker has a part of its own. The first line says what it does, once the
+ * region's content is laid out (see content.h). It is one line, with the settings, then how many
+ * workers there are, where the region begins, and the clock's ticks per millisecond:
  *
- *   start region=268435456 stride=4096 idle_ms=0 tsc_khz=2599998
- *   pass 1 us=45012
- *   pass 2 us=44873
+ *   start region=268435456 stride=4096 idle_ms=0 dirty_mb=0 zero=0 random=0 beat_ms=0 ring=0
+ *   workers=2 address=2134016 tsc_khz=2599998
+ *
+ * and then there is a line for each pass of a worker over its part: the worker, the number of
+ * the pass, when it ended since the start, and how long it took, with waiting for its turn at a
+ * limited dirty rate, without the rest that follows:
+ *
+ *   pass 0 1 end_us=45013 us=45012
+ *   pass 1 1 end_us=45170 us=45168
+ *
+ * Where passes are shorter than the time between two reports, 20 ms for each worker there is, or
+ * another worker is just writing a line, one line stands for several: the last one's number and
+ * end, how long all of them took, how many they are and how long the longest took:
+ *
+ *   pass 0 19 end_us=91204 us=39870 passes=18 longest_us=2391
  *
  * or, before stopping for good, one line that names what is wrong:
  *
  *   error region: does not fit into the largest free stretch of 132120576 bytes
  */
-#include <stddef.h>
-
 #include "clock.h"
+#include "cpus.h"
+#include "line.h"
 #include "memory.h"
-#include "ports.h"
 #include "serial.h"
 #include "settings.h"
+#include "worker.h"
 
-static void report_start(const struct settings *settings, uint32_t ticks_per_ms)
+static void begin_error(struct line *line, const char *parameter, uint32_t length)
 {
-    serial_text("start region=");
-    serial_number(settings->region_bytes);
-    serial_text(" stride=");
-    serial_number(settings->stride_bytes);
-    serial_text(" idle_ms=");
-    serial_number(settings->idle_ms);
-    serial_text(" tsc_khz=");
-    serial_number(ticks_per_ms);
-    serial_text("\n");
+    line->length = 0;
+    line_text(line, "error ");
+    line_part(line, parameter, length);
+    line_text(line, ": ");
 }
 
-static void report_pass(uint64_t pass, uint64_t microseconds)
+static int refuse(const char *parameter, const char *before, uint64_t number, const char *after)
 {
-    serial_text("pass ");
-    serial_number(pass);
-    serial_text(" us=");
-    serial_number(microseconds);
-    serial_text("\n");
+    struct line line;
+
+    begin_error(&line, parameter, UINT32_MAX);
+    line_text(&line, before);
+    line_number(&line, number);
+    line_text(&line, after);
+    line_send(&line);
+    return -1;
 }
 
-static void write_region(uint32_t start, const struct settings *settings, uint8_t value)
+/* All of these: 0, or -1 after the line that says what is wrong. */
+static int read_settings(const struct start_info *info)
 {
-    volatile uint8_t *byte = (volatile uint8_t *)start;
-    uint32_t writes = (settings->region_bytes - 1) / settings->stride_bytes + 1;
+    struct settings_error error;
+    struct line line;
 
-    for (; writes; writes--, byte += settings->stride_bytes)
-        *byte = value;
+    if (!settings_parse(info->command_line ? (const char *)info->command_line : "",
+                        &job.settings, &error))
+        return 0;
+    begin_error(&line, error.parameter, error.parameter_length);
+    line_text(&line, error.reason);
+    line_send(&line);
+    return -1;
+}
+
+static int find_memory(const struct start_info *info)
+{
+    const struct memory_area memory = memory_largest(info);
+    const struct settings *settings = &job.settings;
+
+    if (settings->region_bytes > memory.size)
+        return refuse("region", "does not fit into the largest free stretch of ", memory.size,
+                      " bytes");
+    job.content = (struct content){
+        .region = memory.start,
+        .stride = settings->stride_bytes,
+        .zero_percent = settings->zero_percent,
+        .random_percent = settings->random_percent,
+    };
+    return 0;
+}
+
+static int start_workers(void)
+{
+    uint32_t answered;
+
+    job.workers = cpus_present();
+    if (job.workers > MOST_CPUS)
+        return refuse("vcpus", "are more than ", MOST_CPUS, "");
+    if (job.settings.region_bytes <= (uint64_t)(job.workers - 1) * PAGE)
+        return refuse("region", "has no page for each of ", job.workers, " vCPUs");
+    job.ticks_per_ms = clock_calibrate();
+    answered = cpus_start(job.workers, job.ticks_per_ms, worker_run);
+    if (answered < job.workers)
+        return refuse("vcpus", "only ", answered, " have started");
+    return 0;
 }
 
 void guest_main(const struct start_info *info)
 {
-    struct settings settings;
-    struct settings_error error;
-    struct memory_area memory;
-    uint32_t ticks_per_ms;
-
     serial_init();
-    if (info->magic != PVH_MAGIC) {
-        serial_text("error start_info: is not one of the PVH boot protocol\n");
-        return;
-    }
-    if (settings_parse(info->command_line ? (const char *)(uint32_t)info->command_line : "",
-                       &settings, &error)) {
-        serial_text("error ");
-        serial_part(error.parameter, error.parameter_length);
-        serial_text(": ");
-        serial_text(error.reason);
-        serial_text("\n");
-        return;
-    }
-    memory = memory_largest(info);
-    if (settings.region_bytes > memory.size) {
-        serial_text("error region: does not fit into the largest free stretch of ");
-        serial_number(memory.size);
-        serial_text(" bytes\n");
-        return;
-    }
-    ticks_per_ms = clock_calibrate();
-    report_start(&settings, ticks_per_ms);
-
-    for (uint64_t pass = 1;; pass++) {
-        const uint64_t begin = read_tsc();
-        uint64_t value = pass;
-
-        /* 1 to 255: never the byte of a fresh page, never that of the last pass */
-        write_region(memory.start, &settings, (uint8_t)(divide(&value, 255) + 1));
-        report_pass(pass, clock_microseconds(read_tsc() - begin, ticks_per_ms));
-        if (settings.idle_ms)
-            clock_wait_ms(settings.idle_ms, ticks_per_ms);
-    }
+    if (info->magic != PVH_MAGIC)
+        refuse("start_info", "is not of the PVH boot protocol but begins with ", info->magic, "");
+    else if (!read_settings(info) && !find_memory(info) && !start_workers())
+        worker_run(0);
 }

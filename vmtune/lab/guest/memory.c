@@ -15,9 +15,9 @@ extern char image_end[];
 struct memory_area memory_largest(const struct start_info *info)
 {
     /* Below 1 MiB and behind it lie the firmware's tables and this program. */
-    const uint64_t lowest = ((uint32_t)image_end + PAGE - 1) & ~(uint32_t)(PAGE - 1);
+    const uint64_t lowest = ((uint64_t)image_end + PAGE - 1) & ~(uint64_t)(PAGE - 1);
     const uint64_t highest = UINT32_MAX & ~(uint64_t)(PAGE - 1);
-    const struct map_entry *entry = (const void *)(uint32_t)info->memory_map;
+    const struct map_entry *entry = (const void *)info->memory_map;
     struct memory_area best = {0, 0};
 
     if (info->version < 1)

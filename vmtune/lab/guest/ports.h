@@ -9,6 +9,17 @@ static inline void port_write(uint16_t port, uint8_t value)
     __asm__ volatile("outb %0, %1" : : "a"(value), "Nd"(port));
 }
 
+static inline void port_write_word(uint16_t port, uint16_t value)
+{
+    __asm__ volatile("outw %0, %1" : : "a"(value), "Nd"(port));
+}
+
+/* Many bytes to one port: a single exit from the guest under KVM. */
+static inline void port_write_bytes(uint16_t port, const char *bytes, uint64_t count)
+{
+    __asm__ volatile("rep outsb" : "+S"(bytes), "+c"(count) : "d"(port) : "memory");
+}
+
 static inline uint8_t port_read(uint16_t port)
 {
     uint8_t value;
@@ -19,31 +30,15 @@ static inline uint8_t port_read(uint16_t port)
 
 static inline uint64_t read_tsc(void)
 {
-    uint64_t ticks;
+    uint32_t low, high;
 
-    __asm__ volatile("rdtsc" : "=A"(ticks));
-    return ticks;
+    __asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
+    return (uint64_t)high << 32 | low;
 }
 
 static inline void cpu_relax(void)
 {
-    __asm__ volatile("pause");
-}
-
-/*
- * Divide *value by divisor in place and return the remainder. A 32-bit
- * freestanding program has no library to divide 64 bits for it.
- */
-static inline uint32_t divide(uint64_t *value, uint32_t divisor)
-{
-    uint32_t high = (uint32_t)(*value >> 32);
-    uint32_t low = (uint32_t)*value;
-    uint32_t remainder = high % divisor;
-
-    high /= divisor;
-    __asm__("divl %2" : "+a"(low), "+d"(remainder) : "rm"(divisor) : "cc");
-    *value = ((uint64_t)high << 32) | low;
-    return remainder;
+    __asm__ volatile("pause" : : : "memory");
 }
 
 #endif

@@ -17,33 +17,18 @@ void serial_init(void)
     port_write(PORT + 2, 0x07);         /* FIFOs on and emptied */
 }
 
-static void put(char c)
-{
-    while (!(port_read(LINE_STATUS) & TRANSMITTER_EMPTY))
-        ;
-    port_write(PORT, (uint8_t)c);
-}
+/* The transmitter's buffer holds this much once it is empty. */
+#define FIFO 16
 
-void serial_text(const char *text)
+void serial_send(const char *bytes, uint32_t count)
 {
-    while (*text)
-        put(*text++);
-}
+    while (count) {
+        const uint32_t part = count < FIFO ? count : FIFO;
 
-void serial_part(const char *text, uint32_t length)
-{
-    while (length-- && *text)
-        put(*text++);
-}
-
-void serial_number(uint64_t value)
-{
-    char digits[20];
-    uint32_t used = 0;
-
-    do {
-        digits[used++] = (char)('0' + divide(&value, 10));
-    } while (value);
-    while (used)
-        put(digits[--used]);
+        while (!(port_read(LINE_STATUS) & TRANSMITTER_EMPTY))
+            cpu_relax();
+        port_write_bytes(PORT, bytes, part);
+        bytes += part;
+        count -= part;
+    }
 }

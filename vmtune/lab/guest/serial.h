@@ -5,9 +5,6 @@
 #include <stdint.h>
 
 void serial_init(void);
-void serial_text(const char *text);
-/* At most `length` characters of a text that need not end there. */
-void serial_part(const char *text, uint32_t length);
-void serial_number(uint64_t value);
+void serial_send(const char *bytes, uint32_t count);
 
 #endif

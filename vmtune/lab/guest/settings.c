@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #define MIB (1024 * 1024)
+#define MOST_DIRTY_MB 1000000
 
 static int is_space(char c)
 {
@@ -59,16 +60,32 @@ static const char *parse_number(const char *text, uint32_t length, int suffix,
     return NULL;
 }
 
+static const struct parameter {
+    const char *name;
+    uint32_t offset;
+    int is_size;
+} parameters[] = {
+    {"region", offsetof(struct settings, region_bytes), 1},
+    {"stride", offsetof(struct settings, stride_bytes), 1},
+    {"idle_ms", offsetof(struct settings, idle_ms), 0},
+    {"dirty_mb", offsetof(struct settings, dirty_mb), 0},
+    {"zero", offsetof(struct settings, zero_percent), 0},
+    {"random", offsetof(struct settings, random_percent), 0},
+    {"beat_ms", offsetof(struct settings, beat_ms), 0},
+    {"ring", offsetof(struct settings, ring), 0},
+};
+
 static const char *parse_parameter(const char *name, uint32_t name_length,
                                    const char *value, uint32_t value_length,
                                    struct settings *settings)
 {
-    if (same(name, name_length, "region"))
-        return parse_number(value, value_length, 1, &settings->region_bytes);
-    if (same(name, name_length, "stride"))
-        return parse_number(value, value_length, 1, &settings->stride_bytes);
-    if (same(name, name_length, "idle_ms"))
-        return parse_number(value, value_length, 0, &settings->idle_ms);
+    for (uint32_t i = 0; i < sizeof parameters / sizeof *parameters; i++) {
+        const struct parameter *p = &parameters[i];
+
+        if (same(name, name_length, p->name))
+            return parse_number(value, value_length, p->is_size,
+                                (uint32_t *)((char *)settings + p->offset));
+    }
     return "is not known";
 }
 
@@ -84,9 +101,7 @@ static int refuse(struct settings_error *error, const char *parameter,
 int settings_parse(const char *line, struct settings *settings,
                    struct settings_error *error)
 {
-    settings->region_bytes = 256 * MIB;
-    settings->stride_bytes = 4096;
-    settings->idle_ms = 0;
+    *settings = (struct settings){.region_bytes = 256 * MIB, .stride_bytes = 4096};
 
     for (;;) {
         const char *name, *reason;
@@ -114,5 +129,13 @@ int settings_parse(const char *line, struct settings *settings,
         return refuse(error, "region", 6, "is 0");
     if (settings->region_bytes < settings->stride_bytes)
         return refuse(error, "region", 6, "is less than stride");
+    if (settings->dirty_mb > MOST_DIRTY_MB)
+        return refuse(error, "dirty_mb", 8, "is more than 1000000");
+    if (settings->zero_percent > 100)
+        return refuse(error, "zero", 4, "is more than 100");
+    if (settings->random_percent > 100 - settings->zero_percent)
+        return refuse(error, "random", 6, "is more than zero leaves of 100");
+    if (settings->ring != 0 && settings->ring != 3)
+        return refuse(error, "ring", 4, "is neither 0 nor 3");
     return 0;
 }

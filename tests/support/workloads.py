@@ -1,0 +1,26 @@
+"""Workloads of the guest, for property tests."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from vmtune.domain.workload import Workload
+
+HOUR_MS = 3_600_000
+
+
+@st.composite
+def workloads(draw: st.DrawFn) -> Workload:
+    """Any that a guest can have."""
+    stride = draw(st.integers(1, 1 << 30))
+    zero = draw(st.integers(0, 100))
+    return Workload(
+        region_bytes=draw(st.integers(stride, (1 << 32) - 1)),
+        stride_bytes=stride,
+        dirty_mb_per_s=draw(st.integers(0, 1_000_000)),
+        zero_percent=zero,
+        random_percent=draw(st.integers(0, 100 - zero)),
+        idle_ms=draw(st.integers(0, HOUR_MS)),
+        beat_ms=draw(st.integers(0, HOUR_MS)),
+        cpu_ring=draw(st.sampled_from([0, 3])),
+    )
