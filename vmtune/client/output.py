@@ -82,11 +82,13 @@ def _rich_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> str
         return _rich_table([columns[index] for index in kept], fewer)
     out = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for index, column in enumerate(columns):
+        kept_whole = whole and not column.wraps
         out.add_column(
             column.title,
             justify="right" if column.right else "left",
             overflow="fold",
-            min_width=_natural(index, columns, rows) if whole and not column.wraps else None,
+            min_width=_natural(index, columns, rows) if kept_whole else None,
+            no_wrap=kept_whole,  # else rich shares the narrowness out, and then cuts off
         )
     for row in rows:
         out.add_row(*(Text(cell, style=COLORS.get(cell, "")) for cell in row))

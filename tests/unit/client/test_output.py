@@ -53,6 +53,20 @@ def test_on_a_terminal_nothing_is_cut_off_and_nothing_is_too_wide(
 
 
 @pytest.mark.usefixtures("terminal")
+@pytest.mark.parametrize("width", [80, 110, 200])
+def test_nothing_is_cut_off_beside_several_columns_of_prose(
+    monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    columns = (Column("NAME"), Column("ONE", wraps=True), Column("TWO", wraps=True))
+    rows = [("a_name_that_is_wider_than_prose_may_be", "one " * 12, "two " * 24)]
+    text = ESCAPES.sub("", "\n".join(table(columns, rows, "none")))
+    assert max(map(len, text.splitlines())) <= width
+    assert (text.count("one"), text.count("two")) == (12, 24)
+    assert rows[0][0] in text
+
+
+@pytest.mark.usefixtures("terminal")
 def test_a_plan_fits_80_columns_with_names_whole() -> None:
     document = docs.plan(False, docs.finding())
     document["items"][0]["tunable"] = "avail_switchover_bandwidth_bytes_per_s"
