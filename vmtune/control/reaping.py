@@ -8,11 +8,13 @@ rings at its end, whenever vmtune asks for one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from vmtune.domain.control_rows import CONTROL, OFF
+from vmtune.domain.tunables import Value
 from vmtune.errors import InvalidInput, Problem
 
 LEAST_INTERVAL_MS = 50
@@ -92,6 +94,25 @@ class ReaperSettings:
     def bounded(self, interval_ms: float) -> int:
         """*interval_ms* as whole milliseconds within the bounds."""
         return int(max(self.least_interval_ms, min(interval_ms, self.most_interval_ms)))
+
+
+_PREFIX = "reaper_"
+_ROWS = {row.name.removeprefix(_PREFIX): row for row in CONTROL}
+
+
+def wanted_reaper(values: Mapping[str, Value]) -> ReaperSettings | None:
+    """The settings that a profile's *values* ask for; None for no reaper.
+
+    >>> wanted_reaper({"reaper_policy": "predict", "reaper_most_interval_ms": 500})
+    ReaperSettings(policy=<ReaperPolicy.PREDICT: 'predict'>, least_interval_ms=50, \
+most_interval_ms=500, target_fill_percent=60)
+    """
+    named = {name: values[_PREFIX + name] for name in _ROWS if _PREFIX + name in values}
+    policy = str(named.pop("policy", OFF))
+    if policy == OFF:
+        return None
+    numbers = {name: int(value) for name, value in named.items()}
+    return ReaperSettings(ReaperPolicy(policy), **numbers)
 
 
 def _out_of_range(field: str, value: object, least: int, most: int) -> list[Problem]:
@@ -184,3 +205,9 @@ class Pace(Protocol):
 
     def after(self, observed: Round) -> Pace:
         """The state after a round."""
+
+
+assert _ROWS["policy"].choices == (OFF, *ReaperPolicy), "the table has other policies"
+for _name, _row in _ROWS.items():
+    if _name != "policy":
+        assert getattr(ReaperSettings(), _name) == _row.default, f"{_name}: another default"

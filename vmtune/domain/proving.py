@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from vmtune.domain.changes import Change
+from vmtune.domain.control_rows import OFF
+from vmtune.domain.controlled import ReaperEnd, ReaperReport
 from vmtune.domain.facts import Reading
 from vmtune.domain.outcome import Outcome, Status, judge
 from vmtune.domain.plan import Plan, PlanItem
@@ -13,6 +15,7 @@ from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import Route, Side
 
 SET_NOW = (Route.MONITOR, Route.LIVE)
+_NOT_READ_BACK = (Route.HOST, Route.BOOT, Route.CONTROL)
 Readings = Mapping[str, Reading]
 
 
@@ -28,7 +31,7 @@ def outcome_of(item: PlanItem, plan: Plan, now: Readings, boot: Readings) -> Out
     if against:
         return Outcome(name, Status.REJECTED, wanted, item.current.value, against)
     reading = now.get(name, item.current)
-    if item.route is Route.MIGRATE or item.side is Side.DESTINATION:
+    if item.route in (Route.MIGRATE, Route.CONTROL) or item.side is Side.DESTINATION:
         return Outcome(name, Status.PENDING_MIGRATION, wanted, reading.value)
     if item.route is Route.HOST:
         return Outcome(name, Status.EFFECTIVE, wanted, reading.value)
@@ -62,7 +65,7 @@ def while_migrating(before: Outcome, now: Readings, there: Readings) -> Outcome:
     """
     tunable = TUNABLES[before.tunable]
     settled = before.status in (Status.REJECTED, Status.PENDING_RESTART)
-    if settled or before.wanted is None or tunable.route in (Route.HOST, Route.BOOT):
+    if settled or before.wanted is None or tunable.route in _NOT_READ_BACK:
         return before
     if tunable.side is Side.DESTINATION:
         if tunable.name not in there:
@@ -81,3 +84,31 @@ def in_setup(outcome: Outcome) -> Outcome:
     if outcome.status is Status.OVERWRITTEN:
         return Outcome(outcome.tunable, Status.PENDING_MIGRATION, outcome.wanted)
     return outcome
+
+
+def when_reaped(before: Outcome, report: ReaperReport | None) -> Outcome:
+    """The outcome of one of the reaper's settings once the migration has ended: it took effect
+    where the reaper ran from before the migration to its end."""
+    name, wanted = before.tunable, before.wanted
+    if before.status is Status.REJECTED or wanted is None:
+        return before
+    if wanted == OFF and report is None:
+        return Outcome(name, Status.EFFECTIVE, wanted, wanted)
+    if report is None:
+        return Outcome(name, Status.UNKNOWN, wanted, None, "the reaper left no report")
+    if report.throughout:
+        return Outcome(name, Status.EFFECTIVE, wanted, wanted)
+    match report.end:
+        case ReaperEnd.NOT_STARTED:
+            reason = f"the reaper could not begin: {report.reason}"
+            return Outcome(name, Status.REJECTED, wanted, None, reason)
+        case ReaperEnd.FAILED:
+            reason = f"the reaper ended after {report.round_count} rounds: {report.reason}"
+            return Outcome(name, Status.REJECTED, wanted, None, reason)
+        case ReaperEnd.MIGRATION_ENDED if not report.rounds_before:
+            reason = "the reaper's first round came after the migration's start"
+        case ReaperEnd.MIGRATION_ENDED:
+            reason = "the reaper could not go on for a while, and then did"
+        case _:
+            reason = "vmtune ended before the migration did, and with it the reaper"
+    return Outcome(name, Status.UNKNOWN, wanted, None, reason)

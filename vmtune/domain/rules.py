@@ -9,6 +9,7 @@ import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from vmtune.domain.control_rows import OFF
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import Value
 from vmtune.errors import InvalidInput, Problem
@@ -89,6 +90,27 @@ def _ordered(lower: str, upper: str) -> Rule:
     )
 
 
+def _reaps(values: Values) -> bool:
+    return values.get("reaper_policy", OFF) != OFF
+
+
+def _needs_reaper(field: str) -> Rule:
+    return Rule(
+        "needs_reaper_policy",
+        field,
+        f"{field} has no effect unless reaper_policy names a policy",
+        f"set reaper_policy to predict, or unset {field}",
+        lambda values: field in values and not _reaps(values),
+    )
+
+
+def _number(values: Values, name: str) -> int:
+    """What *values* say, or else the default."""
+    value = values.get(name, TUNABLES[name].default)
+    assert isinstance(value, int), f"{name} has no default"
+    return value
+
+
 # Sources: QEMU migration/options.c (migrate_caps_check, migrate_params_check), libvirt
 # qemu_migration_params.c, QEMU util/async.c (aio_context_set_thread_pool_params).
 RULES: tuple[Rule, ...] = (
@@ -140,6 +162,42 @@ RULES: tuple[Rule, ...] = (
         "dirty_limit works on a dirty ring, and this profile asks for bitmap tracking",
         "set dirty_ring_size_entries to 1024 or more, or unset dirty_limit",
         lambda values: _on(values, "dirty_limit") and values.get("dirty_ring_size_entries") == 0,
+    ),
+    _needs_reaper("reaper_least_interval_ms"),
+    _needs_reaper("reaper_most_interval_ms"),
+    _needs_reaper("reaper_target_fill_percent"),
+    Rule(
+        "needs_predict",
+        "reaper_target_fill_percent",
+        "only the policy predict has a target fill; levels and aimd have thresholds of their own",
+        "set reaper_policy to predict, or unset reaper_target_fill_percent",
+        lambda values: (
+            "reaper_target_fill_percent" in values and values.get("reaper_policy") != "predict"
+        ),
+    ),
+    Rule(
+        "least_above_most",
+        "reaper_least_interval_ms",
+        "reaper_least_interval_ms is greater than reaper_most_interval_ms, which is 1,000 ms "
+        "where it is not set",
+        "lower reaper_least_interval_ms or raise reaper_most_interval_ms",
+        lambda values: (
+            _number(values, "reaper_least_interval_ms") > _number(values, "reaper_most_interval_ms")
+        ),
+    ),
+    Rule(
+        "excludes_dirty_limit",
+        "reaper_policy",
+        "dirty_limit holds vCPUs back when their rings are full, which the reaper prevents",
+        "unset one of reaper_policy and dirty_limit",
+        lambda values: _reaps(values) and _on(values, "dirty_limit"),
+    ),
+    Rule(
+        "needs_dirty_ring",
+        "reaper_policy",
+        "the reaper empties dirty rings, and this profile asks for bitmap tracking",
+        "set dirty_ring_size_entries to 65536, or unset reaper_policy",
+        lambda values: _reaps(values) and values.get("dirty_ring_size_entries") == 0,
     ),
 )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
+from vmtune.domain.control_rows import CONTROL
 from vmtune.domain.tunables import (
     Kind,
     LibvirtKind,
@@ -465,6 +466,8 @@ def _complete(rows: Iterable[Tunable]) -> Mapping[str, Tunable]:
             assert row.libvirt is not None and row.overwriter, f"{row.name}: libvirt"
         if row.route in (Route.MONITOR, Route.LIVE, Route.BOOT):
             assert row.qmp is not None, f"{row.name}: qmp"
+        if row.route is Route.CONTROL:
+            assert row.qmp is None and row.libvirt is None, f"{row.name}: it is vmtune's own"
         if row.qmp is not None:
             assert row.qmp not in qmp_names, f"{row.name}: {row.qmp} is tuned twice"
             assert row.qmp.name not in NOT_TUNED, f"{row.name}: {row.qmp} is listed as not tuned"
@@ -474,7 +477,7 @@ def _complete(rows: Iterable[Tunable]) -> Mapping[str, Tunable]:
 
 
 TUNABLES: Mapping[str, Tunable] = _complete(
-    (*_MULTIFD, *_CONVERGENCE, *_SWITCHOVER, *_POOLS, *_BOOT, *_HOST)
+    (*_MULTIFD, *_CONVERGENCE, *_SWITCHOVER, *_POOLS, *_BOOT, *_HOST, *CONTROL)
 )
 """Every tunable by name, in the order in which people should read them."""
 

@@ -127,6 +127,8 @@ class Tunable:
             return _PROBES[self.qmp.kind].format(name=self.qmp.name)
         if self.route is Route.HOST:
             return "/proc of the host"
+        if self.route is Route.CONTROL:
+            return "query-version, and whether the VM has a dirty ring"
         return "query-migrate-parameters (tls-creds)"
 
     def in_release(self, qemu: Version) -> bool:

@@ -132,6 +132,25 @@ BROKEN: dict[tuple[str, str], dict[str, Any]] = {
     },
     ("dirty_ring_size_entries", "ring_too_small"): {"dirty_ring_size_entries": 512},
     ("dirty_limit", "needs_dirty_ring"): {"dirty_limit": True, "dirty_ring_size_entries": 0},
+    ("reaper_least_interval_ms", "needs_reaper_policy"): {"reaper_least_interval_ms": 60},
+    ("reaper_most_interval_ms", "needs_reaper_policy"): {
+        "reaper_policy": "off",
+        "reaper_most_interval_ms": 60,
+    },
+    ("reaper_target_fill_percent", "needs_reaper_policy"): {"reaper_target_fill_percent": 50},
+    ("reaper_target_fill_percent", "needs_predict"): {
+        "reaper_policy": "levels",
+        "reaper_target_fill_percent": 50,
+    },
+    ("reaper_least_interval_ms", "least_above_most"): {
+        "reaper_policy": "predict",
+        "reaper_least_interval_ms": 1001,
+    },
+    ("reaper_policy", "excludes_dirty_limit"): {"reaper_policy": "aimd", "dirty_limit": True},
+    ("reaper_policy", "needs_dirty_ring"): {
+        "reaper_policy": "predict",
+        "dirty_ring_size_entries": 0,
+    },
 }
 
 
