@@ -72,8 +72,7 @@ class Heartbeat:
         self._last = at
 
     def watch(self, on: bool) -> None:
-        """Keep the longest gap, however short, of those that end while this is on, and of
-        the first after."""
+        """Keep the longest gap, however short, of those that end while this is on."""
         if on:
             self._longest = None
         self._watching = on

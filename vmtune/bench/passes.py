@@ -30,7 +30,7 @@ class Stretch:
     :param rest_ms: how long it rested in between, before it worked.
     :param passes: how many passes it stands for: more than 1 where they are short, or where
         reports were lost.
-    :param first: the worker's first pass, which finds its memory unused.
+    :param first: the worker's first report, of passes that find its memory unused.
     :param ended: it was reported.
     """
 
@@ -85,7 +85,7 @@ def _of_worker(passes: Sequence[GuestPass], ended_ms: float) -> list[Stretch]:
             first.at_ms,
             0.0,
             first.written_bytes,
-            first=first.number <= 1,
+            first=True,
         )
     ]
     before, together = first, list[GuestPass]()

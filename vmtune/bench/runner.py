@@ -2,9 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
-from vmtune.bench.order import RunOrder, RunProgress, RunResult
+from vmtune.bench.direct import direct_stage
+from vmtune.bench.hearing import count_passes
+from vmtune.bench.libvirt_stage import libvirt_stage
+from vmtune.bench.order import DirectPlace, Phase, RunOrder, RunProgress, RunResult
+from vmtune.bench.proof import Proof
+from vmtune.bench.recorder import Recorder
+from vmtune.bench.stage import Stage
+from vmtune.bench.trip import Trip, Verdict
+from vmtune.domain.migration import Sample
+from vmtune.domain.runs import HostSide, RunState
+from vmtune.domain.scenario import Scenario
+from vmtune.drivers.watching import fraction
+from vmtune.errors import SetupError, VmtuneError
+from vmtune.lab.domain_xml import kvm_usable
+from vmtune.lab.guest_serial import GuestStart
+
+LEAST_REPORTS = 3
+"""Of each worker in warm-up: the first does not count, and a median wants more than one."""
+_STARTS_WITHIN_S = 60.0
+_REPORTS_WITHIN = 4
+"""Times the warm-up: a guest that has not reported by then is migrated all the same."""
+_REPORTS_WITHIN_LEAST_S = 30.0
+_LOOK_EVERY_S = 0.25
+_GUESSED_MIGRATION_S = 20.0
 
 
 async def run_migration(order: RunOrder, on_progress: Callable[[RunProgress], None]) -> RunResult:
@@ -17,4 +43,164 @@ async def run_migration(order: RunOrder, on_progress: Callable[[RunProgress], No
     :raise VmtuneError: the run cannot be done here (no QEMU, no KVM where it is needed, no lab,
         contradicting values); nothing was left behind.
     """
-    raise NotImplementedError
+    scenario = order.effective
+    kvm = _choose_kvm(order, scenario)
+    telling = _Telling(scenario, on_progress)
+    telling.tell(Phase.STARTING)
+    async with _stage(order, scenario, kvm) as stage:
+        recorder = Recorder(stage, await _guest_starts(stage))
+        trip = Trip(order, scenario, stage, recorder, telling.sample)
+        recorder.start()
+        try:
+            verdict = await _run(scenario, stage, recorder, trip, telling)
+            record = recorder.record(trip.controllers)
+        finally:
+            await recorder.stop()
+        telling.tell(Phase.TIDYING)
+    return RunResult(verdict.state, record, verdict.failure, kvm)
+
+
+async def _run(
+    scenario: Scenario, stage: Stage, recorder: Recorder, trip: Trip, telling: _Telling
+) -> Verdict:
+    """The parts of a run, once the guest works. What goes wrong is its result."""
+    try:
+        telling.begins(recorder.origin)
+        await _warm_up(scenario, stage, recorder, telling)
+        proof = await Proof.plan(stage, scenario.values, trip.overrides)
+        verdict = await trip.make(proof)
+    except VmtuneError as error:
+        return Verdict(RunState.FAILED, _with_last_words(str(error), stage))
+    until = time.monotonic() + scenario.cooldown_s
+    while (left := until - time.monotonic()) > 0 and _alive(stage):
+        telling.tell(Phase.COOL_DOWN)
+        await asyncio.sleep(min(left, _LOOK_EVERY_S))
+    if verdict.state is RunState.FAILED:
+        return Verdict(verdict.state, _with_last_words(verdict.failure, stage))
+    return verdict
+
+
+def _alive(stage: Stage) -> bool:
+    return any(stage.pid(side) is not None for side in HostSide)
+
+
+def _with_last_words(failure: str, stage: Stage) -> str:
+    said = [f"{side.value}: {words}" for side in HostSide if (words := stage.last_words(side))]
+    return "; ".join([failure, *said])
+
+
+def _choose_kvm(order: RunOrder, scenario: Scenario) -> bool:
+    usable = kvm_usable()
+    kvm = usable if order.kvm is None else order.kvm
+    if kvm and not usable:
+        raise SetupError(
+            "this machine has no usable /dev/kvm",
+            field="kvm",
+            code="no_kvm",
+            remedy="leave it unset: the guest then runs by TCG",
+        )
+    if scenario.needs_kvm and not kvm:
+        raise SetupError(
+            f"the scenario {scenario.name} needs KVM: its dirty pages are tracked with KVM's "
+            "dirty ring",
+            field="scenario",
+            code="needs_kvm",
+            remedy="run it where /dev/kvm is usable",
+        )
+    return kvm
+
+
+@asynccontextmanager
+async def _stage(order: RunOrder, scenario: Scenario, kvm: bool) -> AsyncIterator[Stage]:
+    if isinstance(order.place, DirectPlace):
+        async with direct_stage(order.place, scenario, kvm) as direct:
+            yield direct
+    else:
+        async with libvirt_stage(order.place, scenario, kvm) as libvirt:
+            yield libvirt
+
+
+async def _guest_starts(stage: Stage) -> float:
+    """When the guest began to work.
+
+    :raise SetupError: it has not.
+    """
+    deadline = time.monotonic() + _STARTS_WITHIN_S
+    while (start := stage.hearing.start()) is None:
+        fault = stage.hearing.fault()
+        ended = stage.pid(HostSide.SOURCE) is None
+        if fault is not None or ended or time.monotonic() > deadline:
+            reason = f"{fault.parameter}: {fault.reason}" if fault else "it says nothing"
+            raise SetupError(
+                _with_last_words(f"the guest did not start: {reason}", stage),
+                code="guest_did_not_start",
+            )
+        await stage.hearing.news(_LOOK_EVERY_S)
+    return start.at
+
+
+async def _warm_up(scenario: Scenario, stage: Stage, recorder: Recorder, telling: _Telling) -> None:
+    """Let the guest work, until its own pace is known.
+
+    :raise SetupError: its QEMU has ended.
+    """
+    enough_ms = scenario.warmup_s * 1000
+    most_ms = enough_ms + max(_REPORTS_WITHIN * scenario.warmup_s, _REPORTS_WITHIN_LEAST_S) * 1000
+    while (at_ms := recorder.at_ms()) < most_ms:
+        telling.tell(Phase.WARM_UP)
+        if stage.pid(HostSide.SOURCE) is None:
+            raise SetupError("the source's QEMU has ended in warm-up", code="qemu_ended")
+        if at_ms >= enough_ms and _pace_is_known(stage):
+            return
+        left_s = (enough_ms - at_ms) / 1000
+        await asyncio.sleep(min(left_s, _LOOK_EVERY_S) if left_s > 0 else 0.02)
+
+
+def _pace_is_known(stage: Stage) -> bool:
+    start = stage.hearing.start()
+    reports = count_passes(stage.hearing.heard())
+    workers = start.event.workers if start and isinstance(start.event, GuestStart) else 1
+    return len(reports) >= workers and min(reports.values()) >= LEAST_REPORTS
+
+
+class _Telling:
+    """Tells where the run stands. The share never goes back."""
+
+    def __init__(self, scenario: Scenario, to: Callable[[RunProgress], None]) -> None:
+        self._to = to
+        self._origin: float | None = None
+        self._share = 0.0
+        self._last: Sample | None = None
+        migration_s = min(scenario.most_seconds, _GUESSED_MIGRATION_S)
+        self._seconds = {
+            Phase.STARTING: 1.0,
+            Phase.WARM_UP: float(scenario.warmup_s),
+            Phase.MIGRATING: migration_s,
+            Phase.COOL_DOWN: float(scenario.cooldown_s),
+            Phase.TIDYING: 0.0,
+        }
+        self._phase = Phase.STARTING
+        self._since = time.monotonic()
+
+    def begins(self, origin: float) -> None:
+        """The timeline begins at *origin*."""
+        self._origin = origin
+
+    def sample(self, sample: Sample) -> None:
+        """The migration was looked at."""
+        self._last = sample
+        self.tell(Phase.MIGRATING, fraction(sample))
+
+    def tell(self, phase: Phase, done: float | None = None) -> None:
+        """It is in *phase*, of which *done* is done: as its time goes where that is None."""
+        now = time.monotonic()
+        if phase is not self._phase:
+            self._phase, self._since = phase, now
+        phases = list(self._seconds)
+        before = sum(self._seconds[p] for p in phases[: phases.index(phase)])
+        lasts = self._seconds[phase]
+        part = min(1.0, (now - self._since) / lasts if lasts else 1.0) if done is None else done
+        share = (before + part * lasts) / sum(self._seconds.values())
+        self._share = max(self._share, min(share, 1.0))
+        at_ms = 0 if self._origin is None else round((now - self._origin) * 1000)
+        self._to(RunProgress(phase, self._share, at_ms, self._last))
