@@ -27,7 +27,7 @@ from tests.support.stats_simulation import (
     limited,
 )
 from vmtune.stats.changes import changes
-from vmtune.stats.compare import Cell, compare, compare_many
+from vmtune.stats.compare import Contrast, compare, compare_many
 from vmtune.stats.model import Criterion, Observation, Sample, Verdict
 from vmtune.stats.modes import multimodal
 from vmtune.stats.noise import calibrate
@@ -195,7 +195,7 @@ def speed_ms() -> float:
     random = np.random.default_rng(1)
     values = np.round(random.lognormal(7, 0.2, (20, 2, 50)))
     many = [
-        Cell(
+        Contrast(
             Sample.of("a", a.tolist(), blocks=True),
             Sample.of("b", b.tolist(), blocks=True),
             Criterion(f"m{number}", primary=number == 0),

@@ -32,7 +32,7 @@ CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class Contrast:
     """One metric of one pair of arms, among many."""
 
     a: Sample
@@ -73,17 +73,18 @@ def compare(
     return judge(replace(found, notes=tuple(_notes(found, arms, noise_floor))))
 
 
-def compare_many(cells: Sequence[Cell]) -> tuple[Comparison, ...]:
-    """Compare all cells, and hold their p-values against how many there are.
+def compare_many(contrasts: Sequence[Contrast]) -> tuple[Comparison, ...]:
+    """Compare them all, and hold their p-values against how many there are.
 
-    The false discovery rate is controlled (Benjamini and Hochberg, 1995) over the cells whose
-    metric is primary, and apart from them over all others: what a campaign was made for does not
-    pay for what is looked at beside it. A single primary cell is as if it were alone.
+    The false discovery rate is controlled (Benjamini and Hochberg, 1995) over those whose metric
+    is primary, and apart from them over all others: what a campaign was made for does not
+    pay for what is looked at beside it. A single primary one is as if it were alone.
 
     Benjamini, Y., & Hochberg, Y. (1995). Controlling the false discovery rate. JRSS B 57.
     """
     found = [
-        compare(c.a, c.b, c.criterion, noise_floor=c.noise_floor, design=c.design) for c in cells
+        compare(c.a, c.b, c.criterion, noise_floor=c.noise_floor, design=c.design)
+        for c in contrasts
     ]
     for primary in (True, False):
         family = [
@@ -135,9 +136,20 @@ def _effect(criterion: Criterion, arms: Arms, scale: Scale) -> Effect:
     low, high = (
         back(float(end)) if math.isfinite(end) else None for end in (found.low, found.high)
     )
-    estimate = back(float(found.estimate))
+    margin_low, margin_high = margin_of(criterion, arms, scale)
     return Effect(
-        scale, estimate, bound, low, high, found.cut.level, *margin_of(criterion, arms, scale)
+        scale=scale,
+        estimate=back(float(found.estimate)),
+        bound=bound,
+        low=low,
+        high=high,
+        level=found.cut.level,
+        margin_low=margin_low,
+        margin_high=margin_high,
+        rank=found.cut.rank,
+        differences=arms.size * (arms.size + 1) // 2
+        if arms.design is Design.PAIRED
+        else len(arms.a) * len(arms.b),
     )
 
 

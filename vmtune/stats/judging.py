@@ -70,6 +70,11 @@ def judge(comparison: Comparison) -> Comparison:
     return replace(comparison, verdict=verdict, reason=reason, more_blocks=more)
 
 
+def withhold(comparison: Comparison, reason: str) -> Comparison:
+    """The same without a verdict, because the runs are not comparable in the first place."""
+    return replace(comparison, verdict=None, reason=reason, more_blocks=None)
+
+
 def _lack(comparison: Comparison) -> str:
     """What is missing for any verdict; empty if nothing is."""
     arms = (comparison.a, comparison.b)

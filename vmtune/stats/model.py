@@ -1,6 +1,7 @@
-"""What is compared, and what a comparison says. Frozen, and JSON by :func:`as_json`.
+"""What is compared, and what a comparison says.
 
-Nothing here needs numpy: a client, a schema or a table of metrics may import it.
+Frozen, and made of what JSON has: what is unbounded is None, never infinite. Nothing here needs
+numpy, so that a client, a schema or a table of metrics may import it.
 """
 
 from __future__ import annotations
@@ -8,9 +9,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from vmtune.errors import InvalidInput
 
@@ -239,6 +239,10 @@ class Effect:
     :param low: the interval's lower end; None where it has none, or without enough data.
     :param high: its upper end, likewise.
     :param level: how often such an interval holds the true effect, at least.
+    :param rank: *low* is the rank-th smallest of the differences that *estimate* is the median
+        of (all ``(d_i + d_j) / 2`` paired, all ``b - a`` unpaired; of logarithms for a ratio),
+        *high* the rank-th largest; 0 where there is no interval, or it is made in another way.
+    :param differences: how many these are.
     :param margin_low: effects from here ...
     :param margin_high: ... to here do not matter.
     """
@@ -251,6 +255,8 @@ class Effect:
     level: float
     margin_low: float
     margin_high: float
+    rank: int = 0
+    differences: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,7 +347,8 @@ class Comparison:
     :param survival: None where no value is censored.
     :param converged: shares of the values that are not censored; None likewise.
     :param measured: shares of runs that have a value; None where all have.
-    :param verdict: None only for a metric of which neither direction is better.
+    :param verdict: None for a metric of which neither direction is better, and where it is
+        withheld.
     :param reason: why that verdict, in a sentence.
     :param more_blocks: about how many more blocks (runs of each arm, unpaired) would settle an
         inconclusive one, in a new campaign; None where it is settled or cannot be.
@@ -378,8 +385,3 @@ class Comparison:
     def metric(self) -> str:
         """Whose metric's."""
         return self.criterion.metric
-
-
-def as_json(record: Comparison | Summary | NoiseFloor | Rates) -> dict[str, Any]:
-    """The record as JSON's own types: its numbers are finite, what is unbounded is null."""
-    return asdict(record)

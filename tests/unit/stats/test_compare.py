@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vmtune.errors import InvalidInput
-from vmtune.stats.compare import Cell, compare, compare_many
+from vmtune.stats.compare import Contrast, compare, compare_many
 from vmtune.stats.model import (
     Bound,
     Comparison,
@@ -24,7 +24,6 @@ from vmtune.stats.model import (
     Sample,
     Scale,
     Verdict,
-    as_json,
 )
 
 TIME = Criterion("total_time_ms", unit="ms")
@@ -305,7 +304,7 @@ def test_among_many_metrics_a_small_p_is_not_enough_but_for_the_primary_one() ->
         a, b = 1000 * np.exp(0.02 * random.normal(size=(2, 6)))
         factor = 0.85 if number in (0, 5) else 1.0
         cells.append(
-            Cell(
+            Contrast(
                 arm("stock", a.tolist()),
                 arm("tuned", (b * factor).tolist()),
                 Criterion(f"m{number}", primary=number == 0),
@@ -326,7 +325,7 @@ def test_among_many_metrics_a_small_p_is_not_enough_but_for_the_primary_one() ->
 
 def test_enough_blocks_bear_out_a_difference_among_many() -> None:
     cells = [
-        Cell(arm("a", STEADY), arm("b", times(STEADY[::-1], f)), Criterion(f"m{n}"))
+        Contrast(arm("a", STEADY), arm("b", times(STEADY[::-1], f)), Criterion(f"m{n}"))
         for n, f in enumerate((0.8, 1, 1, 1))
     ]
     found = compare_many(cells)
@@ -341,7 +340,7 @@ def test_false_discoveries_are_kept_at_their_rate() -> None:
     for _ in range(200):
         a, b = np.exp(0.1 * random.normal(size=(2, 10, 10)))
         cells = [
-            Cell(arm("a", x.tolist()), arm("b", y.tolist()), criterion)
+            Contrast(arm("a", x.tolist()), arm("b", y.tolist()), criterion)
             for x, y, criterion in zip(a, b, criteria, strict=True)
         ]
         verdicts = {comparison.verdict for comparison in compare_many(cells)}
@@ -381,7 +380,7 @@ def test_whatever_the_runs_are_there_is_an_answer(
     assert found.verdict is not None
     assert found.reason
     assert (found.a.runs, found.b.runs) == (len(a), len(b))
-    assert json.loads(json.dumps(as_json(found), allow_nan=False))["verdict"] == found.verdict
+    assert json.loads(json.dumps(asdict(found), allow_nan=False))["verdict"] == found.verdict
     back = compare(numbered("b", b, blocks=blocks), numbered("a", a, blocks=blocks), criterion)
     exchanged = {Verdict.BETTER: Verdict.WORSE, Verdict.WORSE: Verdict.BETTER}
     assert back.verdict == exchanged.get(found.verdict, found.verdict)
