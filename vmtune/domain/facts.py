@@ -103,6 +103,8 @@ class VmFacts:
     :param locked_memory_limit_bytes: QEMU's RLIMIT_MEMLOCK; None where it cannot be seen.
     :param may_lock_memory: QEMU has CAP_IPC_LOCK, so that limit does not bind it.
     :param blocked_reasons: why QEMU says that it cannot be migrated at all.
+    :param measuring_dirty_rate: somebody measures its dirty rate right now; looked at only where
+        it matters.
     """
 
     uuid: UUID
@@ -127,6 +129,7 @@ class VmFacts:
     may_lock_memory: bool | None = None
     blocked_reasons: tuple[str, ...] = ()
     pid: int | None = None
+    measuring_dirty_rate: bool = False
 
     @property
     def dirty_ring_size_entries(self) -> int | None:

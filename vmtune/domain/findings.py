@@ -64,14 +64,23 @@ class Finding:
         """What to do about it, with the evidence filled in."""
         return self.kind.remedy.format_map(self._shown())
 
+    @property
+    def field(self) -> str:
+        """What of the profile it is about, or else the VM."""
+        if "step" in self.evidence:
+            return f"steps.{self.evidence['step']}"
+        return f"values.{self.tunable}" if self.tunable else "vm"
+
     def _shown(self) -> dict[str, str]:
-        """The evidence as people read it; what ends in ``_bytes`` with its unit."""
+        """The evidence as people read it; what ends in ``_bytes`` with its unit, and steps
+        counted from 1."""
+        shown = {"step": str(int(self.evidence["step"]) + 1)} if "step" in self.evidence else {}
         return {
             name: units.render(value, Unit.BYTES)
             if name.endswith("_bytes") and isinstance(value, int)
             else str(value)
             for name, value in self.evidence.items()
-        }
+        } | shown
 
 
 def _blocker(code: str, why: str, remedy: str) -> FindingKind:
@@ -200,6 +209,44 @@ _TABLE = (
         "optmem_too_low",
         "net.core.optmem_max is {value}; zero-copy fails below {least}",
         "run: sysctl -w net.core.optmem_max={wanted}",
+    ),
+    _blocker(
+        "reaper_needs_ring",
+        "the VM tracks dirty pages with {tracking}; the reaper needs KVM with a dirty ring",
+        "set dirty_ring_size_entries to 65536 and restart the VM, or unset reaper_policy",
+    ),
+    _blocker(
+        "reaper_ring_unknown",
+        "the size of the VM's dirty ring is unknown: it is not in QMP, and QEMU's process cannot "
+        "be seen",
+        "let vmtune's user see QEMU's process in /proc, or unset reaper_policy",
+    ),
+    _blocker(
+        "reaper_against_dirty_limit",
+        "dirty_limit is on in QEMU, which holds vCPUs back when their rings are full; the reaper "
+        "would keep it from working",
+        "set dirty_limit to off in the profile, or unset reaper_policy",
+    ),
+    _blocker(
+        "step_not_offered",
+        "step {step} sets {name}, which QEMU {version} does not have; it came with QEMU {since}",
+        "remove the step, or use a QEMU that has it",
+    ),
+    _warning(
+        "step_without_switch",
+        "step {step} will be refused: {switch} cannot be switched on here",
+        "mend what stands against {switch}, or remove the step",
+    ),
+    _warning(
+        "reaper_small_ring",
+        "a ring of {entries} entries is full after {interval} where a vCPU dirties {rate}",
+        "set dirty_ring_size_entries to 65536 and restart the VM",
+    ),
+    _warning(
+        "dirty_rate_being_measured",
+        "somebody is measuring this VM's dirty rate; the reaper waits until that has ended, a "
+        "minute at most",
+        "wait until it has ended, or see who measures",
     ),
     _warning(
         "optmem_low",

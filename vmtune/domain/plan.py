@@ -11,7 +11,9 @@ from vmtune.domain.changes import Change
 from vmtune.domain.facts import Connection, Reading
 from vmtune.domain.findings import Finding, Severity
 from vmtune.domain.preflight import check_destination, check_tunable, check_vm
+from vmtune.domain.preflight_control import check_switches
 from vmtune.domain.situation import Situation
+from vmtune.domain.steps import Step
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import Route, Side, Tunable, Value
 
@@ -61,6 +63,7 @@ class Plan:
     """What would be done for one VM, and what stands against it.
 
     :param destination: name of the destination host; empty for an application.
+    :param steps: what is done when the migration does not come to an end.
     """
 
     vm: UUID
@@ -72,6 +75,7 @@ class Plan:
     revision: int
     items: tuple[PlanItem, ...]
     findings: tuple[Finding, ...]
+    steps: tuple[Step, ...] = ()
 
     @property
     def clean(self) -> bool:
@@ -111,6 +115,8 @@ def make_plan(situation: Situation, host: str, profile: str, revision: int) -> P
         findings += found
         blocked = any(f.severity is Severity.BLOCKER for f in found)
         items.append(_item(TUNABLES[name], wanted, situation, blocked))
+    stopped = {f.tunable for f in findings if f.severity is Severity.BLOCKER}
+    findings += check_switches(situation, stopped)
     return Plan(
         vm=situation.vm.uuid,
         vm_name=situation.vm.name,
@@ -121,6 +127,7 @@ def make_plan(situation: Situation, host: str, profile: str, revision: int) -> P
         revision=revision,
         items=tuple(items),
         findings=tuple(findings),
+        steps=situation.steps,
     )
 
 

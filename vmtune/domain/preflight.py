@@ -9,8 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from vmtune.domain.control_rows import OFF
 from vmtune.domain.facts import Connection, VmFacts, VmState
 from vmtune.domain.findings import Finding
+from vmtune.domain.preflight_control import (
+    check_reaper,
+    check_steps,
+    offered_by_version,
+    uses_monitor,
+)
 from vmtune.domain.situation import Situation
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import LibvirtKind, QmpKind, Route, Side, Tunable, Value
@@ -39,13 +46,14 @@ def check_vm(situation: Situation) -> Iterator[Finding]:
         yield Finding("vm_not_running", evidence={"state": vm.state.value})
     if vm.migrating:
         yield Finding("migration_active")
-    if any(situation.route(TUNABLES[name]) is Route.MONITOR for name in situation.values):
-        if situation.libvirt:
-            yield Finding("monitor_taints")
-        if situation.destination is not None:
-            yield Finding("fresh_destination")
+    monitor = any(situation.route(TUNABLES[name]) is Route.MONITOR for name in situation.values)
+    if situation.libvirt and (monitor or uses_monitor(situation)):
+        yield Finding("monitor_taints")
+    if situation.destination is not None and monitor:
+        yield Finding("fresh_destination")
     if situation.on("postcopy"):
         yield Finding("postcopy_can_lose_guest", "postcopy")
+    yield from check_steps(situation, _has)
 
 
 def check_destination(situation: Situation) -> Iterator[Finding]:
@@ -65,6 +73,8 @@ def check_destination(situation: Situation) -> Iterator[Finding]:
 
 def _offered(tunable: Tunable, wanted: Value, situation: Situation) -> Iterator[Finding]:
     """QEMU must have the capability or parameter, on each side that needs it."""
+    if tunable.route is Route.CONTROL and wanted == OFF:
+        return
     since = f"it came with QEMU {tunable.since.short}"
     if tunable.until is not None:
         since = f"QEMU {tunable.until.short} was the last that had it"
@@ -95,7 +105,7 @@ def _offered(tunable: Tunable, wanted: Value, situation: Situation) -> Iterator[
 def _has(tunable: Tunable, vm: VmFacts) -> bool:
     """Whether *vm*'s QEMU lists the capability or parameter; other kinds are no list."""
     if tunable.qmp is None:
-        return True
+        return offered_by_version(tunable, vm)
     match tunable.qmp.kind:
         case QmpKind.CAPABILITY:
             return tunable.qmp.name in vm.capabilities
@@ -386,6 +396,7 @@ _PER_TUNABLE: tuple[Callable[[Tunable, Value, Situation], Iterator[Finding]], ..
     _host_values,
     _zero_copy,
     _channels,
+    check_reaper,
 )
 
 assert set(_BOOT_OPTIONS) == {n for n, t in TUNABLES.items() if t.route is Route.BOOT}

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from vmtune.domain.facts import Connection, HostFacts, Reading, VmFacts
+from vmtune.domain.steps import Step
 from vmtune.domain.tunables import Route, Side, Tunable, Value
 
 
@@ -39,6 +40,7 @@ class Situation:
     """Everything that a preflight check may look at.
 
     :param destination: None where the plan is for an application, not for a migration.
+    :param steps: the profile's convergence steps.
     """
 
     values: Mapping[str, Value]
@@ -46,6 +48,7 @@ class Situation:
     host: HostFacts
     destination: Destination | None = None
     permissions: Permissions = Permissions()
+    steps: tuple[Step, ...] = ()
 
     @property
     def libvirt(self) -> bool:

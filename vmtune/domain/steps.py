@@ -14,12 +14,12 @@ When they are due, :mod:`vmtune.control.convergence` says.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from vmtune.domain.rules import unknown_tunable
+from vmtune.domain.rules import contradictions, unknown_tunable
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import Value
 from vmtune.errors import InvalidInput, Problem
@@ -103,6 +103,14 @@ class Step:
     trigger: Trigger
     action: Action
 
+    @property
+    def switches(self) -> frozenset[str]:
+        """The tunables that have to be on for it to have an effect."""
+        if isinstance(self.action, SetValues):
+            names = (name for name, _ in self.action.values)
+            return frozenset(_SWITCHES[name] for name in names if name in _SWITCHES)
+        return frozenset({"postcopy"} if self.action is Deed.POSTCOPY else ())
+
 
 def parse_steps(raw: object, field: str = "steps") -> tuple[Step, ...]:
     """Steps from JSON.
@@ -149,6 +157,38 @@ def _load_action(then: Mapping[str, Any]) -> Action:  # any JSON
     return Deed(then["do"]) if "do" in then else SetValues(tuple(then["set"].items()))
 
 
+def accept_steps(
+    raw: object, values: Mapping[str, Value], field: str = "steps"
+) -> tuple[Step, ...]:
+    """Steps from JSON that fit the profile's *values*.
+
+    :raise InvalidInput: with a problem for each part that cannot be accepted, for what the
+        profile lacks, and for values that contradict each other once a step has set its own.
+    """
+    steps = parse_steps(raw, field)
+    problems = [*lacking(steps, values, field), *_contradicting(steps, values, field)]
+    if problems:
+        raise InvalidInput("the steps do not fit the profile", problems=problems)
+    return steps
+
+
+def _contradicting(
+    steps: Sequence[Step], values: Mapping[str, Value], field: str
+) -> Iterator[Problem]:
+    """Rules that *values* break when the steps have set theirs, one after the other."""
+    known = {(problem.field, problem.code) for problem in contradictions(values, "")}
+    for index, step in enumerate(steps):
+        if not isinstance(step.action, SetValues):
+            continue
+        values = {**values, **dict(step.action.values)}
+        for problem in contradictions(values, ""):
+            fresh = (problem.field, problem.code) not in known
+            known.add((problem.field, problem.code))
+            if fresh and not problem.code.startswith(_LACKS):
+                where = f"{field}.{index}.then.set"
+                yield Problem(where, problem.code, problem.message, problem.remedy)
+
+
 def lacking(
     steps: Sequence[Step], values: Mapping[str, Value], field: str = "steps"
 ) -> list[Problem]:
@@ -165,6 +205,8 @@ def lacking(
     return problems
 
 
+_LACKS = "needs_"
+"""How the codes of rules begin that :func:`lacking` tells in the steps' own words."""
 _SWITCHES = {
     "cpu_throttle_initial_percent": "auto_converge",
     "cpu_throttle_increment_percent": "auto_converge",

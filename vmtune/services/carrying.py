@@ -18,10 +18,7 @@ from vmtune.errors import Blocked, CommandRefused, Problem, VmtuneError
 
 def as_problems(findings: Iterable[Finding]) -> list[Problem]:
     """Findings as a user reads them in an error."""
-    return [
-        Problem(f"values.{f.tunable}" if f.tunable else "vm", f.code, f.message, f.remedy)
-        for f in findings
-    ]
+    return [Problem(f.field, f.code, f.message, f.remedy) for f in findings]
 
 
 def refuse(findings: Collection[Finding]) -> None:

@@ -15,11 +15,12 @@ from tests.support.facts import (
     vm,
     with_reading,
 )
-from vmtune.domain.facts import VmState
+from vmtune.domain.facts import VmFacts, VmState
 from vmtune.domain.findings import FINDINGS, Finding, Severity
 from vmtune.domain.plan import TakesEffect, make_plan
 from vmtune.domain.rules import accept_values
 from vmtune.domain.situation import Destination, Situation
+from vmtune.domain.steps import AfterIterations, AfterSeconds, Deed, SetValues, Step
 from vmtune.domain.tunables import Route
 from vmtune.domain.versions import Version
 
@@ -40,6 +41,14 @@ def direct_migration(values: dict[str, Any], waiting: Any = None, **changes: Any
     return situation(values, **{"host": direct_host(), "destination": goal, **changes})
 
 
+def ringed(entries: int) -> VmFacts:
+    return with_reading(vm(), "dirty_ring_size_entries", entries)
+
+
+REAPED = {"reaper_policy": "predict"}
+SLACKEN = Step(AfterIterations(4), SetValues((("downtime_limit_ms", 500),)))
+LIMIT = Step(AfterSeconds(4), SetValues((("vcpu_dirty_limit_mib_per_s", 20),)))
+POSTCOPY = Step(AfterSeconds(9), Deed.POSTCOPY)
 AUTO = {"auto_converge": True}
 EXAMPLES: list[tuple[str, str, Situation]] = [
     ("not_offered_by_qemu", "dirty_limit", situation({"dirty_limit": True}, vm=vm(QEMU_7))),
@@ -175,6 +184,39 @@ EXAMPLES: list[tuple[str, str, Situation]] = [
     ),
     ("fresh_destination", "", migrating({"downtime_limit_ms": 500})),
     ("postcopy_can_lose_guest", "postcopy", situation({"postcopy": True})),
+    ("reaper_needs_ring", "reaper_policy", situation(REAPED)),
+    ("reaper_needs_ring", "reaper_policy", situation(REAPED, vm=vm(kvm=False))),
+    (
+        "reaper_ring_unknown",
+        "reaper_policy",
+        situation(REAPED, vm=with_reading(vm(), "dirty_ring_size_entries", None)),
+    ),
+    (
+        "reaper_against_dirty_limit",
+        "reaper_policy",
+        situation(REAPED, vm=vm(capabilities={**vm().capabilities, "dirty-limit": True})),
+    ),
+    ("reaper_small_ring", "reaper_policy", situation(REAPED, vm=ringed(8192))),
+    (
+        "reaper_small_ring",
+        "reaper_policy",
+        situation({**REAPED, "reaper_least_interval_ms": 300}, vm=ringed(65536)),
+    ),
+    (
+        "dirty_rate_being_measured",
+        "reaper_policy",
+        migrating(REAPED, vm=replace(ringed(65536), measuring_dirty_rate=True)),
+    ),
+    ("not_offered_by_qemu", "reaper_policy", situation(REAPED, vm=vm(QEMU_7))),
+    ("monitor_taints", "", migrating(REAPED, vm=ringed(65536))),
+    ("monitor_taints", "", migrating({}, steps=(SLACKEN,))),
+    ("step_not_offered", "", migrating({"dirty_limit": True}, vm=vm(QEMU_7), steps=(LIMIT,))),
+    (
+        "step_without_switch",
+        "",
+        migrating({"multifd": True, "postcopy": True}, steps=(SLACKEN, POSTCOPY)),
+    ),
+    ("step_without_switch", "", migrating({"dirty_limit": True}, steps=(LIMIT,))),
 ]  # fmt: skip
 
 
@@ -216,7 +258,12 @@ HEALTHY = [
     direct({"max_bandwidth_bytes_per_s": 1_000_000}),
     direct({"dirty_ring_size_entries": 0}),
     situation({"multifd": False, "multifd_compression": "none"}, host=host(libvirt=Version(9))),
-]
+    migrating(REAPED, vm=ringed(65536)),
+    situation({**REAPED, "dirty_limit": False},
+              vm=replace(ringed(65536), capabilities={"dirty-limit": True})),
+    situation({"reaper_policy": "off"}, vm=vm(QEMU_7)),
+    migrating({"postcopy": True}, steps=(SLACKEN, POSTCOPY)),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("where", HEALTHY, ids=range(len(HEALTHY)))
@@ -268,6 +315,25 @@ def test_one_differing_part_is_a_difference() -> None:
 
 def test_more_of_a_host_value_than_wanted_is_no_difference() -> None:
     assert make_plan(situation({"vm_max_map_count": 65530}), "a", "p", 1).clean
+
+
+def test_a_finding_about_a_step_names_it_by_its_place() -> None:
+    where = migrating({"multifd": True, "postcopy": True}, steps=(SLACKEN, POSTCOPY))
+    (finding,) = [f for f in found(where) if f.code == "step_without_switch"]
+    assert finding.field == "steps.1"
+    assert "step 2 will be refused: postcopy" in finding.message
+    (other,) = [f for f in found(where) if f.code == "postcopy_excludes_multifd"]
+    assert other.field == "values.postcopy"
+    assert Finding("fresh_destination").field == "vm"
+
+
+def test_what_vmtune_does_itself_is_planned_for_the_next_migration() -> None:
+    plan = make_plan(migrating(REAPED, vm=ringed(65536), steps=(SLACKEN,)), "a", "p", 1)
+    (item,) = plan.items
+    assert (item.route, item.takes_effect) == (Route.CONTROL, TakesEffect.AT_MIGRATION)
+    assert not item.differs
+    assert plan.steps == (SLACKEN,)
+    assert [c.tunable for c in plan.changes(Route.CONTROL)] == ["reaper_policy"]
 
 
 def test_examples_are_profiles_that_could_be_stored() -> None:

@@ -17,8 +17,10 @@ from vmtune.domain.steps import (
     SetValues,
     Stalled,
     Step,
+    accept_steps,
     dump_steps,
     lacking,
+    load_steps,
     parse_steps,
 )
 from vmtune.domain.tunable_table import TUNABLES
@@ -215,3 +217,34 @@ def test_what_is_written_is_read_back(step: Step) -> None:
 
 def test_all_that_a_step_sets_may_change_while_a_migration_runs() -> None:
     assert all(TUNABLES[name].running for name in SETTABLE)
+
+
+def test_steps_have_to_fit_the_profile() -> None:
+    throttle = {"when": WHEN, "then": {"set": {"max_cpu_throttle_percent": 10}}}
+    values = {"auto_converge": True, "cpu_throttle_initial_percent": 30}
+    with pytest.raises(InvalidInput) as refused:
+        accept_steps([throttle], values)
+    (problem,) = refused.value.problems
+    assert (problem.field, problem.code) == ("steps.0.then.set", "least_above_most")
+    lower = {"when": WHEN, "then": {"set": {"cpu_throttle_initial_percent": 10}}}
+    assert len(accept_steps([lower, throttle], values)) == 2
+    with pytest.raises(InvalidInput) as refused:
+        accept_steps([throttle], {})
+    assert [p.code for p in refused.value.problems] == ["needs_auto_converge"]
+
+
+def test_what_contradicts_itself_anyway_is_not_the_steps_fault() -> None:
+    values = {"xbzrle": True, "multifd": True}
+    assert accept_steps([{"when": WHEN, "then": THEN}], values)
+
+
+@given(st.lists(st.builds(Step, TRIGGERS, ACTIONS), max_size=3))
+def test_what_is_stored_is_loaded_as_it_was(steps: list[Step]) -> None:
+    assert load_steps(dump_steps(steps)) == tuple(steps)
+
+
+def test_a_step_names_what_has_to_be_on_for_it() -> None:
+    step = Step(AfterSeconds(5), SetValues((("max_cpu_throttle_percent", 60),)))
+    assert step.switches == {"auto_converge"}
+    assert Step(AfterSeconds(5), Deed.POSTCOPY).switches == {"postcopy"}
+    assert Step(AfterSeconds(5), Deed.PAUSE).switches == set()
