@@ -21,6 +21,7 @@ from vmtune.stats.model import (
     Sample,
     Scale,
     Test,
+    Verdict,
 )
 from vmtune.stats.noise import floor_for
 from vmtune.stats.rates import rates
@@ -78,19 +79,23 @@ def compare_many(contrasts: Sequence[Contrast]) -> tuple[Comparison, ...]:
 
     The false discovery rate is controlled (Benjamini and Hochberg, 1995) over those whose metric
     is primary, and apart from them over all others: what a campaign was made for does not
-    pay for what is looked at beside it. A single primary one is as if it were alone.
+    pay for what is looked at beside it. A single primary one is as if it were alone. What cannot
+    get a verdict, for lack of data or of a direction, does not count.
 
     Benjamini, Y., & Hochberg, Y. (1995). Controlling the false discovery rate. JRSS B 57.
     """
     found = [
-        compare(c.a, c.b, c.criterion, noise_floor=c.noise_floor, design=c.design)
-        for c in contrasts
+        compare(each.a, each.b, each.criterion, noise_floor=each.noise_floor, design=each.design)
+        for each in contrasts
     ]
     for primary in (True, False):
         family = [
             (place, comparison.test.p)
             for place, comparison in enumerate(found)
-            if comparison.criterion.primary is primary and comparison.test is not None
+            if comparison.criterion.primary is primary
+            and comparison.test is not None
+            and comparison.criterion.direction is not Direction.NONE
+            and comparison.verdict is not Verdict.INSUFFICIENT_DATA
         ]
         if len(family) > 1:
             for (place, _), p in zip(family, _adjusted([p for _, p in family]), strict=True):

@@ -111,6 +111,22 @@ def test_too_few_runs_have_values_and_no_verdict(size: int, blocks: bool, enough
         assert "at least" in found.reason
 
 
+@pytest.mark.parametrize("blocks", [True, False])
+def test_a_reader_can_find_the_interval_among_the_differences(blocks: bool) -> None:
+    b = times(STEADY[4:] + STEADY[:4], 0.9)
+    found = compare(arm("a", STEADY, blocks=blocks), arm("b", b, blocks=blocks), TIME).effect
+    assert found is not None
+    if blocks:
+        d = [math.log(y / x) for x, y in zip(STEADY, b, strict=True)]
+        every = [(p + q) / 2 for n, p in enumerate(d) for q in d[n:]]
+    else:
+        every = [math.log(y / x) for x in STEADY for y in b]
+    ordered = [math.exp(each) for each in sorted(every)]
+    assert len(ordered) == found.differences
+    assert ordered[found.rank - 1] == pytest.approx(found.low)
+    assert ordered[-found.rank] == pytest.approx(found.high)
+
+
 def test_blocks_take_out_what_the_host_does() -> None:
     slow_hours = np.exp(np.linspace(0, 1, 10))
     a = (slow_hours * STEADY).tolist()
@@ -331,6 +347,17 @@ def test_enough_blocks_bear_out_a_difference_among_many() -> None:
     found = compare_many(cells)
     assert [c.verdict for c in found] == [Verdict.BETTER, *[Verdict.EQUIVALENT] * 3]
     assert found[0].adjusted_p == pytest.approx(4 * 2 / 1024)
+
+
+def test_what_gets_no_verdict_is_none_of_the_many() -> None:
+    cells = [
+        Contrast(arm("a", STEADY), arm("b", times(STEADY[::-1], 0.8)), Criterion("m0")),
+        Contrast(arm("a", STEADY), arm("b", STEADY), Criterion("m1", Direction.NONE)),
+        Contrast(arm("a", STEADY[:3]), arm("b", STEADY[:3]), Criterion("m2")),
+    ]
+    assert [comparison.adjusted_p for comparison in compare_many(cells)] == [None] * 3
+    both = compare_many([*cells, replace(cells[0], criterion=Criterion("m3"))])
+    assert both[0].adjusted_p == pytest.approx(2 / 1024)
 
 
 def test_false_discoveries_are_kept_at_their_rate() -> None:
