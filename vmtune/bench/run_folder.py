@@ -9,9 +9,9 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import secrets
 import shutil
 import signal
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -58,8 +58,10 @@ def run_folder(base: Path) -> Iterator[Path]:
             base.rmdir()
 
 
-def clear_left_behind(base: Path) -> None:
-    """Remove the folders of runs that were killed, and end what still runs for them."""
+def clear_left_behind(base: Path) -> list[str]:
+    """Remove the folders of runs that were killed, and end what still runs for them; the
+    folders' names."""
+    cleared = []
     for folder in sorted(base.glob(f"{_PREFIX}*")):
         with contextlib.suppress(OSError):  # another run clears it away just now
             lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -67,8 +69,10 @@ def clear_left_behind(base: Path) -> None:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 end_processes_of(folder)
                 shutil.rmtree(folder, ignore_errors=True)
+                cleared.append(folder.name)
             finally:
                 os.close(lock)
+    return cleared
 
 
 def end_processes_of(folder: Path) -> None:
@@ -103,7 +107,8 @@ def _make(base: Path) -> tuple[Path, int]:
     while True:
         try:
             base.mkdir(mode=0o700, parents=True, exist_ok=True)
-            folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=base))
+            folder = base / f"{_PREFIX}{secrets.token_hex(4)}"
+            folder.mkdir(mode=0o700)
             lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except (FileNotFoundError, FileExistsError):
             if base.exists() and not base.is_dir():

@@ -69,7 +69,7 @@ def test_what_a_killed_run_left_is_cleared_away_and_what_lives_is_not(tmp_path: 
 def test_a_folder_without_a_lock_is_cleared_away_too(tmp_path: Path) -> None:
     (tmp_path / "run-12345678").mkdir()
     (tmp_path / "mine").mkdir()
-    clear_left_behind(tmp_path)
+    assert clear_left_behind(tmp_path) == ["run-12345678"]
     assert [p.name for p in tmp_path.iterdir()] == ["mine"]
 
 
