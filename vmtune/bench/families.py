@@ -19,6 +19,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from vmtune.domain.control_rows import OFF
 from vmtune.domain.scenario import GIB, MIB, Scenario, VmShape, nearest_power_of_two
 from vmtune.domain.steps import AfterIterations, Deed, Step
 from vmtune.domain.tunables import Value
@@ -82,7 +83,7 @@ class Family:
                 workload=self.workload,
                 values=values,
                 steps=variant.steps,
-                count_ring_full=self.count_ring_full and "dirty_ring_size_entries" in values,
+                count_ring_full=self.count_ring_full and bool(values["dirty_ring_size_entries"]),
             )
 
 
@@ -300,6 +301,31 @@ _ADDED = (
 )  # fmt: skip
 
 
+_RING_ENTRIES = (1024, 2048, 4096, 8192, 16384, 32768, 65536)
+_REAPERS = {
+    OFF: "QEMU's own reaper", "predict": "reaped by predict", "levels": "reaped by levels",
+    "aimd": "reaped by aimd",
+}  # fmt: skip
+_DIRTY_RING = Family(
+    "dirty-ring", "Dirty ring and reaper",
+    "What tracking by a dirty ring costs the guest, by the ring's size and by who empties it, "
+    "held against tracking by a bitmap. A vCPU whose ring is full stands still.",
+    (
+        Variant("bitmap", "tracked by a bitmap", {"dirty_ring_size_entries": 0}),
+        *(
+            Variant(f"{entries}-{'stock' if policy == OFF else policy}",
+                    f"{entries} entries, {words}",
+                    {"dirty_ring_size_entries": entries, "reaper_policy": policy})
+            for entries in _RING_ENTRIES
+            for policy, words in _REAPERS.items()
+        ),
+    ),
+    {"max_bandwidth_bytes_per_s": 125 * MIB},
+    count_ring_full=True,
+    quick=("bitmap", "65536-stock", "65536-predict", "65536-levels", "65536-aimd"),
+)  # fmt: skip
+
+
 def _complete(rows: Iterable[Family]) -> Mapping[str, Family]:
     """The table by name, after proving that nothing in it is there twice.
 
@@ -325,7 +351,7 @@ def _complete(rows: Iterable[Family]) -> Mapping[str, Family]:
     return MappingProxyType(table)
 
 
-FAMILIES: Mapping[str, Family] = _complete((*_ADDED[:1], *_GUESTPERF, *_ADDED[1:]))
+FAMILIES: Mapping[str, Family] = _complete((*_ADDED[:1], *_GUESTPERF, *_ADDED[1:], _DIRTY_RING))
 """Every family by name, in the order in which they are listed and run."""
 
 SCENARIOS: Mapping[str, Scenario] = MappingProxyType(

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import difflib
 import fnmatch
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from vmtune import units
 from vmtune.bench.families import FAMILIES, SCENARIOS
-from vmtune.domain.facts import HostFacts, Reading, VmFacts
+from vmtune.domain.facts import HostFacts, Reading, VmFacts, VmState
 from vmtune.domain.findings import Severity
-from vmtune.domain.preflight import check_tunable
+from vmtune.domain.preflight import check_tunable, check_vm
 from vmtune.domain.scenario import MIB, Scenario
 from vmtune.domain.situation import Destination, Permissions, Situation
 from vmtune.domain.strict import Reader, short
@@ -61,10 +62,13 @@ def why_not(scenario: Scenario, ground: Ground) -> str | None:
             f"{units.approximate(memory, Unit.BYTES)}"
         )
     situation = _situation(scenario, ground)
+    findings = itertools.chain(
+        check_vm(situation),
+        *(check_tunable(TUNABLES[n], value, situation) for n, value in situation.values.items()),
+    )
     blockers = (
-        f"{name}: {finding.message}"
-        for name, value in situation.values.items()
-        for finding in check_tunable(TUNABLES[name], value, situation)
+        f"{finding.tunable}: {finding.message}" if finding.tunable else finding.message
+        for finding in findings
         if finding.severity is Severity.BLOCKER
     )
     return next(blockers, None)  # what follows is mostly the same once more
@@ -83,12 +87,14 @@ def _situation(scenario: Scenario, ground: Ground) -> Situation:
     vm = replace(
         ground.qemu,
         kvm=ground.kvm,
+        state=VmState.RUNNING,
         memory_bytes=scenario.vm.memory_bytes,
         vcpus=scenario.vm.vcpus,
         readings=readings,
     )
     destination = Destination("destination", ground.destination, vm)
-    return Situation(wanted, vm, ground.host, destination, Permissions(True))
+    permissions = Permissions(destination_command_line=True)
+    return Situation(wanted, vm, ground.host, destination, permissions, scenario.steps)
 
 
 def select(patterns: Sequence[str]) -> tuple[Scenario, ...]:

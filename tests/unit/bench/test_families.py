@@ -7,6 +7,7 @@ import pytest
 from vmtune.bench.families import FAMILIES, GUESTPERF_NAMES, SCENARIOS
 from vmtune.domain.scenario import GIB, MIB, from_json, to_json
 from vmtune.domain.steps import AfterIterations, Deed, Step
+from vmtune.domain.tunable_table import TUNABLES
 
 # What guestperf's names say they vary, and to what. The names are those of
 # tests/migration-stress/guestperf/comparison.py of QEMU 10.
@@ -114,3 +115,18 @@ def test_the_added_families_are_there() -> None:
     switchover = "avail_switchover_bandwidth_bytes_per_s"
     assert SCENARIOS["switchover-bandwidth/10gbs"].values[switchover] == 1250 * MIB
     assert switchover not in SCENARIOS["switchover-bandwidth/measured"].values
+
+
+def test_each_ring_is_held_against_a_bitmap_with_each_reaper() -> None:
+    names = [f"dirty-ring/{v.name}" for v in FAMILIES["dirty-ring"].variants]
+    seen = {
+        (int(values["dirty_ring_size_entries"]), values.get("reaper_policy"))
+        for values in (SCENARIOS[name].values for name in names)
+    }
+    sizes = (1024, 2048, 4096, 8192, 16384, 32768, 65536)
+    choices = TUNABLES["reaper_policy"].choices
+    assert seen == {(0, None)} | {(size, policy) for size in sizes for policy in choices}
+    for name in names:
+        assert SCENARIOS[name].count_ring_full is SCENARIOS[name].needs_kvm
+    assert SCENARIOS["dirty-ring/4096-stock"].values["reaper_policy"] == "off"
+    assert not SCENARIOS["dirty-ring/bitmap"].needs_kvm

@@ -11,6 +11,8 @@ from vmtune.bench.families import FAMILIES, SCENARIOS
 from vmtune.bench.scenarios import Ground, quick, quick_selection, select, why_not
 from vmtune.domain.facts import VmFacts
 from vmtune.domain.scenario import GIB, MIB, Scenario
+from vmtune.domain.steps import AfterIterations, SetValues, Step
+from vmtune.domain.tunables import Value
 from vmtune.domain.versions import Version
 from vmtune.errors import InvalidInput
 
@@ -54,6 +56,8 @@ def test_what_qemu_7_lacks_is_skipped_with_the_reason() -> None:
     assert "switchover-bandwidth/measured" not in found
     assert "zero-page-detection/none" in found
     assert "it came with QEMU 8.1" in found["compr-dirty-limit/20MB"]
+    assert "it came with QEMU 8.2" in found["dirty-ring/65536-predict"]
+    assert "dirty-ring/65536-stock" not in found
 
 
 def test_probing_counts_more_than_the_release() -> None:
@@ -83,6 +87,15 @@ def test_what_excludes_each_other_in_one_release_is_judged_too() -> None:
     reason = why_not(both, ground())
     assert reason is not None and "refuses post-copy together with multifd" in reason
     assert why_not(both, ground(facts.QEMU_7)) is None
+
+
+def test_what_the_steps_need_is_judged_too() -> None:
+    step = Step(AfterIterations(1), SetValues((("vcpu_dirty_limit_mib_per_s", 9),)))
+    values: dict[str, Value] = {"dirty_limit": True, "dirty_ring_size_entries": 65536}
+    limited = Scenario("mine/limited", values=values, steps=(step,))
+    assert why_not(limited, ground()) is None
+    reason = why_not(limited, ground(facts.QEMU_7))
+    assert reason is not None and "vcpu_dirty_limit_mib_per_s" in reason
 
 
 def test_both_vms_have_to_fit_the_host() -> None:
