@@ -22,3 +22,39 @@ export const startMigration = (what: Schemas["MigrationCreate"]) =>
 
 export const abortMigration = (migration: string) =>
   body(client.DELETE("/api/v1/migrations/{migration}", { params: { path: { migration } } }));
+
+export const createProfile = (what: Schemas["ProfileCreate"]) =>
+  body(client.POST("/api/v1/profiles", { body: what }));
+
+/** Refused with 412 when somebody else has changed it since *revision*. */
+export const replaceProfile = (name: string, revision: number, what: Schemas["ProfileReplace"]) =>
+  body(
+    client.PUT("/api/v1/profiles/{name}", {
+      params: { path: { name }, header: { "If-Match": `"${revision}"` } },
+      body: what,
+    }),
+  );
+
+export const restoreRevision = (name: string, revision: number, number: number) =>
+  body(
+    client.POST("/api/v1/profiles/{name}/revisions/{number}/restore", {
+      params: { path: { name, number }, header: { "If-Match": `"${revision}"` } },
+    }),
+  );
+
+export const deleteProfile = (name: string, revision: number) =>
+  body(
+    client.DELETE("/api/v1/profiles/{name}", {
+      params: { path: { name }, header: { "If-Match": `"${revision}"` } },
+    }),
+  );
+
+/** Accepts values as people write them, or throws with a problem for each field. */
+export const checkValues = (values: Schemas["ValuesCheck"]["values"]) =>
+  body(client.POST("/api/v1/profiles/check", { body: { values } }));
+
+export const addAssignment = (what: Schemas["AssignmentCreate"]) =>
+  body(client.POST("/api/v1/assignments", { body: what }));
+
+export const removeAssignment = (number: number) =>
+  body(client.DELETE("/api/v1/assignments/{number}", { params: { path: { number } } }));

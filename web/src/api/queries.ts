@@ -59,6 +59,22 @@ export const profiles = pages(["profile", "list"], (query) =>
   body(client.GET("/api/v1/profiles", { params: { query } })),
 );
 
+export const profile = (name: string) =>
+  queryOptions({
+    queryKey: ["profile", "one", name],
+    queryFn: () => body(client.GET("/api/v1/profiles/{name}", { params: { path: { name } } })),
+  });
+
+export const revisions = (name: string) =>
+  pages(["profile", "revisions", name], (query) =>
+    body(client.GET("/api/v1/profiles/{name}/revisions", { params: { path: { name }, query } })),
+  );
+
+export const assignments = (profile: string) =>
+  pages(["assignment", "list", profile], (query) =>
+    body(client.GET("/api/v1/assignments", { params: { query: { profile, ...query } } })),
+  );
+
 /** The whole table of tunables: it changes only with the service's version. */
 export const tunables = queryOptions({
   queryKey: ["tunables"],

@@ -6,11 +6,15 @@ const Overview = lazy(() => import("../pages/Overview"));
 const Hosts = lazy(() => import("../pages/Hosts"));
 const Vms = lazy(() => import("../pages/Vms"));
 const Vm = lazy(() => import("../pages/Vm"));
+const Profiles = lazy(() => import("../pages/Profiles"));
+const Profile = lazy(() => import("../pages/Profile"));
+const ProfileEditor = lazy(() => import("../pages/ProfileEditor"));
 const NotFound = lazy(() => import("../pages/NotFound"));
 
 export const NAVIGATION = [
   { to: "/", text: "Overview" },
   { to: "/vms", text: "VMs" },
+  { to: "/profiles", text: "Profiles" },
   { to: "/hosts", text: "Hosts" },
 ] as const;
 
@@ -18,6 +22,10 @@ export const ROUTES: RouteObject[] = [
   { path: "/", element: <Overview /> },
   { path: "/vms", element: <Vms /> },
   { path: "/vms/:uuid", element: <Vm /> },
+  { path: "/profiles", element: <Profiles /> },
+  { path: "/profiles/new", element: <ProfileEditor /> },
+  { path: "/profiles/:name", element: <Profile /> },
+  { path: "/profiles/:name/edit", element: <ProfileEditor /> },
   { path: "/hosts", element: <Hosts /> },
   { path: "*", element: <NotFound /> },
 ];

@@ -1,0 +1,45 @@
+import { Button, Modal, ModalBody, ModalFooter, ModalHeader } from "@patternfly/react-core";
+import { type ReactNode, useId } from "react";
+
+/** Asks before something that cannot be undone, and says what will happen. */
+export function Confirm({
+  title,
+  action,
+  danger = false,
+  close,
+  confirm,
+  children,
+}: {
+  title: string;
+  action: string;
+  danger?: boolean;
+  close: () => void;
+  confirm: () => void;
+  children: ReactNode;
+}) {
+  const id = useId();
+  return (
+    <Modal isOpen variant="small" aria-labelledby={id} onClose={close}>
+      <ModalHeader
+        title={title}
+        labelId={id}
+        {...(danger ? { titleIconVariant: "warning" } : {})}
+      />
+      <ModalBody>{children}</ModalBody>
+      <ModalFooter>
+        <Button
+          variant={danger ? "danger" : "primary"}
+          onClick={() => {
+            confirm();
+            close();
+          }}
+        >
+          {action}
+        </Button>
+        <Button variant="link" onClick={close}>
+          Cancel
+        </Button>
+      </ModalFooter>
+    </Modal>
+  );
+}

@@ -1,0 +1,121 @@
+import {
+  ActionList,
+  ActionListItem,
+  Button,
+  Card,
+  CardBody,
+  CardTitle,
+  PageSection,
+  Stack,
+  StackItem,
+} from "@patternfly/react-core";
+import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { useNavigate, useParams } from "react-router";
+import { deleteProfile } from "../api/actions";
+import { profile } from "../api/queries";
+import { Async } from "../components/Async";
+import { ButtonLink } from "../components/ButtonLink";
+import { Confirm } from "../components/Confirm";
+import { PageHead } from "../components/PageHead";
+import { TunableName } from "../components/TunableName";
+import { useToasts } from "../components/toasts";
+import { Assignments } from "./profile/Assignments";
+import { Revisions } from "./profile/Revisions";
+
+export default function Profile() {
+  const { name = "" } = useParams();
+  const found = useQuery(profile(name));
+  const [deleting, setDeleting] = useState(false);
+  const navigate = useNavigate();
+  const toasts = useToasts();
+  const remove = useMutation({
+    mutationFn: () => deleteProfile(name, found.data?.revision ?? 0),
+    onSuccess: () => {
+      toasts.done(`${name} was deleted`, "Its revisions stay readable.");
+      return navigate("/profiles");
+    },
+    onError: (error) => toasts.failed(`${name} was not deleted`, error),
+  });
+  return (
+    <>
+      <PageHead
+        title={name}
+        trail={[{ to: "/profiles", text: "Profiles" }]}
+        actions={
+          <ActionList>
+            <ActionListItem>
+              <ButtonLink to={`/profiles/${name}/edit`}>Edit</ButtonLink>
+            </ActionListItem>
+            <ActionListItem>
+              <Button variant="secondary" isDanger onClick={() => setDeleting(true)}>
+                Delete
+              </Button>
+            </ActionListItem>
+          </ActionList>
+        }
+      >
+        {found.data?.description}
+      </PageHead>
+      <PageSection>
+        <Async query={found}>
+          {(data) => (
+            <Stack hasGutter>
+              <StackItem>
+                <Card>
+                  <CardTitle component="h2">What it sets</CardTitle>
+                  <CardBody>
+                    <Values texts={data.texts} />
+                  </CardBody>
+                </Card>
+              </StackItem>
+              <StackItem>
+                <Assignments profile={name} />
+              </StackItem>
+              <StackItem>
+                <Revisions name={name} current={data.revision} />
+              </StackItem>
+            </Stack>
+          )}
+        </Async>
+      </PageSection>
+      {deleting && (
+        <Confirm
+          title={`Delete ${name}?`}
+          action="Delete"
+          danger
+          close={() => setDeleting(false)}
+          confirm={() => remove.mutate()}
+        >
+          VMs that have it keep what was applied. Its revisions stay readable.
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+function Values({ texts }: { texts: Readonly<Record<string, string>> }) {
+  const rows = Object.entries(texts);
+  if (rows.length === 0) return <p>Nothing: a VM with it migrates as QEMU and libvirt have it.</p>;
+  return (
+    <Table aria-label="Values" variant="compact">
+      <Thead>
+        <Tr>
+          <Th>Tunable</Th>
+          <Th>Value</Th>
+        </Tr>
+      </Thead>
+      <Tbody>
+        {rows.map(([tunable, text]) => (
+          <Tr key={tunable}>
+            <Td dataLabel="Tunable">
+              <TunableName name={tunable} />
+            </Td>
+            <Td dataLabel="Value">{text}</Td>
+          </Tr>
+        ))}
+      </Tbody>
+    </Table>
+  );
+}

@@ -1,0 +1,172 @@
+import {
+  ActionGroup,
+  Alert,
+  Button,
+  Form,
+  FormFieldGroup,
+  FormFieldGroupHeader,
+  FormGroup,
+  TextArea,
+  TextInput,
+} from "@patternfly/react-core";
+import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { type FormEvent, useState } from "react";
+import { checkValues, createProfile, replaceProfile } from "../../api/actions";
+import { ApiError, type Schemas } from "../../api/client";
+import { Failure } from "../../components/Async";
+import { useSettled } from "../../components/settled";
+import { useToasts } from "../../components/toasts";
+import { TunableField } from "./TunableField";
+
+type Tunable = Schemas["TunableView"];
+type Profile = Schemas["ProfileView"];
+
+const ROUTES: Record<Tunable["route"], string> = {
+  migrate: "Set for each migration",
+  monitor: "Set at once, through the monitor",
+  live: "Set at once, in the running QEMU",
+  running: "Set while a migration runs",
+  boot: "Set for the VM's next start",
+  host: "The host's own",
+  control: "What vmtune does while a migration runs",
+};
+
+/** Every tunable by its route; rules between them are checked by the service as one types. */
+export function ProfileForm({
+  tunables,
+  old,
+  saved,
+}: {
+  tunables: readonly Tunable[];
+  old: Profile | null;
+  saved: (name: string) => unknown;
+}) {
+  const [based] = useState(old); // what is edited does not change under the editor
+  const [name, setName] = useState("");
+  const [description, setDescription] = useState(based?.description ?? "");
+  const [note, setNote] = useState("");
+  const [values, setValues] = useState(() => asTyped(based?.values ?? {}));
+  const toasts = useToasts();
+  const queries = useQueryClient();
+
+  const settled = useSettled(values, 250);
+  const check = useQuery({
+    queryKey: ["check", settled],
+    queryFn: () => checkValues(settled),
+    retry: false,
+    placeholderData: keepPreviousData,
+  });
+  const save = useMutation({
+    mutationFn: () =>
+      based === null
+        ? createProfile({ name, values, description, note })
+        : replaceProfile(based.name, based.revision, { values, description, note }),
+    onSuccess: (stored) => {
+      queries.setQueryData(["profile", "one", stored.name], stored);
+      toasts.done(`${stored.name} is saved`, `Revision ${stored.revision}`);
+      return saved(stored.name);
+    },
+  });
+
+  const problems = [check.error, save.error].flatMap((error) =>
+    error instanceof ApiError ? error.problems : [],
+  );
+  const of = (tunable: string) => problems.find((problem) => problem.field === `values.${tunable}`);
+  const elsewhere = save.error instanceof ApiError && save.error.status === 412;
+  const routes = [...new Set(tunables.map((each) => each.route))];
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    save.mutate();
+  };
+  return (
+    <Form onSubmit={submit} isWidthLimited>
+      {based === null && (
+        <FormGroup label="Name" isRequired fieldId="profile-name">
+          <TextInput
+            id="profile-name"
+            isRequired
+            value={name}
+            onChange={(_event, typed) => setName(typed)}
+          />
+        </FormGroup>
+      )}
+      <FormGroup label="What it is for" fieldId="profile-description">
+        <TextInput
+          id="profile-description"
+          value={description}
+          onChange={(_event, typed) => setDescription(typed)}
+        />
+      </FormGroup>
+      {routes.map((route) => {
+        const rows = tunables.filter((each) => each.route === route);
+        const set = rows.filter((each) => values[each.name] !== undefined).length;
+        return (
+          <FormFieldGroup
+            key={route}
+            header={
+              <FormFieldGroupHeader
+                titleText={{ text: ROUTES[route], id: `route-${route}` }}
+                titleDescription={`${set} of ${rows.length} set`}
+              />
+            }
+          >
+            {rows.map((row) => (
+              <TunableField
+                key={row.name}
+                tunable={row}
+                value={values[row.name]}
+                text={check.data?.texts[row.name]}
+                problem={of(row.name)}
+                change={(value) => setValues((before) => changed(before, row.name, value))}
+              />
+            ))}
+          </FormFieldGroup>
+        );
+      })}
+      <FormGroup label="Why this change" fieldId="profile-note">
+        <TextArea
+          id="profile-note"
+          value={note}
+          onChange={(_event, typed) => setNote(typed)}
+          resizeOrientation="vertical"
+        />
+      </FormGroup>
+      {elsewhere && (
+        <Alert
+          isInline
+          variant="warning"
+          title="Somebody else has changed this profile in the meantime"
+        >
+          Open it in another tab to see what changed, then enter your change again there. Nothing of
+          yours was saved.
+        </Alert>
+      )}
+      {save.error && !elsewhere && <Failure error={save.error} inline />}
+      <ActionGroup>
+        <Button
+          type="submit"
+          isLoading={save.isPending}
+          isDisabled={check.error !== null || (based === null && name === "")}
+        >
+          {based === null ? "Create" : "Save as a new revision"}
+        </Button>
+      </ActionGroup>
+    </Form>
+  );
+}
+
+type Typed = Record<string, string>;
+
+function asTyped(values: Profile["values"]): Typed {
+  return Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [
+      name,
+      typeof value === "boolean" ? (value ? "on" : "off") : String(value),
+    ]),
+  );
+}
+
+function changed(before: Typed, name: string, value: string | undefined): Typed {
+  const { [name]: _old, ...rest } = before;
+  return value === undefined ? rest : { ...rest, [name]: value };
+}
