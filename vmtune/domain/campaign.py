@@ -105,10 +105,15 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """The published table that a report puts beside the results."""
+    """The published table that a report puts beside the results.
+
+    :param scale: by how many times the sizes here are smaller than the source's, where a matrix
+        is repeated in small: ``{"region_bytes": 8}``.
+    """
 
     reference: str
     table: str = ""
+    scale: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,7 @@ Known = Mapping[str, Scenario]
 
 _MOST_NAME = 200
 _MOST_OVERRIDES = 100
+_MOST_SCALE = 1_000_000
 _NOT_OVERRIDDEN = ("name", "values")
 _OVERRIDABLE = tuple(each.name for each in fields(Scenario) if each.name not in _NOT_OVERRIDDEN)
 _PARTS = tuple(each.name for each in fields(Campaign))
@@ -128,7 +129,11 @@ def to_json(campaign: Campaign) -> dict[str, Any]:  # any JSON
         "overrides": sorted(campaign.overrides),
         "beside": None
         if campaign.beside is None
-        else {"reference": campaign.beside.reference, "table": campaign.beside.table},
+        else {
+            "reference": campaign.beside.reference,
+            "table": campaign.beside.table,
+            "scale": dict(campaign.beside.scale),
+        },
     }
 
 
@@ -211,13 +216,19 @@ def _values(reader: Reader, raw: object, where: str) -> Mapping[str, Value]:
     return values
 
 
-def _beside(reader: Reader, raw: object, where: str) -> Beside | None:
+def read_beside(reader: Reader, raw: object, where: str) -> Beside | None:
+    """Which published table stands beside the results; None for none."""
     if raw is None:
         return None
-    parts = reader.mapping(raw, where, ("table",), ("reference",))
+    parts = reader.mapping(raw, where, ("table", "scale"), ("reference",))
+    scale = reader.mapping(parts.get("scale", {}), join(where, "scale"))
     return Beside(
         _name(reader, parts.get("reference", ""), join(where, "reference")),
         _name(reader, parts.get("table", ""), join(where, "table")),
+        {
+            name: reader.integer(factor, join(where, f"scale.{name}"), 1, _MOST_SCALE, 1)
+            for name, factor in scale.items()
+        },
     )
 
 
@@ -277,6 +288,6 @@ _READERS: Mapping[str, Callable[[Reader, object, str], Any]] = {
     "other_environment": _other_environment,
     "kvm": _kvm,
     "overrides": _codes,
-    "beside": _beside,
+    "beside": read_beside,
 }
 assert {*_READERS, "scenario"} == set(_PARTS), "a part without its reader"

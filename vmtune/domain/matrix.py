@@ -36,6 +36,7 @@ from vmtune.domain.campaign import (
     MOST_SEED,
     Beside,
 )
+from vmtune.domain.campaign_file import read_beside
 from vmtune.domain.profile import check_name
 from vmtune.domain.rules import accept_values
 from vmtune.domain.scenario import (
@@ -276,7 +277,7 @@ def from_json(raw: object) -> MatrixPlan:
         margin_percent=reader.number(
             given.get("margin_percent", DEFAULT_MARGIN_PERCENT), "margin_percent", 0.01, 100
         ),
-        beside=_beside(reader, given["beside"]) if "beside" in given else None,
+        beside=read_beside(reader, given.get("beside"), "beside"),
     )
     if plan.run_count > MOST_RUNS:
         reader.refuse("blocks", "too_many", f"{plan.run_count:,} measurements are more than "
@@ -386,11 +387,3 @@ def _arm(reader: Reader, raw: object, where: str) -> MatrixArm:
     nothing: dict[str, Value] = {}
     values = reader.part("", lambda: accept_values(given, join(where, "values") + "."), nothing)
     return MatrixArm(name, qemu, values)
-
-
-def _beside(reader: Reader, raw: object) -> Beside:
-    parts = reader.mapping(raw, "beside", ("table",), ("reference",))
-    return Beside(
-        reader.text(parts.get("reference", ""), "beside.reference", 200),
-        reader.text(parts.get("table", ""), "beside.table", 200),
-    )

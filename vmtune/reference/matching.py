@@ -10,15 +10,20 @@ way.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
+from types import MappingProxyType
 
 from vmtune.domain.metrics import Direction
 from vmtune.reference.changes import Ratio, compared
-from vmtune.reference.facts import FACTS, Facts, FactValue, Role, in_order
+from vmtune.reference.facts import FACTS, Facts, Role, in_order
 from vmtune.reference.tables import Form, Reference, Row, Table
+
+Scale = Mapping[str, int]
+"""By facts: how many times smaller own sizes are meant to be than the published ones."""
+_AS_LARGE: Scale = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +128,16 @@ class Standing:
         return f"{self.agreement.value}; own ratio {own}, published ratio {self.published.text}"
 
 
-def cell_beside(of: Reference, table: Table, own: Facts) -> Match | NoMatch:
+def cell_beside(
+    of: Reference, table: Table, own: Facts, scale: Scale = _AS_LARGE
+) -> Match | NoMatch:
     """The published figure that stands beside an own measurement.
 
     Of the figures that are of the same thing, the one with the fewest unknown sizes, then with
     the nearest sizes, then the first of the table.
+
+    :param scale: by how many times own sizes are meant to be smaller. It helps to find the
+        figure; the differences are told as they are.
     """
     candidates = []
     reasons: list[str] = []
@@ -137,7 +147,7 @@ def cell_beside(of: Reference, table: Table, own: Facts) -> Match | NoMatch:
         if reason:
             reasons.append(reason)
             continue
-        unknown, distance = _apart(published, own)
+        unknown, distance = _apart(published, own, scale)
         candidates.append(Match(row, tuple(_differences(published, own)), unknown, distance))
     if not candidates:
         return NoMatch(_most_frequent(reasons))
@@ -154,8 +164,13 @@ def effects(of: Reference, table: Table) -> Iterator[PublishedEffect]:
             yield PublishedEffect(base, of.facts_of(row), each.base, row, each.ratio)
 
 
-def effect_beside(of: Reference, table: Table, base: Facts, arm: Facts) -> EffectMatch | NoMatch:
-    """The published effect that stands beside an own one, of *arm* against *base*."""
+def effect_beside(
+    of: Reference, table: Table, base: Facts, arm: Facts, scale: Scale = _AS_LARGE
+) -> EffectMatch | NoMatch:
+    """The published effect that stands beside an own one, of *arm* against *base*.
+
+    :param scale: as for :func:`cell_beside`.
+    """
     candidates: list[tuple[int, float, EffectMatch]] = []
     reasons: list[str] = []
     for published in effects(of, table):
@@ -164,8 +179,8 @@ def effect_beside(of: Reference, table: Table, base: Facts, arm: Facts) -> Effec
             reasons.append(reason)
             continue
         (unknown, distance), (more, further) = (
-            _apart(published.base, base),
-            _apart(published.arm, arm),
+            _apart(published.base, base, scale),
+            _apart(published.arm, arm, scale),
         )
         told = dict.fromkeys(
             (*_differences(published.base, base), *_differences(published.arm, arm))
@@ -214,7 +229,7 @@ def _other_thing(published: Facts, own: Facts) -> str:
     return ""
 
 
-def _apart(published: Facts, own: Facts) -> tuple[int, float]:
+def _apart(published: Facts, own: Facts, scale: Scale) -> tuple[int, float]:
     """How many sizes are known on one side only, and how far apart the others are."""
     unknown, distance = 0, 0.0
     for name, fact in FACTS.items():
@@ -223,16 +238,15 @@ def _apart(published: Facts, own: Facts) -> tuple[int, float]:
         if name not in published or name not in own:
             unknown += 1
         else:
-            distance += abs(_doublings(published[name], own[name]))
+            here, there = own[name], published[name]
+            assert isinstance(here, int) and isinstance(there, int)
+            distance += abs(_doublings(there, here * scale.get(name, 1)))
     return unknown, distance
 
 
-def _doublings(published: FactValue, own: FactValue) -> float:
-    """How often *published* has to be doubled to become *own*; one more for each step to 0."""
-    assert isinstance(published, int) and isinstance(own, int)
-    if published and own:
-        return math.log2(own / published)
-    return math.log2(own + 1) - math.log2(published + 1)
+def _doublings(published: int, own: int) -> float:
+    """How often *published* has to be doubled to become *own*; 0 counts as half of 1."""
+    return math.log2(own or 0.5) - math.log2(published or 0.5)
 
 
 def _differences(published: Facts, own: Facts) -> Iterator[Difference]:

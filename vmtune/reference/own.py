@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from vmtune.domain.control_rows import OFF
 from vmtune.domain.controlled import ReaperEnd
+from vmtune.domain.matrix import BlockCell
 from vmtune.domain.runs import Run
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import Value
+from vmtune.domain.versions import Version
 from vmtune.reference.facts import FACTS, Facts, FactValue
 
 
@@ -16,8 +19,8 @@ def facts_of_run(run: Run) -> Facts:
     """What is known of the conditions of a run of the migration benchmark.
 
     A tunable that is unset counts as what QEMU then does. A fact that was not recorded is
-    missing. Whether the rings were emptied adaptively says the run's record, so a run that is
-    looked at without its record says nothing of it where it had a ring.
+    missing. Whether the rings were emptied adaptively says the run's record, and without it the
+    policy that was wanted.
     """
     setup, environment = run.setup, run.environment
     found: dict[str, object] = {
@@ -34,6 +37,29 @@ def facts_of_run(run: Run) -> Facts:
     }
     return {
         name: value for name, raw in found.items() if (value := _accepted(name, raw)) is not None
+    }
+
+
+def facts_of_block_cell(cell: BlockCell, qemu: Version) -> Facts:
+    """What is known of the conditions of one measurement of the block benchmark, on a QEMU of
+    that version.
+
+    QEMU had pools of a fixed size until 6.2, pools per thread that may grow until 8.2, and has a
+    global pool since 9.0.
+    """
+    pool = (
+        "limited" if qemu < Version(7) else "per_thread" if qemu < Version(9) else "global_batches"
+    )
+    return {
+        "coroutine_pool": pool,
+        "rw": cell.rw.value,
+        "block_size_bytes": cell.block_size_bytes,
+        "iodepth": cell.iodepth,
+        "numjobs": cell.numjobs,
+        "tool": "fio",
+        "device": "NBD export",
+        "node": cell.node.value,
+        "qemu": str(qemu),
     }
 
 
@@ -76,15 +102,17 @@ def _tracking(run: Run) -> dict[str, object]:
     entries = run.values.get("dirty_ring_size_entries", 0)
     if not entries:
         return {"reaping": "none"}
-    if run.record is None:
-        return {"dirty_ring_size_entries": entries}
-    reaper = run.record.reaper
-    if reaper is None or reaper.end is ReaperEnd.NOT_STARTED:
+    wanted = run.values.get("reaper_policy", OFF)
+    policy = None if wanted == OFF else wanted
+    if run.record is not None:
+        reaper = run.record.reaper
+        policy = None if reaper is None or reaper.end is ReaperEnd.NOT_STARTED else reaper.policy
+    if policy is None:
         return {"dirty_ring_size_entries": entries, "reaping": "stock"}
     return {
         "dirty_ring_size_entries": entries,
         "reaping": "adaptive",
-        "reaper_policy": reaper.policy,
+        "reaper_policy": policy,
         "reaper_place": "outside QEMU",
     }
 

@@ -48,7 +48,7 @@ warmup_runs = 0
 other_environment = "allow"
 kvm = false
 overrides = ["few_cores"]
-beside = {reference = "zero-copy-multifd", table = "time_reduction"}
+beside = {reference = "zero-copy-multifd", table = "time_reduction", scale = {memory_bytes = 512}}
 
 [[arms]]
 name = "stock"
@@ -107,7 +107,7 @@ def test_a_file_says_all_that_a_campaign_has() -> None:
         other_environment=OtherEnvironment.ALLOW,
         kvm=False,
         overrides=frozenset({"few_cores"}),
-        beside=Beside("zero-copy-multifd", "time_reduction"),
+        beside=Beside("zero-copy-multifd", "time_reduction", {"memory_bytes": 512}),
     )
 
 
@@ -172,7 +172,15 @@ def campaigns(draw: st.DrawFn) -> Campaign:
         other_environment=draw(st.sampled_from(OtherEnvironment)),
         kvm=draw(st.none() | st.booleans()),
         overrides=frozenset(draw(st.sets(st.sampled_from(["a", "b"])))),
-        beside=draw(st.none() | st.builds(Beside, st.just("r"), st.sampled_from(["", "t"]))),
+        beside=draw(
+            st.none()
+            | st.builds(
+                Beside,
+                st.just("r"),
+                st.sampled_from(["", "t"]),
+                st.dictionaries(st.sampled_from(["vcpus", "region_bytes"]), st.integers(1, 99)),
+            )
+        ),
     )
 
 
@@ -262,6 +270,8 @@ def arms(**second: Any) -> list[dict[str, Any]]:
         ({"kvm": "no"}, "kvm", "invalid_value"),
         ({"overrides": "few_cores"}, "overrides", "not_a_list"),
         ({"beside": {}}, "beside.reference", "missing"),
+        ({"beside": {"reference": "r", "scale": {"vcpus": 0}}}, "beside.scale.vcpus",
+         "invalid_value"),
         ({"arms": [{"name": "a"}]}, "arms", "number_of_arms"),
         ({"arms": [{"name": "a"}, {"name": "a"}]}, "arms.1.name", "duplicate_name"),
         ({"arms": [{"name": "a"}, {}]}, "arms.1.name", "missing"),

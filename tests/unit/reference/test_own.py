@@ -79,12 +79,14 @@ def test_a_tuned_run() -> None:
 
 
 def test_how_the_rings_were_emptied_says_the_record() -> None:
-    def reaping(record: RunRecord | None) -> Any:
-        found = facts_of_run(run(record, dirty_ring_size_entries=4096))
+    def reaping(record: RunRecord | None, **more: Any) -> Any:
+        found = facts_of_run(run(record, dirty_ring_size_entries=4096, **more))
         assert found["dirty_ring_size_entries"] == 4096
         return found.get("reaping"), found.get("reaper_policy")
 
-    assert reaping(None) == (None, None)
+    assert reaping(None) == ("stock", None)
+    assert reaping(None, reaper_policy="levels") == ("adaptive", "levels")
+    assert reaping(RunRecord(), reaper_policy="levels") == ("stock", None)  # it came to nothing
     assert reaping(RunRecord()) == ("stock", None)
     report = ReaperReport("predict", 4096, ReaperEnd.MIGRATION_ENDED)
     assert reaping(RunRecord(reaper=report)) == ("adaptive", "predict")

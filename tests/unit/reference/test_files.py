@@ -1,0 +1,256 @@
+"""The files that repeat the sources' matrices: they load, and do what they say."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from uuid import UUID
+
+import pytest
+
+from vmtune.control.reaping import ReaperPolicy
+from vmtune.domain.campaign import QUICK_BLOCKS, Arm, Beside, Campaign, CampaignPlace, Cell
+from vmtune.domain.campaign_file import from_json, to_json
+from vmtune.domain.campaign_file import read_toml as read_campaign
+from vmtune.domain.controlled import ReaperEnd, ReaperReport
+from vmtune.domain.matrix import BlockMatrix, BootMatrix, MatrixPlan
+from vmtune.domain.matrix import read_toml as read_matrix
+from vmtune.domain.metrics import METRICS
+from vmtune.domain.runs import Run, RunRecord, RunState
+from vmtune.domain.scenario import Scenario
+from vmtune.domain.scenario import to_json as scenario_to_json
+from vmtune.domain.versions import Version
+from vmtune.errors import NotFound
+from vmtune.reference.facts import FACTS, Facts, Role
+from vmtune.reference.files import FileKind, ScenarioFile, scenario_file, scenario_files
+from vmtune.reference.loading import reference, references, table_of
+from vmtune.reference.matching import EffectMatch, Match, cell_beside, effect_beside
+from vmtune.reference.own import facts_of_block_cell, facts_of_run
+
+GIB = 1 << 30
+FILES = scenario_files().values()
+CAMPAIGNS = [file for file in FILES if file.kind is FileKind.CAMPAIGN]
+MATRICES = [file for file in FILES if file.kind is not FileKind.CAMPAIGN]
+
+
+def campaign(name: str) -> Campaign:
+    return read_campaign(scenario_file(name).text, {})
+
+
+def matrix(name: str) -> MatrixPlan:
+    return read_matrix(scenario_file(name).text)
+
+
+def facts(of: Campaign, cell: Cell, arm: Arm) -> Facts:
+    """Of a run of that arm, as it would be recorded."""
+    scenario = of.scenario_of(cell, arm)
+    policy = scenario.values.get("reaper_policy")
+    report = ReaperReport(str(policy), 0, ReaperEnd.MIGRATION_ENDED) if policy else None
+    setup = {**scenario_to_json(scenario), "host_load": cell.host_load.value}
+    return facts_of_run(
+        Run(
+            UUID(int=1), scenario.name, setup, scenario.values, RunState.COMPLETED,
+            datetime(2026, 1, 1, tzinfo=UTC), record=RunRecord(reaper=report),
+        )
+    )  # fmt: skip
+
+
+def test_what_ships() -> None:
+    assert {file.name: file.kind.value for file in FILES} == {
+        "channels": "campaign",
+        "coroutine-pool": "block",
+        "coroutine-pool-memory": "block",
+        "drop-duration": "campaign",
+        "drop-duration-quick": "campaign",
+        "noise": "campaign",
+        "srcu-boot": "boot",
+        "stock-against-tuned": "campaign",
+        "zero-copy-load": "campaign",
+        "zero-copy-load-quick": "campaign",
+    }
+    with pytest.raises(NotFound) as wrong:
+        scenario_file("drop")
+    assert "drop-duration" in wrong.value.problems[0].remedy
+
+
+@pytest.mark.parametrize("file", CAMPAIGNS, ids=lambda file: file.name)
+def test_a_campaign_loads_and_keeps_its_promises(file: ScenarioFile) -> None:
+    made = campaign(file.name)
+    assert made.name == file.name
+    assert made.blocks >= QUICK_BLOCKS
+    assert made.title and made.primary_metric in METRICS
+    assert from_json(json.loads(json.dumps(to_json(made))), {}) == made
+    comments = " ".join(line.strip("# ") for line in file.text.splitlines() if line[:1] == "#")
+    if made.beside is not None:
+        assert f"{made.run_count} runs" in comments
+    rings = {scenario.dirty_ring_entries for scenario in scenarios(made)}
+    assert made.kvm is (True if any(rings) else None)
+    assert all(s.count_ring_full is bool(s.dirty_ring_entries) for s in scenarios(made))
+
+
+def scenarios(of: Campaign) -> list[Scenario]:
+    return [of.scenario_of(cell, arm) for cell in of.all_cells for arm in of.arms]
+
+
+@pytest.mark.parametrize("file", MATRICES, ids=lambda file: file.name)
+def test_a_matrix_loads_and_keeps_its_promises(file: ScenarioFile) -> None:
+    made = matrix(file.name)
+    assert made.name == file.name
+    what = "boots" if file.kind is FileKind.BOOT else "measurements"
+    comments = " ".join(line.strip("# ") for line in file.text.splitlines() if line[:1] == "#")
+    assert f"{made.run_count} {what}" in comments
+    assert isinstance(made.matrix, BootMatrix if file.kind is FileKind.BOOT else BlockMatrix)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_a_file_that_repeats_a_source_says_which(file: ScenarioFile) -> None:
+    made = campaign(file.name) if file in CAMPAIGNS else matrix(file.name)
+    beside = made.beside
+    if beside is None:
+        assert file.name in ("noise", "stock-against-tuned")
+        return
+    source = reference(beside.reference)
+    assert file.name in source.scenarios
+    table = table_of(source, beside.table)
+    assert all(FACTS[name].role is Role.SCALE for name in beside.scale)
+    if isinstance(made, Campaign):
+        assert table.metric == made.primary_metric
+
+
+def test_every_file_that_a_source_names_ships() -> None:
+    for source in references().values():
+        for name in source.scenarios:
+            made = campaign(name) if scenario_file(name) in CAMPAIGNS else matrix(name)
+            assert made.beside is not None and made.beside.reference == source.id
+
+
+@pytest.mark.parametrize("name", ["stock-against-tuned", "noise"])
+def test_the_examples_run_on_the_lab_in_six_blocks(name: str) -> None:
+    made = campaign(name)
+    assert made.blocks == 6
+    assert {arm.place for arm in made.arms} == {CampaignPlace.LAB}
+    assert made.same_arms is (name == "noise")
+    assert made.arms[0].values == {}
+
+
+def test_the_drop_duration_matrix_is_the_sources_but_for_what_does_not_fit() -> None:
+    made = campaign("drop-duration")
+    source = reference("dirty-ring-reaper")
+    table = source.tables["drop"]
+    beside = made.beside
+    assert beside == Beside(
+        "dirty-ring-reaper", "drop", {"vcpus": 4, "memory_bytes": 16, "region_bytes": 8}
+    )
+    found = {}
+    for cell in made.cells:
+        for arm in made.arms:
+            match = cell_beside(source, table, facts(made, cell, arm), beside.scale)
+            assert isinstance(match, Match)
+            at = match.row.at
+            place = f"{at['vcpus']}C{int(at['memory_bytes']) // GIB}G"
+            region = int(at["region_bytes"]) // GIB
+            assert cell.name == f"{place}-{region}G", arm.name
+            found[cell.name, arm.name] = match.row.arm
+    # Each own cell stands beside another published one, and only 20 and 30 GiB are left.
+    assert len({(cell, row) for (cell, _), row in found.items()}) == len(found) == 20
+    assert len(table.rows) == 20 + 10
+    ours = [found["8C32G-10G", arm.name] for arm in made.arms]
+    assert ours == list(source.arms)
+
+
+@pytest.mark.parametrize("name", ["drop-duration", "drop-duration-quick"])
+def test_every_comparison_of_it_stands_beside_a_published_one(name: str) -> None:
+    made = campaign(name)
+    assert made.beside is not None
+    source = reference(made.beside.reference)
+    by_name = {arm.name: arm for arm in made.arms}
+    for cell in made.all_cells:
+        for arm in made.arms:
+            for other in made.against(arm):
+                match = effect_beside(
+                    source,
+                    source.tables["drop"],
+                    facts(made, cell, by_name[other]),
+                    facts(made, cell, arm),
+                    made.beside.scale,
+                )
+                assert isinstance(match, EffectMatch), (arm.name, other)
+                published = source.arms[match.published.row.arm].facts
+                entries = arm.values["dirty_ring_size_entries"]
+                assert published["dirty_ring_size_entries"] == entries
+
+
+def test_its_rings_can_fill_but_in_the_cell_that_says_so() -> None:
+    for name in ("drop-duration", "drop-duration-quick"):
+        made = campaign(name)
+        small = []
+        for cell in made.all_cells:
+            scenario = made.scenario_of(cell, made.arms[-1])
+            pages = scenario.workload.region_bytes // 4096 // scenario.vm.vcpus
+            if pages < scenario.dirty_ring_entries:
+                small.append(cell.name)
+        assert small == (["8C32G-3G"] if name == "drop-duration" else [])
+
+
+def test_its_reaper_is_the_sources() -> None:
+    policies = {
+        arm.values["reaper_policy"]
+        for name in ("drop-duration", "drop-duration-quick")
+        for arm in campaign(name).arms
+        if "reaper_policy" in arm.values
+    }
+    assert policies == {ReaperPolicy.LEVELS.value}
+
+
+@pytest.mark.parametrize("name", ["zero-copy-load", "zero-copy-load-quick"])
+def test_the_loads_of_the_zero_copy_matrix_stand_beside_the_sources(name: str) -> None:
+    made = campaign(name)
+    source = reference("zero-copy-multifd")
+    copied, zero_copy = made.arms
+    loads = set()
+    for cell in made.cells:
+        match = effect_beside(
+            source,
+            source.tables["time_reduction"],
+            facts(made, cell, copied),
+            facts(made, cell, zero_copy),
+        )
+        assert isinstance(match, EffectMatch)
+        loads.add(match.published.row.at["host_load"])
+    assert loads == ({"idle", "busy", "busy_pinned"} if name == "zero-copy-load" else
+                     {"idle", "busy"})  # fmt: skip
+
+
+def test_the_channels_are_the_sources() -> None:
+    made = campaign("channels")
+    source = reference("parallel-connections")
+    (cell,) = made.all_cells
+    arms = []
+    for arm in made.arms:
+        match = cell_beside(source, source.tables["throughput"], facts(made, cell, arm))
+        assert isinstance(match, Match)
+        arms.append(match.row.arm)
+    assert arms == [arm.name for arm in made.arms] == list(source.arms)
+
+
+def test_the_fio_matrix_is_the_sources() -> None:
+    made = matrix("coroutine-pool")
+    source = reference("coroutine-pool-global")
+    table = source.tables["iops"]
+    assert isinstance(made.matrix, BlockMatrix)
+    found = []
+    for cell in made.matrix.cells[:10]:
+        for version in (Version(7, 2, 22), Version(10, 0, 2)):
+            match = cell_beside(source, table, facts_of_block_cell(cell, version))
+            assert isinstance(match, Match)
+            assert match.distance == 0
+            found.append(match.row)
+    assert found == list(table.rows)
+    memory = matrix("coroutine-pool-memory")
+    resize = reference("coroutine-pool-resize")
+    assert isinstance(memory.matrix, BlockMatrix)
+    for cell in memory.matrix.cells:
+        before = facts_of_block_cell(cell, Version(6, 1))
+        match = cell_beside(resize, resize.tables["iops"], before)
+        assert isinstance(match, Match)
+        assert (match.row.arm, match.distance) == ("before", 0)
