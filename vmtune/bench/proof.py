@@ -7,10 +7,18 @@ from collections.abc import Mapping
 
 from vmtune.bench.stage import Stage
 from vmtune.domain.changes import Change, in_order
+from vmtune.domain.controlled import ReaperReport
 from vmtune.domain.facts import Connection, Reading
 from vmtune.domain.outcome import Status
 from vmtune.domain.plan import Plan, make_plan
-from vmtune.domain.proving import SET_NOW, before_migrating, in_setup, set_now, while_migrating
+from vmtune.domain.proving import (
+    SET_NOW,
+    before_migrating,
+    in_setup,
+    set_now,
+    when_reaped,
+    while_migrating,
+)
 from vmtune.domain.situation import Destination, Permissions, Situation
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import Route, Side, Value
@@ -95,9 +103,9 @@ class Proof:
         judged = [while_migrating(outcome, now, there) for outcome in self._before]
         self.outcomes = tuple(judged if active else map(in_setup, judged))
 
-    async def when_it_has_ended(self, arrived: bool) -> None:
-        """Read what could not be read before: the destination's own settings, and all of them
-        where the migration was quicker than a look and QEMU is left as it was."""
+    async def when_it_has_ended(self, arrived: bool, reaper: ReaperReport | None) -> None:
+        """Judge what could not be before: the reaper; the destination's own settings; and all of
+        them where the migration was quicker than a look, for QEMU is left as it was."""
         if not self._read and self._connection is Connection.QMP:
             await self.while_it_runs(active=True)
         waiting = [o.tunable for o in self.outcomes if o.status is Status.PENDING_MIGRATION]
@@ -107,6 +115,10 @@ class Proof:
             self.outcomes = tuple(
                 while_migrating(o, {}, there) if o.tunable in names else o for o in self.outcomes
             )
+        self.outcomes = tuple(
+            when_reaped(o, reaper) if TUNABLES[o.tunable].route is Route.CONTROL else o
+            for o in self.outcomes
+        )
 
     async def _read_there(self, names: list[str]) -> Mapping[str, Reading]:
         try:

@@ -104,22 +104,22 @@ class Recorder:
             cpu=tuple(self._cpu),
             totals=self.totals,
             outcomes=self.outcomes,
-            reaper=_shifted(controllers.report, shift) if controllers else None,
+            reaper=self._reaper(controllers, shift),
             steps=_steps(controllers, shift),
             ring_full_exits=self.ring_full_exits,
         )
+
+    def _reaper(self, controllers: Controllers | None, shift: int) -> ReaperReport | None:
+        report = controllers.report if controllers else None
+        if report is None:
+            return None
+        rounds = tuple(replace(r, at_ms=r.at_ms + shift) for r in report.rounds)
+        return replace(report, rounds=rounds, ring_full_exits=self.ring_full_exits)
 
     async def _sample(self) -> None:
         while True:
             self.look()
             await asyncio.sleep(_CPU_EVERY_S)
-
-
-def _shifted(report: ReaperReport | None, shift: int) -> ReaperReport | None:
-    if report is None:
-        return None
-    rounds = tuple(replace(r, at_ms=r.at_ms + shift) for r in report.rounds)
-    return replace(report, rounds=rounds)
 
 
 def _steps(controllers: Controllers | None, shift: int) -> tuple[StepRecord, ...]:

@@ -134,4 +134,4 @@ def _control(record: RunRecord, values: Mapping[str, Value]) -> Found:
     if record.ring_full_exits is not None:
         yield "ring_full_exits", record.ring_full_exits
     if record.reaper is not None:
-        yield "reaper_rounds", len(record.reaper.rounds)
+        yield "reaper_rounds", max(record.reaper.round_count, len(record.reaper.rounds))

@@ -66,8 +66,10 @@ async def _run(
     """The parts of a run, once the guest works. What goes wrong is its result."""
     try:
         telling.begins(recorder.origin)
-        await _warm_up(scenario, stage, recorder, telling)
+        telling.tell(Phase.WARM_UP)
+        # Probing takes time, under libvirt seconds: then rather before the guest's pace is known.
         proof = await Proof.plan(stage, scenario.values, trip.overrides)
+        await _warm_up(scenario, stage, recorder, telling)
         verdict = await trip.make(proof)
     except VmtuneError as error:
         return Verdict(RunState.FAILED, _with_last_words(str(error), stage))

@@ -14,6 +14,7 @@ from vmtune.bench.proof import Proof
 from vmtune.bench.recorder import Recorder
 from vmtune.bench.stage import Stage
 from vmtune.control.controllers import Controllers
+from vmtune.control.reaping import wanted_reaper
 from vmtune.domain.controlled import StepEffect
 from vmtune.domain.migration import QemuStatus, Sample, Snapshot
 from vmtune.domain.runs import RunState
@@ -65,7 +66,9 @@ class Trip:
         """
         source, vm = self._stage.source.driver, self._stage.vm
         await proof.set_what_can_be()
-        controllers = self.controllers = Controllers(source, vm, steps=self._scenario.steps)
+        reaper = wanted_reaper(self._scenario.values)
+        steps = self._scenario.steps
+        controllers = self.controllers = Controllers(source, vm, reaper=reaper, steps=steps)
         try:
             async with self._counting(), controllers:
                 started = self._recorder.migration_starts()
@@ -77,7 +80,7 @@ class Trip:
             arrived = verdict.state is RunState.COMPLETED
             if controllers.paused:
                 await self._resume(arrived)
-            await proof.when_it_has_ended(arrived)
+            await proof.when_it_has_ended(arrived, controllers.report)
         finally:
             self._recorder.migration_ends()
             self._recorder.outcomes = proof.outcomes
