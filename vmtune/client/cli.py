@@ -40,6 +40,10 @@ PLACES = {
     ),
     "migrate": (_HERE + "migrate:migrate", "Migrate VM live and follow it to its end."),
     "migration": (_HERE + "migration:migration", "Migrations, running and past."),
+    "reference": (
+        _HERE + "reference:reference",
+        "Published measurements, to hold own ones against.",
+    ),
     "events": (_HERE + "events:events", "Show what changed, oldest first."),
     "db": (_HERE + "db:db", "The service's database schema."),
     "completion": (_HERE + "completion:completion", "Print the shell's completion script."),

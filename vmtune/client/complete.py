@@ -57,12 +57,21 @@ def profiles(
     return _names(ctx, "/profiles", incomplete)
 
 
-def _names(ctx: click.Context, path: str, incomplete: str) -> list[CompletionItem]:
+def references(
+    ctx: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Ids of published measurements."""
+    return _names(ctx, "/reference", incomplete, "id")
+
+
+def _names(
+    ctx: click.Context, path: str, incomplete: str, key: str = "name"
+) -> list[CompletionItem]:
     session = ctx.ensure_object(Session)
     client = Client(session.socket_path, _ANSWER_WITHIN_S)
     try:
         rows = client.get(path, {"limit": 100})["items"]
     except ClientError:
         return []
-    names = [str(row["name"]) for row in rows]
+    names = [str(row[key]) for row in rows]
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]

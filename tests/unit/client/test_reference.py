@@ -1,0 +1,118 @@
+"""``vmtune reference`` against the real application: tables that can be read, and the files."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+
+import pytest
+
+from tests.support.api import Api
+from tests.unit.client.conftest import Vmtune
+from vmtune.reference.files import scenario_files
+from vmtune.reference.loading import references
+
+
+def rows(text: str, first: str) -> list[str]:
+    """The lines of the table whose heading begins with *first*."""
+    lines = iter(text.splitlines())
+    next(line for line in lines if line.startswith(first))
+    found = []
+    for line in lines:
+        if not line:
+            break
+        found.append(line)
+    return found
+
+
+def test_sources_are_listed(real: Api, vmtune: Vmtune) -> None:
+    listed = vmtune("reference", "list")
+    assert listed.code == 0
+    assert [line.split()[0] for line in rows(listed.out, "ID")] == list(references())
+    (ring,) = [line for line in listed.out.splitlines() if line.startswith("dirty-ring-reaper")]
+    assert ring.split("  ")[-1].strip() == "60"
+    assert "qemu-devel, 2022-04-02" in ring
+    document = vmtune("reference", "list", "--json").document
+    assert [row["id"] for row in document["items"]] == list(references())
+
+
+def test_ten_rows_with_printed_and_recomputed_change(real: Api, vmtune: Vmtune) -> None:
+    shown = vmtune("reference", "show", "coroutine-pool-global").out
+    lines = rows(shown, "I/O")
+    assert len(lines) == 10
+    assert re.split(r"  +", lines[0]) == [
+        "randread", "4 KiB", "1", "113,725", "117,451", "1.03", "+3.3%", "+3.3%", "yes",
+    ]  # fmt: skip
+    assert [line.split()[-3:] for line in lines] == [
+        [change, change, "yes"]
+        for change in ("+3.3%", "+2.9%", "+1.1%", "+1.3%", "+1.4%",
+                       "-0.3%", "+0.0%", "+0.0%", "+0.0%", "+0.0%")
+    ]  # fmt: skip
+    assert "qemu-devel, 2024-03-18, 20240318183429.1039340-1-stefanha@redhat.com" in shown
+    assert "in 1/s, higher is better" in shown
+
+
+def test_thirty_rows_with_their_ratios(real: Api, vmtune: Vmtune) -> None:
+    shown = vmtune("reference", "show", "dirty-ring-reaper", "--table", "drop").out
+    lines = rows(shown, "VCPUS")
+    assert len(lines) == 30
+    assert all(re.search(r"(\d\.\d+|1 \(base\)) +(\d\.\d+|1 \(base\)|-)$", line) for line in lines)
+    assert re.split(r"  +", lines[2].strip()) == [
+        "2", "4 GiB", "3 GiB", "ring 4096, optimised", "5.5", "0.306", "0.239",
+    ]  # fmt: skip
+    assert "memory_update" not in shown
+    assert "own runs have guest_drop_ms" in shown
+    both = vmtune("reference", "show", "dirty-ring-reaper").out
+    assert sum("optimised" in line for line in both.splitlines()) == 24
+
+
+def test_what_does_not_come_out_and_what_was_never_reached(real: Api, vmtune: Vmtune) -> None:
+    shown = vmtune("reference", "show", "coroutine-pool-resize", "--table", "vsz").out
+    during = next(line for line in shown.splitlines() if line.startswith("during fio"))
+    assert re.split(r"  +", during)[-3:] == ["+ ~100 MB", "+1,042,420 KB", "no"]
+    limit = vmtune("reference", "show", "dirty-limit-convergence").out
+    assert re.split(r"  +", limit.splitlines()[-1].strip()) == ["110", "never", "7,660", "-"]
+    assert "not held against the source's own text" in limit
+    assert "not held against" not in shown
+    copied = vmtune("reference", "show", "zero-copy-multifd").out
+    assert re.search(r"^synthetic +- +zero copy +13-22% +0\.780 to 0\.870$", copied, re.M)
+
+
+@pytest.mark.parametrize("name", references())
+def test_every_source_can_be_shown_on_a_terminal(
+    real: Api, vmtune: Vmtune, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "110")
+    shown = vmtune("reference", "show", name)
+    assert shown.code == 0, shown.err
+    for table in references()[name].tables.values():
+        for row in table.rows:
+            assert row.figure.printed in shown.out
+    assert vmtune("reference", "show", name, "--json").document["id"] == name
+
+
+def test_what_is_not_there_is_told(real: Api, vmtune: Vmtune) -> None:
+    wrong = vmtune("reference", "show", "dirty-ring")
+    assert (wrong.code, wrong.out) == (1, "")
+    assert "error: id: " in wrong.err
+    assert "dirty-ring-reaper" in wrong.err.split("remedy:")[1]
+    wrong = vmtune("reference", "show", "dirty-ring-reaper", "--table", "iops")
+    assert wrong.code == 1
+    assert "it has drop, memory_update" in wrong.err
+
+
+def test_the_files_are_listed_and_printed_without_a_service(vmtune: Vmtune) -> None:
+    listed = vmtune("reference", "scenarios").out
+    assert [line.split()[0] for line in listed.splitlines()[1:]] == list(scenario_files())
+    for name, file in scenario_files().items():
+        printed = vmtune("reference", "scenario", name).out
+        assert tomllib.loads(printed) == tomllib.loads(file.text)
+        assert vmtune("reference", "scenario", name, "--json").document["text"] == file.text
+    kinds = {row["name"]: row["kind"] for row in
+             vmtune("reference", "scenarios", "--json").document["items"]}  # fmt: skip
+    assert kinds["srcu-boot"] == "boot"
+    wrong = vmtune("reference", "scenario", "drop")
+    assert wrong.code == 1
+    assert "drop-duration" in wrong.err
