@@ -78,7 +78,7 @@ def scenarios(session: Session) -> None:
 @common
 @pass_session
 def scenario(session: Session, name: str) -> None:
-    """Print one of those files, to keep and change: vmtune reference scenario NAME > FILE."""
+    """Print one of those files: keep it as FILE.toml, and change it."""
     from vmtune.reference.files import scenario_file
 
     file = scenario_file(name)
