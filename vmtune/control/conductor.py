@@ -79,8 +79,7 @@ class Conductor:
             fired.iteration,
             told(action),
             fired.reason,
-            StepEffect.UNKNOWN,
-            "it was about to be done",
+            StepEffect.PENDING,
         )
         before = await prior_values(self._controls, self._vm, action)
         try:
@@ -135,7 +134,7 @@ class Conductor:
 
 def _in_doubt(record: StepRecord, steps: Sequence[Step]) -> bool:
     known = record.number is not None and record.number < len(steps)
-    return known and record.effect is StepEffect.UNKNOWN
+    return known and not record.effect.settled
 
 
 async def prior_values(controls: Controls, vm: UUID, action: Action) -> list[Change]:

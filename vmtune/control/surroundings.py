@@ -66,6 +66,6 @@ class Monotonic:
 
 
 NoteStep = Callable[[StepRecord, Sequence[Change]], Awaitable[None]]
-"""Is told each step twice: before it is done, with the effect ``unknown`` and with the changes
+"""Is told each step twice: before it is done, as ``pending`` and with the changes
 that put back what was set before, and after it, with its effect and no changes. A step whose
 first telling fails is not done."""

@@ -100,10 +100,17 @@ class ReaperReport:
 class StepEffect(StrEnum):
     """What became of a convergence step."""
 
+    PENDING = "pending"
+    """It is about to be done; vmtune may have died before it was."""
     DONE = "done"
     REFUSED = "refused"
     UNKNOWN = "unknown"
-    """It was about to be done, or was done and its effect could not be seen."""
+    """It may have been done, and its effect could not be seen."""
+
+    @property
+    def settled(self) -> bool:
+        """Nobody has to look what became of it."""
+        return self in (StepEffect.DONE, StepEffect.REFUSED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from typing import Any
 from uuid import UUID
 
 from vmtune.domain.changes import Change
-from vmtune.domain.controlled import ReaperReport, StepRecord
+from vmtune.domain.controlled import ReaperReport, StepEffect, StepRecord
 from vmtune.domain.outcome import Outcome
-from vmtune.domain.steps import Step
+from vmtune.domain.steps import Deed, Step
 from vmtune.domain.tunables import Value
 from vmtune.errors import Problem
 
@@ -266,3 +266,12 @@ class Migration:
     steps: tuple[Step, ...] = ()
     step_records: tuple[StepRecord, ...] = ()
     reaper: ReaperReport | None = None
+
+    def did(self, deed: Deed) -> StepRecord | None:
+        """The step that did *deed*, or may have; None where no step has."""
+        for record in self.step_records:
+            if record.number is None or record.effect is StepEffect.REFUSED:
+                continue
+            if self.steps[record.number].action is deed:
+                return record
+        return None

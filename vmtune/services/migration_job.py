@@ -13,6 +13,7 @@ from uuid import UUID
 
 import structlog
 
+from vmtune.control.controllers import Controllers
 from vmtune.domain.changes import in_order, undo
 from vmtune.domain.facts import Connection, Reading
 from vmtune.domain.inventory import EventTopic
@@ -32,9 +33,11 @@ from vmtune.drivers.watching import fraction, watch
 from vmtune.errors import CommandRefused, NotFound, OutcomeUnknown, TooLate, VmtuneError
 from vmtune.jobs.base import JobEngine
 from vmtune.services.bus import EventBus
+from vmtune.services.controlling import Controlling, reaper_progress
 from vmtune.services.hosts import HostService
 from vmtune.services.planning import Planned, PlanService
-from vmtune.services.settling import Evidence, Fields, MigrationRecords, Settler
+from vmtune.services.records import Fields, MigrationRecords
+from vmtune.services.settling import Evidence, Settler
 from vmtune.store import Store
 
 log = structlog.get_logger(__name__)
@@ -55,6 +58,7 @@ class _Run:
     read_back: bool = False
     active: bool = False
     shown: float = 0.0
+    controllers: Controllers | None = None
     error: VmtuneError | None = None
 
 
@@ -77,6 +81,7 @@ class MigrationJob:
         self._settler = settler
         self._sample_hz = sample_hz
         self._records = MigrationRecords(store, bus)
+        self._controlling = Controlling(store, self._records)
         self._runs: dict[UUID, _Run] = {}
 
     def register(self, jobs: JobEngine) -> None:
@@ -134,27 +139,32 @@ class MigrationJob:
             return
         run = self._run(record.id)
         source = await self._hosts.driver(record.source)
-        if record.state is MigrationState.PREPARING:
-            record = await self._records.save(
-                record.id, Fields(state=MigrationState.STARTING, started_at=datetime.now(UTC))
-            )
-            await self._start(record, run)
-        elif not await self._still_runs(source, record.vm):
+        begun = record.state is not MigrationState.PREPARING
+        if begun and not await self._still_runs(source, record.vm):
             return  # it ended, or never began, while nobody looked: settle finds out
-        elif run.handle is None and record.started_at is not None:
+        if begun and run.handle is None and record.started_at is not None:
             # Begun by a service that died: samples go on counting from its start.
             since = datetime.now(UTC) - record.started_at
             run.started = time.monotonic() - since.total_seconds()
-        await watch(
-            source,
-            record.vm,
-            self._sample_hz,
-            lambda snapshot: self._on_snapshot(record, run, source, snapshot),
-            run.handle,
-            run.started,
-        )
+        run.controllers = self._controlling.begin(record, source)
+        async with run.controllers as controllers:
+            if begun:
+                controllers.migration_starts(run.started)
+            else:
+                record = await self._records.save(
+                    record.id, Fields(state=MigrationState.STARTING, started_at=datetime.now(UTC))
+                )
+                await self._start(record, run, controllers)
+            await watch(
+                source,
+                record.vm,
+                self._sample_hz,
+                lambda snapshot: self._on_snapshot(record, run, source, snapshot),
+                run.handle,
+                run.started,
+            )
 
-    async def _start(self, record: Migration, run: _Run) -> None:
+    async def _start(self, record: Migration, run: _Run, controllers: Controllers) -> None:
         planned = await self._planned(record)
         assert planned.destination is not None
         values = {c.tunable: c.value for c in planned.plan.changes(Route.MIGRATE)}
@@ -162,6 +172,7 @@ class MigrationJob:
             c.tunable: c.value for c in planned.plan.changes(Route.MONITOR) if not set_now(c)
         }
         run.started = time.monotonic()
+        controllers.migration_starts(run.started)
         order = MigrateOrder(record.vm, values, announce)
         run.handle = await planned.driver.start_migration(order, planned.destination)
 
@@ -183,9 +194,12 @@ class MigrationJob:
         if len(run.samples) >= _FLUSH_SAMPLES:
             await self._flush(record.id, run)
         run.shown = max(run.shown, min(fraction(snapshot.sample), 0.99))
-        self._bus.progress(
-            EventTopic.MIGRATION, record.id, progress_data(snapshot.sample, run.shown)
-        )
+        controllers = run.controllers
+        assert controllers is not None, "they were begun before it was watched"
+        shown = progress_data(snapshot.sample, run.shown)
+        shown |= reaper_progress(controllers.latest_round)
+        self._bus.progress(EventTopic.MIGRATION, record.id, shown)
+        await controllers.on_sample(snapshot.sample)
 
     async def _on_running(
         self, record: Migration, run: _Run, source: Driver, snapshot: Snapshot
@@ -247,15 +261,16 @@ class MigrationJob:
 
     async def settle(self, job_id: str) -> None:
         """Find out how it ended, put back what was set for it, complete the record."""
-        record = await self._get(job_id)
-        run = self._run(record.id)
+        id = UUID(job_id)
+        run = self._run(id)
         try:
+            await self._flush(id, run)
+            record = await self._controlling.close(await self._get(job_id))
             if not record.state.ended:
-                await self._flush(record.id, run)
                 evidence = Evidence(run.handle, run.snapshot, run.error)
-                await self._records.save(record.id, await self._settler.settle(record, evidence))
+                await self._records.save(id, await self._settler.settle(record, evidence))
         finally:
-            self._runs.pop(record.id, None)
+            self._runs.pop(id, None)
 
     async def settle_unknown(self) -> None:
         """Look again at migrations whose end could not be seen when they ended."""
@@ -283,6 +298,8 @@ class MigrationJob:
         samples, run.samples = run.samples, []
         if samples:
             await asyncio.to_thread(self._store.migrations.add_samples, migration, samples)
+        if run.controllers is not None:
+            await self._controlling.flush(migration, run.controllers)
 
 
 def progress_data(sample: Sample, share: float) -> dict[str, object]:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
 from vmtune.domain.findings import FINDINGS, Severity
 from vmtune.domain.migration import AbortState, Migration, MigrationState, Trigger
+from vmtune.domain.rules import accept_values
+from vmtune.domain.steps import SetValues
+from vmtune.domain.tunable_table import TUNABLES
+from vmtune.domain.tunables import Value
 from vmtune.errors import (
+    Conflict,
     InvalidInput,
     NotFound,
     Problem,
@@ -18,10 +23,11 @@ from vmtune.errors import (
 from vmtune.jobs.base import JobEngine
 from vmtune.services.bus import EventBus
 from vmtune.services.carrying import refuse
+from vmtune.services.controlling import Controlling
 from vmtune.services.hosts import HostService
 from vmtune.services.migration_job import JOB_KIND, MigrationJob
 from vmtune.services.planning import PlanService
-from vmtune.services.settling import Fields, MigrationRecords
+from vmtune.services.records import Fields, MigrationRecords
 from vmtune.store import Store
 
 
@@ -58,6 +64,7 @@ class MigrationService:
         self._jobs = jobs
         self._job = job
         self._records = MigrationRecords(store, bus)
+        self._controlling = Controlling(store, self._records)
 
     async def start(self, request: MigrationRequest) -> Migration:
         """Begin a migration; it goes on as a job, also across a restart of the service.
@@ -82,6 +89,7 @@ class MigrationService:
             profile=plan.profile,
             revision=plan.revision,
             wanted=planned.chosen.values,
+            steps=planned.chosen.steps,
             overrides=request.overrides,
         )
         await self._records.tell(record)
@@ -110,6 +118,29 @@ class MigrationService:
             await self._abort_on_source(record)
         return record
 
+    async def change(self, migration: UUID, values: Mapping[str, object]) -> Migration:
+        """Set values that QEMU heeds while it migrates, now. They are recorded as a step is, and
+        put back where the migration does not complete.
+
+        :raise InvalidInput: a value that is refused, or that cannot change any more.
+        :raise Conflict: the migration is not active yet.
+        :raise TooLate: it has ended.
+        :raise CommandRefused: QEMU's words.
+        """
+        record = await asyncio.to_thread(self._store.migrations.get, migration)
+        accepted = _accept_running(values, record.wanted)
+        if record.state.ended:
+            raise TooLate(f"the migration has ended: {record.state.value}", field="migration")
+        if record.state is not MigrationState.ACTIVE:
+            raise Conflict(
+                f"the migration is {record.state.value}",
+                field="migration",
+                code="migration_not_active",
+                remedy="wait until it is active, or set it in the profile",
+            )
+        source = await self._hosts.driver(record.source)
+        return await self._controlling.change(record, accepted, source)
+
     async def _abort_on_source(self, record: Migration) -> None:
         driver = await self._hosts.driver(record.source)
         try:
@@ -125,6 +156,36 @@ class MigrationService:
                 field="migration",
                 remedy="migrate the VM back if it should not be there",
             ) from error
+
+
+def _accept_running(values: Mapping[str, object], wanted: Mapping[str, Value]) -> SetValues:
+    """*values* as a step that sets them.
+
+    :raise InvalidInput: with a problem for each that is unknown, refused, or heeded no more.
+    """
+    if not values:
+        raise InvalidInput(
+            "there is nothing to set", field="values", remedy=f"set one or more of {_RUNNING}"
+        )
+    accepted = accept_values({**wanted, **{n: v for n, v in values.items() if v is not None}})
+    problems = [
+        Problem(
+            f"values.{name}",
+            "not_settable",
+            "it cannot be unset while the migration runs"
+            if value is None
+            else "QEMU does not heed it while it migrates, or would crash",
+            f"set one or more of {_RUNNING}",
+        )
+        for name, value in values.items()
+        if value is None or not TUNABLES[name].running
+    ]
+    if problems:
+        raise InvalidInput("not all of it can be set now", problems=problems)
+    return SetValues(tuple((name, accepted[name]) for name in accepted if name in values))
+
+
+_RUNNING = ", ".join(name for name, row in TUNABLES.items() if row.running)
 
 
 def _check_overrides(codes: Collection[str]) -> None:

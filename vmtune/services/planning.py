@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from vmtune.domain.facts import Connection, VmFacts, VmState
 from vmtune.domain.plan import Plan, make_plan
+from vmtune.domain.preflight_control import wants_reaper
 from vmtune.domain.situation import Destination, Permissions, Situation
 from vmtune.drivers.base import Driver
-from vmtune.errors import InvalidInput, NotFound
+from vmtune.errors import CommandRefused, InvalidInput, NotFound
 from vmtune.services.hosts import HostService
 from vmtune.services.profiles import AssignmentService, Chosen
 
@@ -81,7 +82,10 @@ class PlanService:
                     code="mixed_connections",
                     remedy="name a destination that is driven the same way",
                 )
-        situation = Situation(chosen.values, facts, host, goal, self._permissions)
+        situation = Situation(chosen.values, facts, host, goal, self._permissions, chosen.steps)
+        if goal is not None and wants_reaper(situation):
+            measuring = await _measuring(driver, vm)
+            situation = replace(situation, vm=replace(facts, measuring_dirty_rate=measuring))
         plan = make_plan(situation, name, chosen.profile, chosen.revision)
         return Planned(plan, chosen, facts, driver, destination_driver)
 
@@ -99,6 +103,14 @@ class PlanService:
             elif same and there.state in (VmState.RUNNING, VmState.PAUSED):
                 occupied = name != source
         return Destination(name, host, waiting, occupied)
+
+
+async def _measuring(driver: Driver, vm: UUID) -> bool:
+    """Whether somebody measures the VM's dirty rate right now."""
+    try:
+        return (await driver.dirty_rates(vm)).measuring
+    except (CommandRefused, NotFound):
+        return False  # a QEMU that is too old to be asked, which the plan tells
 
 
 async def _facts_or_none(driver: Driver, vm: UUID) -> VmFacts | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -20,10 +20,14 @@ from vmtune.domain.profile import (
     parse_selector,
 )
 from vmtune.domain.rules import accept_values
+from vmtune.domain.steps import Step, accept_steps, dump_steps, parse_steps
 from vmtune.domain.tunables import Value
-from vmtune.errors import InvalidInput, NotFound
+from vmtune.errors import InvalidInput, NotFound, Problem
 from vmtune.services.bus import EventBus
 from vmtune.store import Store
+
+RawSteps = Sequence[object]
+"""Steps as JSON; :mod:`vmtune.domain.steps` says how they are written."""
 
 
 class ProfileService:
@@ -34,17 +38,23 @@ class ProfileService:
         self._bus = bus
 
     async def create(
-        self, name: str, values: Mapping[str, object], description: str = "", note: str = ""
+        self,
+        name: str,
+        values: Mapping[str, object],
+        description: str = "",
+        note: str = "",
+        steps: RawSteps = (),
     ) -> Profile:
         """A new profile at revision 1.
 
-        :raise InvalidInput: a bad name, or values that are unknown, out of range or
+        :param steps: convergence steps as JSON; see :mod:`vmtune.domain.steps`.
+        :raise InvalidInput: a bad name, or values or steps that are unknown, out of range or
             contradict each other.
         :raise DuplicateName: the name is taken.
         """
-        accepted = accept_values(values)
+        accepted, taken = accept(values, steps)
         profile = await asyncio.to_thread(
-            self._store.profiles.create, check_name(name), description, accepted, note
+            self._store.profiles.create, check_name(name), description, accepted, note, taken
         )
         await self._tell(profile, "created")
         return profile
@@ -56,13 +66,14 @@ class ProfileService:
         expected: int | None,
         note: str = "",
         description: str | None = None,
+        steps: RawSteps = (),
     ) -> Profile:
-        """A new revision with *values*, all of them; the same values make none.
+        """A new revision with *values* and *steps*, all of them; the same ones make none.
 
         :param expected: the revision that the change was made on; None to skip the check.
         :raise StaleRevision: the profile has moved on since.
         """
-        accepted = accept_values(values)
+        accepted, taken = accept(values, steps)
         profile = await asyncio.to_thread(
             self._store.profiles.revise,
             name,
@@ -70,6 +81,7 @@ class ProfileService:
             note,
             expected=expected,
             description=description,
+            steps=taken,
         )
         await self._tell(profile, "revised")
         return profile
@@ -81,27 +93,31 @@ class ProfileService:
         expected: int | None,
         note: str = "",
         description: str | None = None,
+        steps: RawSteps | None = None,
     ) -> Profile:
         """A new revision with *changes* made to the current values; null unsets a tunable.
 
+        :param steps: all of them; None leaves them as they are.
         :raise InvalidInput: nothing to change, or a value that is refused.
         """
-        if not changes and description is None:
+        if not changes and description is None and steps is None:
             raise InvalidInput(
                 "there is nothing to change",
                 field="values",
-                remedy="name at least one tunable, or a description",
+                remedy="name at least one tunable, steps, or a description",
             )
         current = await asyncio.to_thread(self._store.profiles.get, name)
         merged: dict[str, object] = {**current.current.values, **changes}
         # What was merged is the current revision's: nobody may have changed it meanwhile.
         seen = current.current.number if expected is None else expected
-        return await self.revise(name, merged, seen, note, description)
+        kept = dump_steps(current.current.steps) if steps is None else steps
+        return await self.revise(name, merged, seen, note, description, kept)
 
     async def restore(self, name: str, number: int, expected: int | None) -> Profile:
-        """A new revision that has the values of an older one."""
+        """A new revision that has the values and steps of an older one."""
         old = await self.revision(name, number)
-        return await self.revise(name, old.values, expected, f"values of revision {number}")
+        note = f"values of revision {number}"
+        return await self.revise(name, old.values, expected, note, None, dump_steps(old.steps))
 
     async def delete(self, name: str) -> None:
         """Delete a profile; its revisions stay readable from what refers to them.
@@ -124,16 +140,41 @@ class ProfileService:
         await self._bus.tell(EventTopic.PROFILE, profile.name, data)
 
 
+def accept(
+    values: Mapping[str, object], steps: RawSteps
+) -> tuple[Mapping[str, Value], tuple[Step, ...]]:
+    """Values and steps that may be stored together.
+
+    :raise InvalidInput: with a problem for each that may not.
+    """
+    problems: list[Problem] = []
+    try:
+        accepted: Mapping[str, Value] = accept_values(values)
+    except InvalidInput as error:
+        problems += error.problems
+        accepted = {}
+    try:
+        taken = parse_steps(steps) if problems else accept_steps(steps, accepted)
+    except InvalidInput as error:
+        problems += error.problems
+        taken = ()
+    if problems:
+        raise InvalidInput("the profile cannot be accepted", problems=problems)
+    return accepted, taken
+
+
 @dataclass(frozen=True, slots=True)
 class Chosen:
     """The values that a VM is to have, and where they come from.
 
     :param profile: empty where no profile was named and none is assigned: untuned.
+    :param steps: what is done when its migration does not come to an end.
     """
 
     profile: str
     revision: int
     values: Mapping[str, Value]
+    steps: tuple[Step, ...] = ()
 
 
 UNTUNED = Chosen("", 0, {})
@@ -208,7 +249,7 @@ class AssignmentService:
             current = (await self._profiles.get(profile)).current
         else:
             current = await self._profiles.revision(profile, revision)
-        return Chosen(profile, current.number, current.values)
+        return Chosen(profile, current.number, current.values, current.steps)
 
 
 def _uuid_text(text: str) -> str:

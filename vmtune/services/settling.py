@@ -7,14 +7,14 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TypedDict
 from uuid import UUID
 
 import structlog
 
 from vmtune.domain.changes import Change
+from vmtune.domain.control_rows import OFF
+from vmtune.domain.controlled import ReaperEnd
 from vmtune.domain.facts import VmState
-from vmtune.domain.inventory import EventTopic
 from vmtune.domain.migration import (
     AbortState,
     Migration,
@@ -24,6 +24,8 @@ from vmtune.domain.migration import (
     Totals,
 )
 from vmtune.domain.outcome import Outcome, Status, judge
+from vmtune.domain.proving import when_reaped
+from vmtune.domain.steps import Deed
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import Route, Side
 from vmtune.drivers.base import Driver, MigrationHandle
@@ -35,57 +37,14 @@ from vmtune.errors import (
     VmtuneError,
 )
 from vmtune.services.applications import ApplyService
-from vmtune.services.bus import EventBus
 from vmtune.services.carrying import restore, set_again
 from vmtune.services.hosts import HostService
-from vmtune.store import Store
+from vmtune.services.records import Fields
 
 log = structlog.get_logger(__name__)
 
 _LOOK_AGAIN_S = 0.2
 _SETTLES_WITHIN_S = 5.0
-
-
-class Fields(TypedDict, total=False):
-    """The fields of a migration's record that a change may name."""
-
-    state: MigrationState
-    abort: AbortState
-    journal: tuple[Change, ...]
-    outcomes: tuple[Outcome, ...]
-    totals: Totals | None
-    failure: str
-    problems: tuple[Problem, ...]
-    started_at: datetime
-    active_at: datetime
-    ended_at: datetime
-
-
-class MigrationRecords:
-    """Writes a migration's record, and tells of it once it is written."""
-
-    def __init__(self, store: Store, bus: EventBus) -> None:
-        self._store = store
-        self._bus = bus
-
-    async def save(self, migration: UUID, fields: Fields) -> Migration:
-        """Change the record; a changed state or abort is told as an event."""
-        record = await asyncio.to_thread(self._store.migrations.update, migration, **fields)
-        if "state" in fields or "abort" in fields:
-            await self.tell(record)
-        return record
-
-    async def tell(self, record: Migration) -> None:
-        """Tell where the migration stands."""
-        data = {
-            "state": record.state.value,
-            "abort": record.abort.value,
-            "vm": str(record.vm),
-            "source": record.source,
-            "destination": record.destination,
-            "failure": record.failure,
-        }
-        await self._bus.tell(EventTopic.MIGRATION, record.id, data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,17 +78,22 @@ class Settler:
         destination = await self._hosts.driver(record.destination)
         end = await self._end(record, evidence, source, destination)
         fields = Fields(state=end.state, failure=end.why, ended_at=datetime.now(UTC))
+        if record.reaper is not None and record.reaper.end is ReaperEnd.RUNNING:
+            record = replace(record, reaper=replace(record.reaper, end=ReaperEnd.INTERRUPTED))
+            fields["reaper"] = record.reaper
         if end.state is MigrationState.UNKNOWN:
             return fields
-        if end.state is MigrationState.COMPLETED:
+        arrived = end.state is MigrationState.COMPLETED
+        paused = await _let_go_on(record, destination if arrived else source)
+        if arrived:
             totals = await _totals(record.vm, evidence.snapshot, source, destination)
             fields["totals"] = totals
             outcomes, missing = await self._arrived(record, destination, totals)
             fields["outcomes"] = outcomes
-            fields["problems"] = missing
+            fields["problems"] = (*paused, *missing)
             await _reset(record.vm, source, destination)
         else:
-            fields["problems"] = await _put_back(record, source)
+            fields["problems"] = (*paused, *await _put_back(record, source))
             ended = _settled(record, "the migration did not complete")
             fields["outcomes"] = tuple(ended.values())
         if record.abort is AbortState.REQUESTED:
@@ -141,12 +105,14 @@ class Settler:
         self, record: Migration, evidence: Evidence, source: Driver, destination: Driver
     ) -> _End:
         asked = record.abort is AbortState.REQUESTED
-        stopped = MigrationState.CANCELLED if asked else MigrationState.FAILED
+        step = record.did(Deed.ABORT)
+        stopped = MigrationState.CANCELLED if asked or step else MigrationState.FAILED
         if evidence.handle is not None and evidence.handle.done:
             try:
                 await evidence.handle.wait()
             except CommandRefused as refusal:
-                return _End(stopped, "aborted as asked" if asked else refusal.message)
+                by_step = f"aborted by a convergence step: {step.reason}" if step else ""
+                return _End(stopped, "aborted as asked" if asked else by_step or refusal.message)
             except OutcomeUnknown:
                 log.info("the migration's end was not heard: looking", migration=str(record.id))
             else:
@@ -294,13 +260,16 @@ def _with_missed(totals: Totals, snapshot: Snapshot | None) -> Totals:
 def _settled(record: Migration, why: str) -> dict[str, Outcome]:
     """The record's outcomes; what still waits to be read back is unknown now, and *why*."""
     known = {o.tunable: o for o in record.outcomes}
-    waiting = Status.PENDING_MIGRATION
-    return {
-        name: known[name]
-        if name in known and known[name].status is not waiting
-        else Outcome(name, Status.UNKNOWN, wanted, None, why)
-        for name, wanted in record.wanted.items()
-    }
+    settled: dict[str, Outcome] = {}
+    for name, wanted in record.wanted.items():
+        before = known.get(name, Outcome(name, Status.PENDING_MIGRATION, wanted))
+        settled[name] = before
+        if before.status is not Status.PENDING_MIGRATION:
+            continue
+        settled[name] = Outcome(name, Status.UNKNOWN, wanted, None, why)
+        if TUNABLES[name].route is Route.CONTROL and (record.reaper or wanted == OFF):
+            settled[name] = when_reaped(before, record.reaper)
+    return settled
 
 
 async def _read_there(destination: Driver, record: Migration, names: list[str]) -> list[Outcome]:
@@ -320,6 +289,29 @@ async def _reset(vm: UUID, *drivers: Driver) -> None:
             await driver.reset_after_migration(vm)
         except VmtuneError as error:
             log.info("not reset", vm=str(vm), reason=str(error))
+
+
+async def _let_go_on(record: Migration, driver: Driver) -> tuple[Problem, ...]:
+    """Let a guest that a step has paused go on, where it now is. libvirt does so by itself; it
+    takes a moment on either side."""
+    if record.did(Deed.PAUSE) is None:
+        return ()
+    deadline = time.monotonic() + _SETTLES_WITHIN_S
+    while True:
+        try:
+            state = await driver.vm_state(record.vm)
+            if state is VmState.RUNNING:
+                return ()
+            if state is VmState.PAUSED:
+                await driver.resume(record.vm)
+                continue
+            why = f"it is {state.value}"
+        except VmtuneError as error:
+            why = error.message
+        if time.monotonic() > deadline:
+            remedy = "resume it by hand"
+            return (Problem("vm", "still_paused", f"a step has paused it, and {why}", remedy),)
+        await asyncio.sleep(_LOOK_AGAIN_S)
 
 
 async def _put_back(record: Migration, source: Driver) -> tuple[Problem, ...]:

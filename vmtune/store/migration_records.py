@@ -12,7 +12,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from vmtune.domain.changes import Change
-from vmtune.domain.controlled import ReaperReport, ReaperRound, StepEffect, StepRecord
+from vmtune.domain.controlled import ReaperReport, ReaperRound, StepRecord
 from vmtune.domain.migration import (
     AbortState,
     Migration,
@@ -159,7 +159,7 @@ class MigrationRepository:
     def note_step(self, id: UUID, record: StepRecord, undo: Sequence[Change] = ()) -> Migration:
         """Record a step: that it is about to be done, and afterwards what became of it.
 
-        A record takes the place of an earlier one of the same step whose effect was unknown.
+        A record takes the place of an earlier one of the same step whose effect was not known.
 
         :param undo: what puts back what the step changes; what is journaled already stays.
         :raise NotFound: there is no such migration.
@@ -274,15 +274,20 @@ class MigrationRepository:
         with self._database.read() as session:
             return samples.count(session, _number(session, id))
 
-    def add_rounds(self, id: UUID, done: Sequence[ReaperRound]) -> None:
-        """Add rounds of the reaper, in the order in which they were done.
+    def add_rounds(
+        self, id: UUID, done: Sequence[ReaperRound], report: ReaperReport | None = None
+    ) -> None:
+        """Add rounds of the reaper, in the order in which they were done, and its report so far.
 
         Only the newest of very many are kept: the report counts all.
 
         :raise NotFound: there is no such migration.
         """
         with self._database.write(durable=False) as session:
-            rounds.append(session, _number(session, id), done)
+            row = _row(session, id)
+            rounds.append(session, row.number, done)
+            if report is not None:
+                row.reaper = codec.dump_report(report)
 
     def rounds(
         self, id: UUID, after_ms: int | None = None, limit: int | None = None
@@ -378,4 +383,4 @@ def _still_open(known: StepRecord, record: StepRecord) -> bool:
         record.at_ms,
         record.action,
     )
-    return same and known.effect is StepEffect.UNKNOWN
+    return same and not known.effect.settled

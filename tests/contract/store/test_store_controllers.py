@@ -29,7 +29,7 @@ STEPS = (
     Step(Stalled(10, 5), Deed.PAUSE),
     Step(AfterSeconds(300), Deed.ABORT),
 )
-DUE = StepRecord(0, 900, 5, "set downtime_limit_ms to 500 ms", "5 > 4", StepEffect.UNKNOWN)
+DUE = StepRecord(0, 900, 5, "set downtime_limit_ms to 500 ms", "5 > 4", StepEffect.PENDING)
 
 
 def begin(store: Store) -> Migration:
@@ -65,6 +65,8 @@ def test_a_step_is_noted_before_it_is_done_and_settled_after(store: Store) -> No
     store.migrations.note_step(id, DUE, [Change("downtime_limit_ms", 300)])
     (noted,) = store.migrations.get(id).step_records
     assert noted == DUE
+    unseen = replace(DUE, effect=StepEffect.UNKNOWN)
+    assert store.migrations.note_step(id, unseen).step_records == (unseen,)
     done = replace(DUE, effect=StepEffect.DONE)
     store.migrations.note_step(id, done)
     found = store.migrations.get(id)
@@ -101,7 +103,9 @@ def test_the_reapers_report_is_kept_without_its_rounds(store: Store) -> None:
     report = replace(REPORT, rounds=tuple(make_rounds(3)), end=ReaperEnd.RUNNING)
     store.migrations.update(id, reaper=report)
     assert store.migrations.update(id, failure="x").reaper == replace(report, rounds=())
-    store.migrations.update(id, reaper=REPORT)
+    store.migrations.add_rounds(id, [], REPORT)
+    assert store.migrations.get(id).reaper == REPORT
+    store.migrations.add_rounds(id, make_rounds(1))
     assert store.migrations.get(id).reaper == REPORT
 
 

@@ -66,9 +66,9 @@ async def test_a_step_is_noted_then_done_then_read_back_and_noted() -> None:
     t = Trial(SLACK)
     await t.at(1)
     await t.at(2, iteration=3)
-    assert t.qemu.calls == ["read", "note unknown", "write", "read", "note done"]
+    assert t.qemu.calls == ["read", "note pending", "write", "read", "note done"]
     (first, undo), (second, nothing) = t.told
-    assert first.effect is StepEffect.UNKNOWN
+    assert first.effect is StepEffect.PENDING
     assert undo == [Change("downtime_limit_ms", 300)]
     assert (second.effect, nothing) == (StepEffect.DONE, [])
     assert t.records == (second,)
@@ -153,7 +153,7 @@ async def test_a_guest_that_somebody_else_paused_is_left_alone() -> None:
     assert "pause" not in t.qemu.calls
 
 
-RECORD = StepRecord(0, 9000, 3, "x", "because", StepEffect.UNKNOWN, "it was about to be done")
+RECORD = StepRecord(0, 9000, 3, "x", "because", StepEffect.PENDING)
 
 
 @pytest.mark.parametrize(

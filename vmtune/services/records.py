@@ -1,0 +1,67 @@
+"""A migration's record as the services change it, and tell of it."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime
+from typing import TypedDict
+from uuid import UUID
+
+from vmtune.domain.changes import Change
+from vmtune.domain.controlled import ReaperReport, StepRecord
+from vmtune.domain.inventory import EventTopic
+from vmtune.domain.migration import AbortState, Migration, MigrationState, Totals
+from vmtune.domain.outcome import Outcome
+from vmtune.errors import Problem
+from vmtune.services.bus import EventBus
+from vmtune.store import Store
+
+
+class Fields(TypedDict, total=False):
+    """The fields of a migration's record that a change may name."""
+
+    state: MigrationState
+    abort: AbortState
+    journal: tuple[Change, ...]
+    outcomes: tuple[Outcome, ...]
+    totals: Totals | None
+    failure: str
+    problems: tuple[Problem, ...]
+    started_at: datetime
+    active_at: datetime
+    ended_at: datetime
+    reaper: ReaperReport | None
+
+
+class MigrationRecords:
+    """Writes a migration's record, and tells of it once it is written."""
+
+    def __init__(self, store: Store, bus: EventBus) -> None:
+        self._store = store
+        self._bus = bus
+
+    async def save(self, migration: UUID, fields: Fields) -> Migration:
+        """Change the record; a changed state or abort is told as an event."""
+        record = await asyncio.to_thread(self._store.migrations.update, migration, **fields)
+        if "state" in fields or "abort" in fields:
+            await self.tell(record)
+        return record
+
+    async def tell(self, record: Migration, step: StepRecord | None = None) -> None:
+        """Tell where the migration stands, or what became of a step."""
+        data: dict[str, object] = {
+            "state": record.state.value,
+            "abort": record.abort.value,
+            "vm": str(record.vm),
+            "source": record.source,
+            "destination": record.destination,
+            "failure": record.failure,
+        }
+        if step is not None:
+            data["step"] = {
+                "action": step.action,
+                "reason": step.reason,
+                "effect": step.effect.value,
+                "detail": step.detail,
+            }
+        await self._bus.tell(EventTopic.MIGRATION, record.id, data)
