@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
+from vmtune.api.bench import BenchTools, make_bench, real_tools
 from vmtune.domain.facts import Connection
 from vmtune.domain.inventory import Host
 from vmtune.domain.situation import Permissions
@@ -23,6 +24,8 @@ from vmtune.services.migrations import MigrationService
 from vmtune.services.planning import PlanService
 from vmtune.services.profiles import AssignmentService, ProfileService
 from vmtune.services.queries import Queries
+from vmtune.services.runs import RunService
+from vmtune.services.runs_scenarios import ScenarioService
 from vmtune.services.settling import Settler
 from vmtune.settings import Settings
 from vmtune.store import Store
@@ -49,6 +52,8 @@ class Container:
     plans: PlanService
     applications: ApplyService
     migrations: MigrationService
+    scenarios: ScenarioService
+    runs: RunService
     queries: Queries
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -82,6 +87,7 @@ async def open_container(
     *,
     driver_factory: DriverFactory = make_driver,
     jobs: JobEngine | None = None,
+    bench_tools: BenchTools | None = None,
 ) -> AsyncIterator[Container]:
     """Everything, ready to serve: the store is open, interrupted work is settled or found
     again, and jobs run. All is closed at the end.
@@ -107,9 +113,12 @@ async def open_container(
         engine = jobs if jobs is not None else await asyncio.to_thread(make_jobs, settings)
         migrations = MigrationService(store, bus, hosts, plans, engine, job)
         job.register(engine)
+        tools = bench_tools or real_tools()
+        bench = make_bench(settings, store, bus, profiles, engine, tools)
         await stack.enter_async_context(_reconciling(applications))
         stack.push_async_callback(engine.stop)
         await engine.start()
+        await bench.runs.resume()
         chores = (job.settle_unknown, applications.settle_unknown, bus.forget_old)
         await stack.enter_async_context(_settling(*chores))
         yield Container(
@@ -122,6 +131,8 @@ async def open_container(
             plans=plans,
             applications=applications,
             migrations=migrations,
+            scenarios=bench.scenarios,
+            runs=bench.runs,
             queries=Queries(store, hosts),
         )
 

@@ -14,7 +14,7 @@ from vmtune.api.authentication import Authenticate
 from vmtune.api.deps import Container
 from vmtune.api.docs import page
 from vmtune.api.errors import add_handlers
-from vmtune.api.middleware import Gate, RequestContext
+from vmtune.api.middleware import BodyLimit, Gate, RequestContext
 from vmtune.api.routes import (
     applications,
     assignments,
@@ -24,6 +24,8 @@ from vmtune.api.routes import (
     migrations,
     profiles,
     reference,
+    runs,
+    scenarios,
     tunables,
     vms,
 )
@@ -46,6 +48,8 @@ ROUTERS: tuple[APIRouter, ...] = tuple(
         assignments,
         applications,
         migrations,
+        scenarios,
+        runs,
         reference,
         events,
     )
@@ -75,7 +79,12 @@ def create_app(settings: Settings, container: Container | None = None) -> FastAP
     app.mount("/", WebUi())
     add_handlers(app, methods_at)
     app.add_middleware(Authenticate)
-    app.add_middleware(Gate, max_body_bytes=settings.max_body_bytes)
+    imports = BodyLimit(settings.max_import_bytes, "max_import_bytes")
+    app.add_middleware(
+        Gate,
+        max_body_bytes=settings.max_body_bytes,
+        others={f"{PREFIX}/runs/import": imports},
+    )
     app.add_middleware(RequestContext)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # FastAPI's own way
     return app

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import secrets
 from collections.abc import Mapping
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 import structlog
@@ -70,6 +71,14 @@ class RequestContext:
                 await internal_error(request_id)(scope, receive, send_with_id)
 
 
+@dataclass(frozen=True, slots=True)
+class BodyLimit:
+    """The largest body that is taken, and the setting that says so."""
+
+    most_bytes: int
+    setting: str
+
+
 class Gate:
     """Refuses what no route should see: requests that a web page was tricked into sending,
     bodies that are no JSON, bodies that are too large.
@@ -80,41 +89,34 @@ class Gate:
     of another origin. The unix socket is out of a browser's reach.
 
     :param max_body_bytes: the largest body that is taken.
+    :param others: other limits, by path.
     """
 
-    def __init__(self, app: ASGIApp, max_body_bytes: int) -> None:
+    def __init__(
+        self, app: ASGIApp, max_body_bytes: int, others: Mapping[str, BodyLimit] | None = None
+    ) -> None:
         self._app = app
-        self._most = max_body_bytes
+        self._limit = BodyLimit(max_body_bytes, "max_body_bytes")
+        self._others = others or {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         headers = _headers(scope)
+        limit = self._others.get(scope["path"], self._limit)
         try:
             if _over_tcp(scope):
                 _check_host(headers)
                 _check_origin(scope["method"], headers)
             _check_media_type(headers)
-            self._check_length(headers)
+            _check_length(headers, limit)
         except VmtuneError as error:
-            await self._refuse(error, scope, receive, send)
+            await _refuse(error, limit, scope, receive, send)
             return
-        await self._app(scope, self._counting(receive), send)
+        await self._app(scope, self._counting(receive, limit), send)
 
-    def _check_length(self, headers: Mapping[str, str]) -> None:
-        length = headers.get("content-length", "")
-        if length.isdigit() and (len(length) > 18 or int(length) > self._most):
-            raise self._too_large()
-
-    def _too_large(self) -> BodyTooLarge:
-        return BodyTooLarge(
-            f"the body is larger than {self._most:,} bytes",
-            field="body",
-            remedy="send less, or raise the setting max_body_bytes",
-        )
-
-    def _counting(self, receive: Receive) -> Receive:
+    def _counting(self, receive: Receive, limit: BodyLimit) -> Receive:
         """*receive*, that stops once too much has come: the length need not be announced."""
         seen = 0
 
@@ -122,30 +124,48 @@ class Gate:
             nonlocal seen
             message = await receive()
             seen += len(message.get("body", b""))
-            if seen > self._most:
-                await self._drain(receive)
+            if seen > limit.most_bytes:
+                await _drain(receive, limit)
                 # As this kind it passes through whoever reads the body.
-                raise HTTPException(413) from self._too_large()
+                raise HTTPException(413) from _too_large(limit)
             return message
 
         return counted
 
-    async def _refuse(self, error: VmtuneError, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._drain(receive)
-        response: Response = problem_response(error, scope["state"]["request_id"])
-        await response(scope, receive, send)
 
-    async def _drain(self, receive: Receive) -> None:
-        """Read a body to its end, within bounds: a client that is cut off while it sends
-        does not see why."""
-        seen = 0
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_DRAIN_WITHIN_S):
-                while seen <= self._most * _DRAIN_TIMES:
-                    message = await receive()
-                    seen += len(message.get("body", b""))
-                    if not message.get("more_body", False):
-                        return
+async def _refuse(
+    error: VmtuneError, limit: BodyLimit, scope: Scope, receive: Receive, send: Send
+) -> None:
+    await _drain(receive, limit)
+    response: Response = problem_response(error, scope["state"]["request_id"])
+    await response(scope, receive, send)
+
+
+async def _drain(receive: Receive, limit: BodyLimit) -> None:
+    """Read a body to its end, within bounds: a client that is cut off while it sends does not
+    see why."""
+    seen = 0
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_DRAIN_WITHIN_S):
+            while seen <= limit.most_bytes * _DRAIN_TIMES:
+                message = await receive()
+                seen += len(message.get("body", b""))
+                if not message.get("more_body", False):
+                    return
+
+
+def _check_length(headers: Mapping[str, str], limit: BodyLimit) -> None:
+    length = headers.get("content-length", "")
+    if length.isdigit() and (len(length) > 18 or int(length) > limit.most_bytes):
+        raise _too_large(limit)
+
+
+def _too_large(limit: BodyLimit) -> BodyTooLarge:
+    return BodyTooLarge(
+        f"the body is larger than {limit.most_bytes:,} bytes",
+        field="body",
+        remedy=f"send less, or raise the setting {limit.setting}",
+    )
 
 
 def _over_tcp(scope: Scope) -> bool:

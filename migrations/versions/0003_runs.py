@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -71,7 +73,7 @@ def upgrade() -> None:
     )
 
 
-def _of_run(table: str, *columns: sa.Column[object], key: tuple[str, ...] = ()) -> None:
+def _of_run(table: str, *columns: sa.Column[Any], key: tuple[str, ...] = ()) -> None:
     """A table whose rows belong to a run."""
     op.create_table(
         table,

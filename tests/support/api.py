@@ -16,7 +16,9 @@ from typing import Any
 import httpx
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from tests.support.bench_runs import a_program, fake_tools
 from tests.support.fakes import NEWEST, fake_pair, only
+from vmtune.api.bench import BenchTools
 from vmtune.api.deps import Container, open_container
 from vmtune.api.main import create_app
 from vmtune.api.openapi import document
@@ -26,7 +28,7 @@ from vmtune.drivers.fake import FakeDriver
 from vmtune.drivers.fake_qemu import FakeQemu
 from vmtune.jobs.inline import InlineEngine
 from vmtune.services.access_users import Peer
-from vmtune.settings import Settings
+from vmtune.settings import BenchQemu, Settings
 from vmtune.store import upgrade
 
 PREFIX = "/api/v1"
@@ -88,6 +90,12 @@ class Api:
         """Store a profile."""
         return await self.post("/profiles", {"name": name, "values": values})
 
+    async def run_ended(self, run: str) -> Json:
+        """A benchmark run's record once its job is over."""
+        async with asyncio.timeout(20):
+            await self.jobs.wait(run)
+        return await self.get(f"/runs/{run}")
+
     async def ended(self, migration: str) -> Json:
         """A migration's record once its job is over."""
         async with asyncio.timeout(20):
@@ -113,6 +121,7 @@ async def running_api(
     max_body_bytes: int = 1 << 20,
     version: str = NEWEST,
     options: Mapping[str, Any] | None = None,
+    bench_tools: BenchTools | None = None,
     **qemu: object,
 ) -> AsyncIterator[Api]:
     """The application, with host a (which has the VM) and b (where a QEMU waits for it).
@@ -120,8 +129,15 @@ async def running_api(
     Without a port in *base_url* requests come as over the unix socket, from root.
 
     :param options: further settings.
+    :param bench_tools: none given: runs end at once.
     """
-    given = {"sample_hz": 50, "max_body_bytes": max_body_bytes, **(options or {})}
+    given = {
+        "bench_dir": folder / "bench",
+        "bench_qemus": (BenchQemu("system", a_program(folder)),),
+        "sample_hz": 50,
+        "max_body_bytes": max_body_bytes,
+        **(options or {}),
+    }
     settings = Settings(state_dir=folder, runtime_dir=folder, **given)
     (folder / "vmtune.db").write_bytes(_empty_database())
     a, b = fake_pair(version, **qemu)
@@ -131,7 +147,10 @@ async def running_api(
         return drivers[host.name]
 
     jobs = InlineEngine()
-    async with open_container(settings, driver_factory=factory, jobs=jobs) as container:
+    tools = bench_tools or fake_tools()
+    async with open_container(
+        settings, driver_factory=factory, jobs=jobs, bench_tools=tools
+    ) as container:
         app = create_app(settings, container)
         over_tcp = httpx.URL(base_url).port is not None
         transport = httpx.ASGITransport(app if over_tcp else as_peer(app, ROOT))

@@ -26,7 +26,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from vmtune.bench.environment import fingerprint
-from vmtune.domain.documents import from_columns, read, to_columns, to_json
+from vmtune.domain.documents import check_storable, from_columns, read, to_columns, to_json
 from vmtune.domain.runs import Run, RunRecord
 from vmtune.domain.series import KINDS, Head, Series, apart, together
 from vmtune.domain.strict import Reader
@@ -70,6 +70,7 @@ def from_document(raw: object) -> Run:
 
     :raise InvalidInput: with a problem for each part that cannot be accepted.
     """
+    check_storable(raw, "file")
     reader = Reader()
     given = reader.mapping(raw, "", ("head", "series"), ("format", "version", "run"))
     if not is_own(raw):

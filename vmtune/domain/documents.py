@@ -7,6 +7,7 @@ read is checked, since it may come from a file or from another machine.
 from __future__ import annotations
 
 import functools
+import json
 import sys
 import types
 import typing
@@ -19,6 +20,7 @@ from typing import Any, TypeVar, Union
 from uuid import UUID
 
 from vmtune.domain.strict import Reader, join, short
+from vmtune.errors import InvalidInput
 
 _T = TypeVar("_T")
 Json = Any  # any JSON
@@ -62,6 +64,23 @@ def read(reader: Reader, kind: type[_T], raw: object, where: str) -> _T | None:
     before = len(reader.problems)
     made: _T = decoder(_any(kind))(reader, raw, where)
     return made if len(reader.problems) == before else None
+
+
+def check_storable(raw: Json, field: str) -> None:
+    """Refuse JSON that Python reads and others do not: NaN, and half a surrogate pair.
+
+    :raise InvalidInput: naming *field*.
+    """
+    try:
+        json.dumps(raw, allow_nan=False, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
+        why = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise InvalidInput(
+            f"it holds what no JSON can: {why}",
+            field=field,
+            code="no_json",
+            remedy="leave out NaN, infinities and broken characters",
+        ) from None
 
 
 def to_columns(kind: type[_T], rows: Sequence[_T]) -> dict[str, list[Json]]:

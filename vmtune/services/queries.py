@@ -245,6 +245,23 @@ def _part(
     )
 
 
+def part_in_order(
+    items: Sequence[_T], listing: str, name: Callable[[_T], str], after: str | None, limit: int
+) -> Page[_T]:
+    """The page of a list that is made anew each time, in the order that it has.
+
+    :param name: what tells an item from all others.
+    :raise InvalidInput: *after* continues another list.
+    """
+    start = 0
+    if after is not None:
+        last = str(read_cursor(listing, after, str)[0])
+        names = [name(item) for item in items]
+        start = names.index(last) + 1 if last in names else len(names)
+    rest = items[start : start + limit + 1]
+    return page(rest, limit, lambda item: item, lambda item: make_cursor(listing, name(item)))
+
+
 _KEYS: Mapping[str, tuple[type[str], ...]] = {
     "tunables": (str,),
     "references": (str,),

@@ -258,7 +258,7 @@ class RunRepository:
             found = session.get(EnvironmentRow, fingerprint)
             if found is None:
                 raise NotFound(
-                    f"no run had the environment {fingerprint[:40]}", field="environment"
+                    f"no run had that environment: {fingerprint[:40]}", field="fingerprint"
                 )
             return found.description
 

@@ -1,0 +1,193 @@
+"""Benchmark runs: ordered, followed, cancelled, looked at, exported and taken over."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Body, Query, Response
+
+from vmtune.api.responses import LOCATION, WITH_BODY, problems, with_headers
+from vmtune.api.routes.common import PREFIX, After, Limit, Name, Services
+from vmtune.api.schemas.migrations import SampleView
+from vmtune.api.schemas.runs import (
+    CpuSamplePage,
+    CpuSampleView,
+    EnvironmentView,
+    GuestPassPage,
+    GuestPassView,
+    RunCreate,
+    RunDetail,
+    RunPage,
+    RunRoundPage,
+    RunRoundView,
+    RunSamplePage,
+    RunView,
+    SilencePage,
+    SilenceView,
+)
+from vmtune.api.security import BENCH, READ
+from vmtune.domain.documents import to_json
+from vmtune.domain.runs import RunState
+from vmtune.domain.series import Series
+from vmtune.services.runs import QueuedRun, RunRequest
+from vmtune.services.runs_files import FileFormat, exported
+from vmtune.store.run_rows import RunFilter
+
+router = APIRouter(tags=["runs"])
+Rows = Annotated[int, Query(ge=1, le=1000, description="Most rows on the page.")]
+
+
+@router.get("/runs", responses=problems(), dependencies=[READ])
+async def list_runs(
+    on: Services,
+    scenario: str | None = None,
+    family: str | None = None,
+    profile: str | None = None,
+    state: Annotated[list[RunState], Query(description="Any of them.")] = [],  # noqa: B006 - FastAPI copies it
+    fingerprint: Annotated[str | None, Query(description="Of the environment.")] = None,
+    host: Annotated[str | None, Query(description="The machine's name.")] = None,
+    campaign: UUID | None = None,
+    arm: str | None = None,
+    limit: Limit = 50,
+    after: After = None,
+) -> RunPage:
+    """Runs with their metrics, newest first."""
+    wanted = RunFilter(scenario, family, profile, tuple(state), fingerprint, host, campaign, arm)
+    page = await on.runs.list(wanted, after, limit)
+    return RunPage(items=[RunView.of(run) for run in page.items], next=page.next)
+
+
+@router.post(
+    "/runs",
+    status_code=202,
+    responses=problems(*WITH_BODY, 404, 409) | with_headers(202, LOCATION),
+    dependencies=[BENCH],
+)
+async def start_run(on: Services, body: RunCreate, response: Response) -> RunView:
+    """Order a run. It waits until no other runs on this machine, and goes on as a job. A
+    service that is killed meanwhile records it as interrupted when it starts again."""
+    request = RunRequest(
+        scenario=body.scenario,
+        changes=body.changes,
+        profile=body.profile,
+        revision=body.revision,
+        values=body.values,
+        place=body.place,
+        qemu=body.qemu,
+        kvm=body.kvm,
+        overrides=tuple(body.overrides),
+    )
+    queued = await on.runs.start(request)
+    response.headers["Location"] = f"{PREFIX}/runs/{queued.run.id}"
+    return RunView.of(queued)
+
+
+@router.post(
+    "/runs/import",
+    status_code=201,
+    responses=problems(*WITH_BODY, 409) | with_headers(201, LOCATION),
+    dependencies=[BENCH],
+)
+async def import_run(
+    on: Services,
+    document: Annotated[dict[str, Any], Body(description="What the file holds.")],
+    response: Response,
+    name: Annotated[
+        str, Query(max_length=200, description="What the file is called; kept with the run.")
+    ] = "",
+) -> RunView:
+    """Keep a run that was exported here or elsewhere, or that QEMU's guestperf reported. A
+    run that is here already is refused: it would count twice."""
+    run = await on.runs.take_over(document, name)
+    response.headers["Location"] = f"{PREFIX}/runs/{run.id}"
+    return RunView.of(QueuedRun(run))
+
+
+@router.get("/runs/{run}", responses=problems(404), dependencies=[READ])
+async def get_run(on: Services, run: UUID) -> RunDetail:
+    """One run, as it stands; its series are beside it."""
+    return RunDetail.of_details(await on.runs.get(run))
+
+
+@router.delete("/runs/{run}", status_code=202, responses=problems(404, 409), dependencies=[BENCH])
+async def cancel_run(on: Services, run: UUID) -> RunView:
+    """Ask for its end. It is cancelled once all that it started is taken down."""
+    return RunView.of(await on.runs.cancel(run))
+
+
+@router.get("/runs/{run}/samples", responses=problems(404), dependencies=[READ])
+async def list_run_samples(
+    on: Services, run: UUID, limit: Rows = 1000, after: After = None
+) -> RunSamplePage:
+    """Looks at its migration, oldest first."""
+    page = await on.runs.series(run, Series.SAMPLES, after, limit)
+    return RunSamplePage(items=[SampleView.of(row) for row in page.items], next=page.next)
+
+
+@router.get("/runs/{run}/passes", responses=problems(404), dependencies=[READ])
+async def list_run_passes(
+    on: Services, run: UUID, limit: Rows = 1000, after: After = None
+) -> GuestPassPage:
+    """What its guest's workers reported, oldest first."""
+    page = await on.runs.series(run, Series.PASSES, after, limit)
+    rows = [GuestPassView(**to_json(row)) for row in page.items]
+    return GuestPassPage(items=rows, next=page.next)
+
+
+@router.get("/runs/{run}/silences", responses=problems(404), dependencies=[READ])
+async def list_run_silences(
+    on: Services, run: UUID, limit: Rows = 1000, after: After = None
+) -> SilencePage:
+    """Gaps in its guest's heartbeat, oldest first."""
+    page = await on.runs.series(run, Series.SILENCES, after, limit)
+    return SilencePage(items=[SilenceView(**to_json(r)) for r in page.items], next=page.next)
+
+
+@router.get("/runs/{run}/cpu", responses=problems(404), dependencies=[READ])
+async def list_run_cpu(
+    on: Services, run: UUID, limit: Rows = 1000, after: After = None
+) -> CpuSamplePage:
+    """CPU times of its two QEMUs, oldest first."""
+    page = await on.runs.series(run, Series.CPU, after, limit)
+    return CpuSamplePage(items=[CpuSampleView(**to_json(r)) for r in page.items], next=page.next)
+
+
+@router.get("/runs/{run}/rounds", responses=problems(404), dependencies=[READ])
+async def list_run_rounds(
+    on: Services, run: UUID, limit: Rows = 1000, after: After = None
+) -> RunRoundPage:
+    """Rounds of its reaper, oldest first; none without one."""
+    page = await on.runs.series(run, Series.ROUNDS, after, limit)
+    return RunRoundPage(items=[RunRoundView(**to_json(r)) for r in page.items], next=page.next)
+
+
+class _File(Response):
+    media_type = "application/octet-stream"
+
+
+@router.get(
+    "/runs/{run}/export",
+    responses=problems(404),
+    response_class=_File,
+    dependencies=[READ],
+)
+async def export_run(
+    on: Services,
+    run: UUID,
+    format: Annotated[
+        FileFormat,
+        Query(description="`json` and `csv.gz` hold all of it; `guestperf` what that knows."),
+    ] = FileFormat.JSON,
+) -> Response:
+    """A run that has ended, as a file."""
+    file = await exported(await on.runs.whole(run), format)
+    headers = {"Content-Disposition": f'attachment; filename="{file.name}"'}
+    return Response(file.content, media_type=file.media_type, headers=headers)
+
+
+@router.get("/environments/{fingerprint}", responses=problems(404), dependencies=[READ])
+async def get_environment(on: Services, fingerprint: Name) -> EnvironmentView:
+    """Where runs with that fingerprint ran."""
+    found = await on.runs.environment(fingerprint)
+    return EnvironmentView(fingerprint=fingerprint, environment=dict(found))

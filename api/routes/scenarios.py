@@ -1,0 +1,79 @@
+"""Scenarios, the metrics of runs, and the QEMUs that can be measured."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from vmtune.api.responses import problems
+from vmtune.api.routes.common import After, Limit, Name, Services
+from vmtune.api.schemas.scenarios import (
+    MetricPage,
+    MetricView,
+    QemuPage,
+    QemuView,
+    ScenarioPage,
+    ScenarioView,
+)
+from vmtune.api.security import READ
+from vmtune.domain.metrics import METRICS
+from vmtune.errors import NotFound
+from vmtune.services.queries import part_in_order
+
+router = APIRouter(tags=["scenarios"])
+Qemu = Annotated[str, Query(description="By its name, as GET /qemus has it.")]
+Kvm = Annotated[bool | None, Query(description="Null where the machine can.")]
+
+
+@router.get("/scenarios", responses=problems(), dependencies=[READ])
+async def list_scenarios(
+    on: Services,
+    family: Annotated[
+        list[str], Query(description="Families, scenarios, or either with *; none gives all.")
+    ] = [],  # noqa: B006 - FastAPI copies it
+    quick: Annotated[bool, Query(description="The quick selection of them, in small.")] = False,
+    qemu: Qemu = "",
+    kvm: Kvm = None,
+    limit: Limit = 200,
+    after: After = None,
+) -> ScenarioPage:
+    """Scenarios, and whether they can be run on this machine with that QEMU."""
+    found = await on.scenarios.list(tuple(family), quick, qemu, kvm)
+    page = part_in_order(found, "scenarios", lambda one: one.scenario.name, after, limit)
+    return ScenarioPage(items=[ScenarioView.of(one) for one in page.items], next=page.next)
+
+
+@router.get("/scenarios/{family}/{variant}", responses=problems(404), dependencies=[READ])
+async def get_scenario(
+    on: Services, family: Name, variant: Name, qemu: Qemu = "", kvm: Kvm = None
+) -> ScenarioView:
+    """One scenario of the table, all of it; with `.quick` after its name, in small."""
+    return ScenarioView.of(await on.scenarios.get(f"{family}/{variant}", qemu, kvm))
+
+
+@router.get("/run-metrics", responses=problems(), dependencies=[READ])
+async def list_metrics(limit: Limit = 200, after: After = None) -> MetricPage:
+    """The figures that runs are reduced to: what each measures, and which way is better."""
+    page = part_in_order(tuple(METRICS.values()), "metrics", lambda row: row.name, after, limit)
+    return MetricPage(items=[MetricView.of(row) for row in page.items], next=page.next)
+
+
+@router.get("/run-metrics/{name}", responses=problems(404), dependencies=[READ])
+async def get_metric(name: Name) -> MetricView:
+    """One metric."""
+    if name not in METRICS:
+        raise NotFound(
+            f"there is no metric {name[:60]!r}",
+            field="name",
+            remedy="GET /run-metrics lists them",
+        )
+    return MetricView.of(METRICS[name])
+
+
+@router.get("/qemus", responses=problems(), dependencies=[READ])
+async def list_qemus(on: Services, limit: Limit = 200, after: After = None) -> QemuPage:
+    """The QEMUs that runs can be made with, as the settings name them."""
+    found = tuple(on.scenarios.qemus)
+    page = part_in_order(found, "qemus", lambda qemu: qemu.name, after, limit)
+    return QemuPage(items=[QemuView.of(qemu) for qemu in page.items], next=page.next)

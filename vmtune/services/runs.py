@@ -1,0 +1,285 @@
+"""Benchmark runs: ordered, queued, cancelled, taken over from files."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+from uuid import UUID
+
+import structlog
+
+from vmtune.bench.environment import Environment, host_name
+from vmtune.bench.scenarios import why_not
+from vmtune.domain.documents import check_storable
+from vmtune.domain.inventory import EventTopic
+from vmtune.domain.profile import Revision
+from vmtune.domain.rules import accept_values
+from vmtune.domain.runs import Place, Run, RunState, Slot
+from vmtune.domain.scenario import Scenario, to_json
+from vmtune.domain.series import Head, Series
+from vmtune.errors import Blocked, InvalidInput, TooLate
+from vmtune.jobs.base import JobEngine
+from vmtune.services.bus import EventBus
+from vmtune.services.profiles import ProfileService
+from vmtune.services.runs_files import read_run
+from vmtune.services.runs_job import JOB_KIND, event_data
+from vmtune.services.runs_places import BenchPlaces
+from vmtune.services.runs_scenarios import chosen_scenario
+from vmtune.store import Page, Store
+from vmtune.store.run_rows import RunFilter
+
+log = structlog.get_logger(__name__)
+
+Json = Any  # any JSON
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """A run that somebody asks for.
+
+    :param scenario: one of the table by name, or one of one's own as JSON.
+    :param changes: parts of a scenario as JSON, laid over it.
+    :param profile: its values, and its steps if it has any, are laid over the scenario's.
+    :param values: tunables as people write them, laid over all; null unsets one.
+    :param qemu: a QEMU by its name in the settings; empty for the installed one.
+    :param kvm: None: where this machine can.
+    :param overrides: codes of preflight findings that are to stop nothing.
+    :param slot: of which campaign it is.
+    :param id: where the caller has to know it beforehand.
+    """
+
+    scenario: str | Mapping[str, Json]
+    changes: Mapping[str, Json] = field(default_factory=dict)
+    profile: str | None = None
+    revision: int | None = None
+    values: Mapping[str, object] = field(default_factory=dict)
+    place: Place = Place.DIRECT
+    qemu: str = ""
+    kvm: bool | None = None
+    overrides: tuple[str, ...] = ()
+    slot: Slot | None = None
+    id: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedRun:
+    """A run, and how many others go before it.
+
+    :param ahead: None where it does not wait.
+    """
+
+    run: Run
+    ahead: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunDetails:
+    """A run with what its record has once, and how long its series are."""
+
+    queued: QueuedRun
+    head: Head | None
+    lengths: Mapping[Series, int]
+
+
+class RunService:
+    """Takes orders for runs, and answers for them."""
+
+    def __init__(
+        self,
+        store: Store,
+        bus: EventBus,
+        profiles: ProfileService,
+        places: BenchPlaces,
+        jobs: JobEngine,
+    ) -> None:
+        self._store = store
+        self._bus = bus
+        self._profiles = profiles
+        self._places = places
+        self._jobs = jobs
+        self._host = host_name()
+
+    async def start(self, request: RunRequest) -> QueuedRun:
+        """Order a run. It waits for its turn, and goes on as a job.
+
+        :raise InvalidInput: a scenario, a value or a QEMU that there is not, or that contradicts
+            another.
+        :raise NotFound: no such profile or revision.
+        :raise Blocked: this machine or this QEMU cannot do it.
+        :raise DuplicateName: there is a run of that id.
+        """
+        revision = await self._revision(request)
+        scenario = effective_scenario(request, revision)
+        setup = to_json(scenario)
+        check_storable(setup, "scenario")
+        qemu = self._places.qemu(request.qemu)
+        await self._check_can_run(scenario, request)
+        run = await asyncio.to_thread(
+            self._store.runs.begin,
+            scenario=scenario.name,
+            setup=setup,
+            values=scenario.values,
+            profile=revision.profile if revision else "",
+            revision=revision.number if revision else 0,
+            place=request.place,
+            qemu=qemu.name,
+            options=_options(request),
+            host=self._host,
+            slot=request.slot,
+            id=request.id,
+        )
+        await self._tell(run)
+        await self._jobs.submit(JOB_KIND, str(run.id))
+        return await self._queued(run)
+
+    async def _revision(self, request: RunRequest) -> Revision | None:
+        if request.profile is None:
+            if request.revision is not None:
+                raise InvalidInput("a revision needs a profile", field="revision")
+            return None
+        if request.revision is None:
+            return (await self._profiles.get(request.profile)).current
+        return await self._profiles.revision(request.profile, request.revision)
+
+    async def _check_can_run(self, scenario: Scenario, request: RunRequest) -> None:
+        """:raise Blocked: it cannot be run here, and why."""
+        ground = await self._places.ground(request.qemu, request.kvm)
+        why = why_not(scenario, ground)
+        if why is not None:
+            raise Blocked(
+                f"{scenario.name} cannot be run here: {why}",
+                field="scenario",
+                code="not_applicable",
+                remedy="GET /scenarios tells which can; choose one of them, or another QEMU",
+            )
+
+    async def resume(self) -> None:
+        """At the service's start: end what a service left that was killed, and see to it that
+        each run of this machine that has not ended has its job."""
+        await asyncio.to_thread(self._places.clear_left_behind)
+        for run in await asyncio.to_thread(self._store.runs.unfinished):
+            if run.host == self._host:
+                await self._jobs.submit(JOB_KIND, str(run.id))
+
+    async def cancel(self, id: UUID) -> QueuedRun:
+        """Ask for a run's end; it is cancelled once all is taken down.
+
+        :raise NotFound: no such run.
+        :raise TooLate: it has ended.
+        """
+        run = await asyncio.to_thread(self._store.runs.get, id)
+        if run.state.ended or not await self._jobs.cancel(str(id)):
+            raise TooLate(
+                f"the run has ended: {run.state.value}" if run.state.ended else "the run is ending",
+                field="run",
+                remedy="look at it again",
+            )
+        return await self._queued(await asyncio.to_thread(self._store.runs.get, id))
+
+    async def get(self, id: UUID) -> RunDetails:
+        """:raise NotFound: no such run."""
+
+        def look() -> tuple[Run, tuple[Head | None, Mapping[Series, int]]]:
+            return self._store.runs.get(id), self._store.runs.head(id)
+
+        run, (head, lengths) = await asyncio.to_thread(look)
+        return RunDetails(await self._queued(run), head, lengths)
+
+    async def whole(self, id: UUID) -> Run:
+        """A run that has ended, with its environment and all that it recorded.
+
+        :raise NotFound: no such run.
+        :raise InvalidInput: it has not ended.
+        """
+
+        def look() -> Run:
+            run = self._store.runs.get(id)
+            return replace(run, record=self._store.runs.record(id)) if run.state.ended else run
+
+        run = await asyncio.to_thread(look)
+        if not run.state.ended:
+            raise InvalidInput(
+                f"the run is {run.state.value}",
+                field="run",
+                code="not_ended",
+                remedy="wait for its end; GET /runs/{id} tells of it",
+            )
+        return run
+
+    async def list(self, wanted: RunFilter, after: str | None, limit: int) -> Page[QueuedRun]:
+        """Runs, newest first."""
+        page = await asyncio.to_thread(self._store.runs.list, wanted, after, limit)
+        waits = any(run.state is RunState.QUEUED for run in page.items)
+        order = await self._order() if waits else {}
+        return Page(tuple(QueuedRun(run, order.get(run.id)) for run in page.items), page.next)
+
+    async def series(
+        self, id: UUID, series: Series, after: str | None, limit: int
+    ) -> Page[Any]:  # any: of the kind of the series
+        """Rows of one of a run's series, in the order of time.
+
+        :raise NotFound: no such run.
+        """
+        return await asyncio.to_thread(self._store.runs.series, id, series, after, limit)
+
+    async def environment(self, fingerprint: str) -> Environment:
+        """What a fingerprint stands for.
+
+        :raise NotFound: no run had it.
+        """
+        return await asyncio.to_thread(self._store.runs.environment, fingerprint)
+
+    async def take_over(self, document: Json, name: str = "") -> Run:
+        """Keep a run that was exported, here or elsewhere, or that guestperf reported.
+
+        :param name: what the file is called.
+        :raise InvalidInput: with a problem for each part that cannot be accepted.
+        :raise DuplicateName: the run is here already.
+        """
+        run = await asyncio.to_thread(read_run, document, name)
+        added = await asyncio.to_thread(self._store.runs.add, run)
+        await self._tell(added)
+        return added
+
+    async def _queued(self, run: Run) -> QueuedRun:
+        order = await self._order() if run.state is RunState.QUEUED else {}
+        return QueuedRun(run, order.get(run.id))
+
+    async def _order(self) -> dict[UUID, int]:
+        """How many runs of this machine go before each that waits."""
+        waiting = await asyncio.to_thread(self._store.runs.unfinished)
+        here = [run for run in waiting if run.host == self._host]
+        here.sort(key=lambda run: run.state is not RunState.RUNNING)
+        return {run.id: place for place, run in enumerate(here) if run.state is RunState.QUEUED}
+
+    async def _tell(self, run: Run) -> None:
+        await self._bus.tell(EventTopic.RUN, run.id, event_data(run))
+
+
+def effective_scenario(request: RunRequest, revision: Revision | None) -> Scenario:
+    """What is run: the scenario, the profile over it, the request's own values over both.
+
+    :raise InvalidInput: there is no such scenario, or parts contradict each other.
+    """
+    scenario = chosen_scenario(request.scenario, request.changes)
+    laid_over: dict[str, object] = {**scenario.values}
+    if revision is not None:
+        laid_over |= revision.values
+    values = accept_values({**laid_over, **request.values}, "values.")
+    steps = revision.steps if revision is not None and revision.steps else scenario.steps
+    try:
+        return replace(scenario, values=values, steps=steps)
+    except InvalidInput as error:
+        raise InvalidInput(error.message, problems=error.problems) from error
+
+
+def _options(request: RunRequest) -> dict[str, Json]:
+    """What of the order the other columns do not say."""
+    found: dict[str, Json] = {}
+    if request.kvm is not None:
+        found["kvm"] = request.kvm
+    if request.overrides:
+        found["overrides"] = list(request.overrides)
+    return found

@@ -1,0 +1,84 @@
+"""Runs as files: pictures, exports, imports."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID, uuid5
+
+from vmtune.bench import exchange, guestperf
+from vmtune.domain.runs import Run
+
+Json = Any  # any JSON
+
+
+class FileFormat(StrEnum):
+    """What a run can be exported as."""
+
+    JSON = "json"
+    CSV_GZ = "csv.gz"
+    GUESTPERF = "guestperf"
+    GUESTPERF_OLD = "guestperf-old"
+    """In its older form, without the dirty limit's fields."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFile:
+    """A run as a file.
+
+    :param name: what to call it.
+    """
+
+    name: str
+    content: bytes
+    media_type: str
+
+
+_REPORTS = UUID("6f0a2d0e-7d3c-5f0b-9a55-3c1d0f2b7e61")
+"""Under which a report gets its id: the same report is the same run."""
+
+
+def _json(document: Json) -> bytes:
+    return json.dumps(document, separators=(",", ":"), allow_nan=False).encode()
+
+
+def _report(run: Run, form: guestperf.Form | None) -> bytes:
+    return guestperf.export_report(run, form).encode()
+
+
+_FORMATS: Mapping[FileFormat, tuple[str, str, Callable[[Run], bytes]]] = {
+    FileFormat.JSON: (
+        "json", "application/json", lambda run: _json(exchange.to_document(run))),
+    FileFormat.CSV_GZ: ("csv.gz", "application/gzip", exchange.to_csv_gz),
+    FileFormat.GUESTPERF: (
+        "guestperf.json", "application/json", lambda run: _report(run, None)),
+    FileFormat.GUESTPERF_OLD: (
+        "guestperf.json", "application/json", lambda run: _report(run, guestperf.Form.OLD)),
+}  # fmt: skip
+"""Of each format: the file's ending, its media type, and what makes it."""
+
+
+async def exported(run: Run, format: FileFormat) -> RunFile:
+    """*run*, with its record, as a file."""
+    ending, media_type, make = _FORMATS[format]
+    content = await asyncio.to_thread(make, run)
+    return RunFile(f"run-{str(run.id)[:8]}.{ending}", content, media_type)
+
+
+def read_run(document: Json, name: str = "") -> Run:
+    """A run from a file's JSON: our own, or guestperf's.
+
+    :param name: what the file is called.
+    :raise InvalidInput: with a problem for each part that cannot be accepted.
+    """
+    if guestperf.looks_like_report(document):
+        text = json.dumps(document, sort_keys=True)
+        run = guestperf.import_report(text, uuid5(_REPORTS, text), datetime.now(UTC))
+        return replace(run, imported_from=f"guestperf: {name}" if name else "guestperf")
+    run = exchange.from_document(document)
+    return replace(run, imported_from=run.imported_from or name or f"a run of {run.host}")

@@ -1,0 +1,203 @@
+"""How a run is carried out: it waits for its turn, measures, and is recorded whole.
+
+A run that was interrupted by the end of the service is not repeated: half a measurement cannot
+be gone on with, and whoever wants another orders another. It is recorded as interrupted, and
+what still runs for it is ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from uuid import UUID
+
+import structlog
+
+from vmtune.bench.environment import conditions, fingerprint
+from vmtune.bench.order import RunOrder, RunProgress, RunResult
+from vmtune.bench.reduce import reduce
+from vmtune.domain.inventory import EventTopic
+from vmtune.domain.runs import Run, RunRecord, RunState
+from vmtune.domain.scenario import from_json
+from vmtune.errors import SetupError, VmtuneError
+from vmtune.jobs.base import JobEngine
+from vmtune.services.bus import EventBus
+from vmtune.services.migration_job import progress_data
+from vmtune.services.runs_places import BenchPlaces
+from vmtune.services.runs_queue import RunQueue
+from vmtune.store import Store
+
+log = structlog.get_logger(__name__)
+
+JOB_KIND = "run"
+_INTERRUPTED = "the service ended in the middle of the run"
+_CANCELLED = "cancelled before its end"
+_WRITE_ATTEMPTS = 5
+_WRITE_AGAIN_AFTER_S = 2.0
+
+Runner = Callable[[RunOrder, Callable[[RunProgress], None]], Awaitable[RunResult]]
+"""Does a run: :func:`vmtune.bench.runner.run_migration`."""
+
+
+class RunJob:
+    """Carries runs out, one at a time."""
+
+    def __init__(
+        self,
+        store: Store,
+        bus: EventBus,
+        places: BenchPlaces,
+        runner: Runner,
+        write_again_after_s: float = _WRITE_AGAIN_AFTER_S,
+    ) -> None:
+        self._store = store
+        self._bus = bus
+        self._places = places
+        self._runner = runner
+        self._write_again_after_s = write_again_after_s
+        self._queue = RunQueue()
+        self._broken: dict[UUID, str] = {}
+
+    def register(self, jobs: JobEngine) -> None:
+        """Give the job engine the phases."""
+        jobs.register(JOB_KIND, (("measure", self.measure), ("settle", self.settle)))
+
+    async def measure(self, job_id: str) -> None:
+        """Wait for its turn, run, and record what came of it."""
+        run = await self._get(job_id)
+        if run.state is RunState.RUNNING:
+            await self._sweep()
+            await self._finish(run, RunState.INTERRUPTED, _INTERRUPTED)
+        if run.state is not RunState.QUEUED:
+            return
+        try:
+            async with self._queue.turn(run):
+                await self._measure(run)
+        except VmtuneError as error:
+            # In the way of the record itself (a full disk): the settle phase tries once more.
+            self._broken[run.id] = str(error)
+            raise
+
+    async def _measure(self, run: Run) -> None:
+        try:
+            order = await self._begin(run)
+            result = await self._runner(order, lambda progress: self._progress(run, progress))
+        except VmtuneError as error:
+            await self._finish(run, RunState.FAILED, str(error))
+        except Exception as error:
+            # A fault of ours: the run is recorded all the same.
+            log.exception("a run broke", run=str(run.id))
+            await self._sweep()
+            await self._finish(run, RunState.FAILED, f"internal error: {error!r}")
+        else:
+            await self._record(run, result)
+
+    async def _begin(self, run: Run) -> RunOrder:
+        """Record that it runs, and where.
+
+        :raise VmtuneError: its QEMU is gone, or its scenario can no longer be read.
+        """
+        scenario = from_json(run.setup, "setup")
+        kvm = self._places.kvm(run.options.get("kvm"))
+        place = self._places.place(run.place, run.qemu)
+
+        def look_and_record() -> Run:
+            environment = self._places.environment(run.place, run.qemu, scenario, kvm)
+            now = conditions()
+            return self._store.runs.start(run.id, environment, fingerprint(environment), now)
+
+        await self._tell(await asyncio.to_thread(look_and_record))
+        overrides = frozenset(run.options.get("overrides", ()))
+        return RunOrder(scenario, place=place, kvm=kvm, overrides=overrides)
+
+    async def _record(self, run: Run, result: RunResult) -> None:
+        metrics = reduce(result.record, result.state, run.values)
+        await self._finish(run, result.state, result.failure, result.record, metrics)
+
+    async def settle(self, job_id: str) -> None:
+        """Complete the record of a run that was cut short."""
+        run = await self._get(job_id)
+        broken = self._broken.pop(run.id, None)
+        if run.state.ended:
+            return
+        await self._sweep()
+        state = RunState.CANCELLED if broken is None else RunState.FAILED
+        await self._finish(run, state, broken or _CANCELLED)
+
+    async def _finish(
+        self,
+        run: Run,
+        state: RunState,
+        failure: str,
+        record: RunRecord | None = None,
+        metrics: Mapping[str, float] | None = None,
+    ) -> None:
+        """Write the end, also when that is cancelled: what was measured cannot be measured
+        again."""
+        writing = asyncio.create_task(self._write(run.id, state, failure, record, metrics))
+        try:
+            await asyncio.shield(writing)
+        except asyncio.CancelledError:
+            await writing
+            raise
+
+    async def _write(
+        self,
+        run: UUID,
+        state: RunState,
+        failure: str,
+        record: RunRecord | None,
+        metrics: Mapping[str, float] | None,
+    ) -> None:
+        for attempt in range(1, _WRITE_ATTEMPTS + 1):
+            try:
+                ended = await asyncio.to_thread(
+                    self._store.runs.finish, run, state, record, metrics, failure
+                )
+            except SetupError:  # the database is locked or full, and may not be for long
+                if attempt == _WRITE_ATTEMPTS:
+                    raise
+                await asyncio.sleep(self._write_again_after_s)
+            else:
+                await self._tell(ended)
+                return
+
+    async def _sweep(self) -> None:
+        """End what runs left that did not live to their end."""
+        try:
+            await asyncio.to_thread(self._places.clear_left_behind)
+        except OSError as error:
+            log.warning("something of a run is still there", reason=str(error))
+
+    async def _get(self, job_id: str) -> Run:
+        return await asyncio.to_thread(self._store.runs.get, UUID(job_id))
+
+    async def _tell(self, run: Run) -> None:
+        await self._bus.tell(EventTopic.RUN, run.id, event_data(run))
+
+    def _progress(self, run: Run, progress: RunProgress) -> None:
+        self._bus.progress(EventTopic.RUN, run.id, run_progress_data(progress))
+
+
+def event_data(run: Run) -> dict[str, object]:
+    """What an event tells of a run."""
+    return {
+        "state": run.state.value,
+        "scenario": run.scenario,
+        "profile": run.profile,
+        "failure": run.failure,
+        "campaign": str(run.slot.campaign) if run.slot else None,
+        "arm": run.slot.arm if run.slot else None,
+    }
+
+
+def run_progress_data(progress: RunProgress) -> dict[str, object]:
+    """What a progress bar shows: the share done, the phase, and the migration's own figures
+    while there is one."""
+    of_migration = progress_data(progress.sample, progress.share) if progress.sample else {}
+    return {
+        **of_migration,
+        "share": round(progress.share, 4),
+        "phase": progress.phase.value,
+        "at_ms": progress.at_ms,
+    }

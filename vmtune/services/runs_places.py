@@ -1,0 +1,167 @@
+"""Where runs can be made: the QEMUs by the names that the settings give them, and the lab."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from ipaddress import ip_interface
+from pathlib import Path
+
+from vmtune.bench import order
+from vmtune.bench.environment import Environment, Subject, read_environment
+from vmtune.bench.run_folder import clear_left_behind
+from vmtune.bench.scenarios import Ground
+from vmtune.domain.runs import Place
+from vmtune.domain.scenario import Scenario, Transport
+from vmtune.errors import InvalidInput, SetupError
+from vmtune.lab.domain_xml import kvm_usable
+from vmtune.lab.settings import LabSettings
+from vmtune.settings import SYSTEM_QEMU, BenchQemu
+
+Look = Callable[[order.DirectPlace, bool], Awaitable[Ground]]
+"""Finds out what a QEMU can do: :func:`vmtune.bench.ground.look`."""
+_LIBVIRT_ANSWERS_WITHIN_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Program:
+    """A program file; it may be replaced while the service runs."""
+
+    path: Path
+    changed_ns: int
+    kvm: bool
+
+
+class BenchPlaces:
+    """The places of runs, and what is known of them.
+
+    :param qemus: by name; ``system`` is among them.
+    :param folder: where runs keep their sockets.
+    :param look: replaced in tests.
+    """
+
+    def __init__(
+        self,
+        qemus: Mapping[str, BenchQemu],
+        folder: Path,
+        look: Look,
+        lab: LabSettings | None = None,
+        kvm_usable: Callable[[], bool] = kvm_usable,
+    ) -> None:
+        self._qemus = qemus
+        self._folder = folder
+        self._look = look
+        self._lab = lab or LabSettings()
+        self._kvm_usable = kvm_usable
+        self._grounds: dict[_Program, Ground] = {}
+        self._looking = asyncio.Lock()
+
+    @property
+    def qemus(self) -> Mapping[str, BenchQemu]:
+        """The QEMUs by name."""
+        return self._qemus
+
+    def qemu(self, name: str) -> BenchQemu:
+        """The QEMU of that name; the installed one for an empty name.
+
+        :raise InvalidInput: the settings have none of that name.
+        """
+        found = self._qemus.get(name or SYSTEM_QEMU.name)
+        if found is None:
+            raise InvalidInput(
+                f"there is no QEMU called {name[:60]!r}",
+                field="qemu",
+                code="unknown_qemu",
+                remedy=f"use {' or '.join(self._qemus)}; the setting bench_qemus adds more",
+            )
+        return found
+
+    def place(self, place: Place, qemu: str) -> order.Place:
+        """The place as the runner takes it.
+
+        :raise InvalidInput: there is no such QEMU.
+        """
+        if place is Place.LAB:
+            return order.LibvirtPlace(self._lab)
+        program = self.qemu(qemu)
+        return order.DirectPlace(program.binary, program.data_folder, self._folder)
+
+    def kvm(self, wanted: bool | None) -> bool:
+        """Whether a run is to use KVM: where it does not say so, if it can."""
+        return self._kvm_usable() if wanted is None else wanted
+
+    async def ground(self, qemu: str = "", kvm: bool | None = None) -> Ground:
+        """What the QEMU of that name can do on this machine; looked at once for each program.
+
+        :raise InvalidInput: there is no such QEMU.
+        :raise SetupError: its program is not there, or does not start.
+        """
+        place = self.place(Place.DIRECT, qemu)
+        assert isinstance(place, order.DirectPlace)
+        program = _program(place.qemu, self.kvm(kvm))
+        async with self._looking:
+            if program not in self._grounds:
+                self._grounds[program] = await self._look(place, program.kvm)
+            return self._grounds[program]
+
+    def environment(self, place: Place, qemu: str, scenario: Scenario, kvm: bool) -> Environment:
+        """Where a run is about to run. Blocks for some milliseconds."""
+        if place is Place.LAB:
+            lab = self._lab
+            return read_environment(
+                Subject(
+                    lab.qemu,
+                    kvm,
+                    str(ip_interface(lab.address_b).ip),
+                    Path("/run/netns", lab.name_a),
+                    _libvirt_version(lab),
+                )
+            )
+        over_network = scenario.transport is Transport.TCP
+        program = _program(self.qemu(qemu).binary, kvm).path
+        return read_environment(Subject(program, kvm, "127.0.0.1" if over_network else ""))
+
+    def clear_left_behind(self) -> None:
+        """End what runs left that did not live to their end. Blocks."""
+        clear_left_behind(self._folder)
+
+
+def _program(binary: Path, kvm: bool) -> _Program:
+    """The file of a program, by path or by name.
+
+    :raise SetupError: there is none.
+    """
+    found = shutil.which(str(binary))
+    if found is None:
+        raise SetupError(
+            f"there is no program {binary}",
+            field="qemu",
+            code="qemu_missing",
+            remedy="install QEMU (on Debian: qemu-system-x86), or correct the setting bench_qemus",
+        )
+    return _Program(Path(found), Path(found).stat().st_mtime_ns, kvm)
+
+
+def _libvirt_version(lab: LabSettings) -> str:
+    """What the lab's libvirtd says that it is; empty where it cannot be asked."""
+    libraries = {}
+    if lab.libvirt_root is not None:
+        found = sorted(str(path) for path in lab.libvirt_root.glob("usr/lib/*-linux-gnu"))
+        libraries = {"LD_LIBRARY_PATH": os.pathsep.join(found)}
+    try:
+        asked = subprocess.run(
+            [str(lab.daemon), "--version"],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_LIBVIRT_ANSWERS_WITHIN_S,
+            env={**os.environ, **libraries},
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return asked.stdout.strip().rpartition(" ")[2]
