@@ -135,6 +135,8 @@ def test_every_scenario_can_be_made_small(name: str) -> None:
     assert small.steps == scenario.steps
     assert small.vm.memory_bytes == 96 * MIB
     assert small.workload.region_bytes == 64 * MIB
+    assert (small.workload.zero_percent, small.workload.random_percent) == (0, 0)
+    assert small.workload.beat_ms == scenario.workload.beat_ms
     assert small.longest_s <= 25
     changed = {n for n in small.values if small.values[n] != scenario.values[n]}
     assert changed <= {
