@@ -108,3 +108,30 @@ export const migration = (id: string) =>
     queryFn: () =>
       body(client.GET("/api/v1/migrations/{migration}", { params: { path: { migration: id } } })),
   });
+
+const MOST_SAMPLES_A_PAGE = 1000;
+
+/** Every sample of a migration. Fetched anew, it only asks for what came since. */
+export const allSamples = (id: string) =>
+  queryOptions({
+    queryKey: ["samples", id],
+    queryFn: async ({ client: cache, queryKey }) => {
+      const found = [...(cache.getQueryData<Schemas["SampleView"][]>(queryKey) ?? [])];
+      let after = found.at(-1)?.at_ms;
+      for (;;) {
+        const query = {
+          limit: MOST_SAMPLES_A_PAGE,
+          ...(after === undefined ? {} : { after: String(after) }),
+        };
+        const page = await body(
+          client.GET("/api/v1/migrations/{migration}/samples", {
+            params: { path: { migration: id }, query },
+          }),
+        );
+        found.push(...page.items);
+        if (page.next === null) return found;
+        after = found.at(-1)?.at_ms;
+      }
+    },
+    structuralSharing: false,
+  });

@@ -1,14 +1,13 @@
 import { Button, Card, CardBody, CardTitle } from "@patternfly/react-core";
 import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
 import { useInfiniteQuery, useMutation } from "@tanstack/react-query";
-import { Link } from "react-router";
 import { revertApplication } from "../../api/actions";
 import { applications, migrations } from "../../api/queries";
 import { Async, Empty } from "../../components/Async";
-import { duration } from "../../components/format";
+import { MigrationTable } from "../../components/MigrationTable";
 import { Moment } from "../../components/Moment";
 import { More } from "../../components/More";
-import { ApplicationLabel, MigrationLabel } from "../../components/StateLabel";
+import { ApplicationLabel } from "../../components/StateLabel";
 import { useToasts } from "../../components/toasts";
 
 /** What was applied to this VM, and how it migrated. */
@@ -94,44 +93,7 @@ function Migrations({ vm }: { vm: string }) {
           {(data) => {
             const items = data.pages.flatMap((page) => page.items);
             if (items.length === 0) return <Empty title="It has not been migrated yet" />;
-            return (
-              <Table aria-label="Migrations" variant="compact">
-                <Thead>
-                  <Tr>
-                    <Th>When</Th>
-                    <Th>From, to</Th>
-                    <Th>Profile</Th>
-                    <Th>State</Th>
-                    <Th>Total time</Th>
-                    <Th>Downtime</Th>
-                  </Tr>
-                </Thead>
-                <Tbody>
-                  {items.map((each) => (
-                    <Tr key={each.id}>
-                      <Td dataLabel="When">
-                        <Link to={`/migrations/${each.id}`}>
-                          <Moment at={each.created_at} />
-                        </Link>
-                      </Td>
-                      <Td dataLabel="From, to">
-                        {each.source} to {each.destination}
-                      </Td>
-                      <Td dataLabel="Profile">{each.profile ?? "none"}</Td>
-                      <Td dataLabel="State">
-                        <MigrationLabel state={each.state} />
-                      </Td>
-                      <Td dataLabel="Total time">
-                        {each.totals ? duration(each.totals.total_time_ms) : "–"}
-                      </Td>
-                      <Td dataLabel="Downtime">
-                        {each.totals ? duration(each.totals.downtime_ms) : "–"}
-                      </Td>
-                    </Tr>
-                  ))}
-                </Tbody>
-              </Table>
-            );
+            return <MigrationTable migrations={items} />;
           }}
         </Async>
         <More list={list} />

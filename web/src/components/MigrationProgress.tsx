@@ -1,0 +1,34 @@
+import { Progress as Bar, ProgressMeasureLocation } from "@patternfly/react-core";
+import type { Progress } from "../api/progress";
+import { bytes, duration, percent, rate } from "./format";
+
+/** One line of a running migration. Its height never changes, so that nothing jumps. */
+export function MigrationProgress({
+  title,
+  progress,
+}: {
+  title: string;
+  progress: Progress | undefined;
+}) {
+  const told = progress
+    ? [
+        `iteration ${progress.iteration}`,
+        `${bytes(progress.remaining_bytes)} left`,
+        `sends ${rate(progress.throughput_bytes_per_s)}`,
+        `dirties ${rate(progress.dirty_bytes_per_s)}`,
+        ...(progress.throttle_percent ? [`throttle ${percent(progress.throttle_percent)}`] : []),
+        ...(progress.expected_downtime_ms === null
+          ? []
+          : [`downtime ${duration(progress.expected_downtime_ms)} expected`]),
+      ].join(" · ")
+    : "waiting for the first figures";
+  return (
+    <Bar
+      aria-label={title}
+      title={title}
+      value={Math.round((progress?.share ?? 0) * 100)}
+      measureLocation={ProgressMeasureLocation.outside}
+      helperText={told}
+    />
+  );
+}

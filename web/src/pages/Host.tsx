@@ -1,0 +1,108 @@
+import {
+  Card,
+  CardBody,
+  CardTitle,
+  DescriptionList,
+  DescriptionListDescription,
+  DescriptionListGroup,
+  DescriptionListTerm,
+  PageSection,
+  Stack,
+  StackItem,
+} from "@patternfly/react-core";
+import { useQuery } from "@tanstack/react-query";
+import { Link, useParams } from "react-router";
+import type { Schemas } from "../api/client";
+import { host } from "../api/queries";
+import { Async } from "../components/Async";
+import { bytes, count } from "../components/format";
+import { Moment } from "../components/Moment";
+import { PageHead } from "../components/PageHead";
+import { Problems } from "../components/Problems";
+
+export default function Host() {
+  const { name = "" } = useParams();
+  const found = useQuery(host(name));
+  return (
+    <>
+      <PageHead title={name} trail={[{ to: "/hosts", text: "Hosts" }]} />
+      <PageSection>
+        <Async query={found}>
+          {(data) => (
+            <Stack hasGutter>
+              <Problems problems={data.problems} />
+              <StackItem>
+                <Facts title="As it was added" facts={added(data)} />
+              </StackItem>
+              {data.facts && (
+                <>
+                  <StackItem>
+                    <Facts title="What it says of itself" facts={said(data.facts)} />
+                  </StackItem>
+                  <StackItem>
+                    <Facts
+                      title="Kernel settings that matter"
+                      facts={Object.entries(data.facts.sysctls).map(([key, value]) => [
+                        key,
+                        count(value),
+                      ])}
+                    />
+                  </StackItem>
+                </>
+              )}
+              <StackItem>
+                <Link to={`/vms?host=${name}`}>VMs of {name}</Link>
+              </StackItem>
+            </Stack>
+          )}
+        </Async>
+      </PageSection>
+    </>
+  );
+}
+
+type Fact = [string, React.ReactNode];
+const UNKNOWN = "cannot be seen from here";
+
+function added(data: Schemas["HostDetail"]): Fact[] {
+  return [
+    ["URI", data.uri],
+    ["How other hosts reach it", data.peer_uri || "derived from its URI"],
+    ["Address for migrations", data.migration_address || "chosen by libvirt"],
+    ["Added", <Moment key="added" at={data.created_at} />],
+  ];
+}
+
+function said(facts: Schemas["HostFactsView"]): Fact[] {
+  return [
+    ["Name", facts.hostname],
+    ["Kernel", facts.kernel || UNKNOWN],
+    ["libvirt", facts.libvirt_version ?? "none"],
+    ["QEMU", facts.qemu_version ?? UNKNOWN],
+    ["KVM", facts.kvm === null ? UNKNOWN : facts.kvm ? "usable" : "not usable"],
+    ["CPUs", facts.cpus ?? UNKNOWN],
+    ["Memory", facts.memory_bytes === null ? UNKNOWN : bytes(facts.memory_bytes)],
+    [
+      "May lock memory beyond limits",
+      facts.can_lock_beyond_limits === null ? UNKNOWN : facts.can_lock_beyond_limits ? "yes" : "no",
+    ],
+  ];
+}
+
+function Facts({ title, facts }: { title: string; facts: readonly Fact[] }) {
+  return (
+    <Card>
+      <CardTitle component="h2">{title}</CardTitle>
+      <CardBody>
+        <DescriptionList isHorizontal isCompact>
+          {facts.map(([term, value]) => (
+            <DescriptionListGroup key={term}>
+              <DescriptionListTerm>{term}</DescriptionListTerm>
+              <DescriptionListDescription>{value}</DescriptionListDescription>
+            </DescriptionListGroup>
+          ))}
+        </DescriptionList>
+      </CardBody>
+    </Card>
+  );
+}

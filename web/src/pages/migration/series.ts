@@ -1,0 +1,86 @@
+/** A migration's samples as the lines of its charts. */
+import type { Schemas } from "../../api/client";
+import type { ChartOption } from "../../components/Chart";
+import { duration, rate } from "../../components/format";
+
+type Sample = Schemas["SampleView"];
+
+/** Where iterations began, for the thin lines in the charts. */
+export function boundaries(samples: readonly Sample[]): { at_ms: number; iteration: number }[] {
+  return samples
+    .filter((each) => each.boundary)
+    .map(({ at_ms, iteration }) => ({ at_ms, iteration }));
+}
+
+const time = { type: "value", axisLabel: { formatter: duration }, min: 0 } as const;
+
+const common = {
+  animation: false,
+  aria: { enabled: true },
+  grid: { left: 80, right: 24, top: 40, bottom: 64 },
+  legend: { top: 0 },
+  dataZoom: [{ type: "slider", height: 18, bottom: 8, labelFormatter: duration }],
+};
+
+function line(name: string, data: readonly [number, number][]) {
+  return { name, type: "line", data, showSymbol: false, sampling: "lttb", step: "end" } as const;
+}
+
+function marks(samples: readonly Sample[]) {
+  return {
+    silent: true,
+    symbol: "none",
+    lineStyle: { type: "dotted", opacity: 0.5 },
+    label: { formatter: "{b}", position: "insideEndTop", fontSize: 10 },
+    data: boundaries(samples)
+      .slice(0, 200)
+      .map(({ at_ms, iteration }) => ({ xAxis: at_ms, name: `${iteration}` })),
+  };
+}
+
+/** Dirty rate against throughput: a migration converges while the first is the lower one. */
+export function rates(samples: readonly Sample[]): ChartOption {
+  const dirty = samples.map((each): [number, number] => [
+    each.at_ms,
+    each.dirty_pages_per_s * each.page_size_bytes,
+  ]);
+  const sent = samples.map((each): [number, number] => [each.at_ms, each.throughput_bytes_per_s]);
+  return {
+    ...common,
+    xAxis: time,
+    yAxis: { type: "value", axisLabel: { formatter: rate } },
+    tooltip: { trigger: "axis", valueFormatter: (value: unknown) => rate(Number(value)) },
+    series: [{ ...line("Throughput", sent), markLine: marks(samples) }, line("Dirty rate", dirty)],
+  };
+}
+
+/** What remains to be sent, and how far QEMU slows the guest down for it. */
+export function remaining(
+  samples: readonly Sample[],
+  render: (value: number) => string,
+): ChartOption {
+  const left = samples.map((each): [number, number] => [each.at_ms, each.remaining_bytes]);
+  const throttle = samples.map((each): [number, number] => [each.at_ms, each.throttle_percent]);
+  return {
+    ...common,
+    grid: { ...common.grid, right: 64 },
+    xAxis: time,
+    yAxis: [
+      { type: "value", axisLabel: { formatter: render } },
+      { type: "value", min: 0, max: 100, axisLabel: { formatter: "{value} %" } },
+    ],
+    tooltip: { trigger: "axis" },
+    series: [
+      {
+        ...line("Remaining", left),
+        markLine: marks(samples),
+        tooltip: { valueFormatter: (value: unknown) => render(Number(value)) },
+      },
+      {
+        ...line("Throttle", throttle),
+        yAxisIndex: 1,
+        tooltip: { valueFormatter: (value: unknown) => `${value} %` },
+      },
+    ],
+  };
+}
