@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from dataclasses import replace
 
@@ -96,7 +97,7 @@ class Recorder:
         return RunRecord(
             migration_ms=offset,
             migration_ended_ms=ended,
-            ended_ms=round(self.at_ms()),
+            ended_ms=math.ceil(self.at_ms()),
             samples=tuple(replace(s, at_ms=s.at_ms + shift) for s in self.samples),
             passes=hearing.passes(self.origin),
             beat_interval_ms=hearing.beat.interval_ms if hearing.beat else None,

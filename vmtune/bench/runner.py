@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from vmtune.bench.direct import direct_stage
-from vmtune.bench.hearing import count_passes
 from vmtune.bench.libvirt_stage import libvirt_stage
 from vmtune.bench.order import DirectPlace, Phase, RunOrder, RunProgress, RunResult
+from vmtune.bench.passes import stretches
 from vmtune.bench.proof import Proof
 from vmtune.bench.recorder import Recorder
 from vmtune.bench.stage import Stage
@@ -23,8 +24,8 @@ from vmtune.errors import SetupError, VmtuneError
 from vmtune.lab.domain_xml import kvm_usable
 from vmtune.lab.guest_serial import GuestStart
 
-LEAST_REPORTS = 3
-"""Of each worker in warm-up: the first does not count, and a median wants more than one."""
+LEAST_STRETCHES = 2
+"""Of each worker in warm-up, for a median of its pace; what it reports first does not count."""
 _STARTS_WITHIN_S = 60.0
 _REPORTS_WITHIN = 4
 """Times the warm-up: a guest that has not reported by then is migrated all the same."""
@@ -152,17 +153,21 @@ async def _warm_up(scenario: Scenario, stage: Stage, recorder: Recorder, telling
         telling.tell(Phase.WARM_UP)
         if stage.pid(HostSide.SOURCE) is None:
             raise SetupError("the source's QEMU has ended in warm-up", code="qemu_ended")
-        if at_ms >= enough_ms and _pace_is_known(stage):
+        if at_ms >= enough_ms and _pace_is_known(stage, recorder):
             return
         left_s = (enough_ms - at_ms) / 1000
         await asyncio.sleep(min(left_s, _LOOK_EVERY_S) if left_s > 0 else 0.02)
 
 
-def _pace_is_known(stage: Stage) -> bool:
+def _pace_is_known(stage: Stage, recorder: Recorder) -> bool:
     start = stage.hearing.start()
-    reports = count_passes(stage.hearing.heard())
-    workers = start.event.workers if start and isinstance(start.event, GuestStart) else 1
-    return len(reports) >= workers and min(reports.values()) >= LEAST_REPORTS
+    if start is None or not isinstance(start.event, GuestStart):
+        return False
+    now_ms = recorder.at_ms()
+    seen = stretches(stage.hearing.passes(recorder.origin), now_ms)
+    calm = Counter(s.worker for s in seen if s.ended and not s.first)
+    workers = range(start.event.workers)
+    return all(calm[worker] >= LEAST_STRETCHES for worker in workers)
 
 
 class _Telling:

@@ -58,6 +58,7 @@ class Trip:
         self._recorder = recorder
         self._told = told
         self._limit = ""
+        self._runs_since: float | None = None
 
     async def make(self, proof: Proof) -> Verdict:
         """Migrate; how it ended.
@@ -118,7 +119,7 @@ class Trip:
                 await proof.while_it_runs(snapshot.status is not QemuStatus.SETUP)
                 if sample is not None:
                     await controllers.on_sample(sample)
-                await self._keep_limits(snapshot, time.monotonic() - started)
+                await self._keep_limits(snapshot)
 
         within_s = self._scenario.most_seconds + _ENDS_WITHIN_S
         source, vm = self._stage.source.driver, self._stage.vm
@@ -128,11 +129,16 @@ class Trip:
         except TimeoutError:
             return None
 
-    async def _keep_limits(self, snapshot: Snapshot, seconds: float) -> None:
-        """Cancel the migration when it has reached a limit."""
-        if self._limit or snapshot.status.in_postcopy:
+    async def _keep_limits(self, snapshot: Snapshot) -> None:
+        """Cancel the migration when it has reached a limit. Its time counts from when QEMU begins
+        to send: before that, libvirt prepares for a second or more."""
+        if self._limit or snapshot.status.in_postcopy or snapshot.status is QemuStatus.SETUP:
             return
+        now = time.monotonic()
+        if self._runs_since is None:
+            self._runs_since = now
         scenario, sample = self._scenario, snapshot.sample
+        seconds = now - self._runs_since
         if seconds > scenario.most_seconds:
             self._limit = f"it did not converge within {scenario.most_seconds} s"
         elif sample is not None and sample.iteration > scenario.most_iterations:
