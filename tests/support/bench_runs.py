@@ -92,7 +92,7 @@ class FakeLook:
 
 def fake_tools(runner: FakeRunner | None = None, look: FakeLook | None = None) -> BenchTools:
     """The benchmark's tools, without QEMUs."""
-    return BenchTools(runner or FakeRunner(), look or FakeLook())
+    return BenchTools(runner or FakeRunner(), look or FakeLook(), lambda _folder, _lab: None)
 
 
 def a_program(folder: Path) -> Path:

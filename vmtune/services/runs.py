@@ -158,7 +158,10 @@ class RunService:
     async def resume(self) -> None:
         """At the service's start: end what a service left that was killed, and see to it that
         each run of this machine that has not ended has its job."""
-        await asyncio.to_thread(self._places.clear_left_behind)
+        try:
+            await asyncio.to_thread(self._places.clear_left_behind)
+        except OSError as error:
+            log.warning("something of a run is still there", reason=str(error))
         for run in await asyncio.to_thread(self._store.runs.unfinished):
             if run.host == self._host:
                 await self._jobs.submit(JOB_KIND, str(run.id))

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from vmtune.bench import order
 from vmtune.bench.environment import Environment, Subject, read_environment
-from vmtune.bench.run_folder import clear_left_behind
 from vmtune.bench.scenarios import Ground
 from vmtune.domain.runs import Place
 from vmtune.domain.scenario import Scenario, Transport
@@ -24,6 +23,8 @@ from vmtune.settings import SYSTEM_QEMU, BenchQemu
 
 Look = Callable[[order.DirectPlace, bool], Awaitable[Ground]]
 """Finds out what a QEMU can do: :func:`vmtune.bench.ground.look`."""
+Sweep = Callable[[Path, LabSettings], None]
+"""Ends what runs left that were killed: given where direct runs and the lab's are."""
 _LIBVIRT_ANSWERS_WITHIN_S = 10.0
 
 
@@ -41,7 +42,7 @@ class BenchPlaces:
 
     :param qemus: by name; ``system`` is among them.
     :param folder: where runs keep their sockets.
-    :param look: replaced in tests.
+    :param look: what talks to QEMUs; likewise *sweep*.
     """
 
     def __init__(
@@ -49,12 +50,14 @@ class BenchPlaces:
         qemus: Mapping[str, BenchQemu],
         folder: Path,
         look: Look,
+        sweep: Sweep,
         lab: LabSettings | None = None,
         kvm_usable: Callable[[], bool] = kvm_usable,
     ) -> None:
         self._qemus = qemus
         self._folder = folder
         self._look = look
+        self._sweep = sweep
         self._lab = lab or LabSettings()
         self._kvm_usable = kvm_usable
         self._grounds: dict[_Program, Ground] = {}
@@ -127,7 +130,7 @@ class BenchPlaces:
 
     def clear_left_behind(self) -> None:
         """End what runs left that did not live to their end. Blocks."""
-        clear_left_behind(self._folder)
+        self._sweep(self._folder, self._lab)
 
 
 def _program(binary: Path, kvm: bool) -> _Program:

@@ -54,6 +54,7 @@ class It:
     look: FakeLook
     jobs: InlineEngine
     runs: RunService
+    swept: list[Path]
 
     async def ended(self, run: Run) -> Run:
         async with asyncio.timeout(20):
@@ -72,11 +73,18 @@ def assemble(
     program = a_program(folder)
     qemus = {name: BenchQemu(name, program) for name in ("system", "old")}
     look = FakeLook()
-    places = BenchPlaces(qemus, folder / "bench", look, kvm_usable=lambda: False)
+    swept: list[Path] = []
+    places = BenchPlaces(
+        qemus,
+        folder / "bench",
+        look,
+        lambda base, _lab: swept.append(base),
+        kvm_usable=lambda: False,
+    )
     made = jobs or InlineEngine()
     RunJob(store, bus, places, runner, write_again_after_s=0.01).register(made)
     runs = RunService(store, bus, profiles, places, made)
-    return It(store, bus, profiles, runner, look, made, runs)
+    return It(store, bus, profiles, runner, look, made, runs, swept)
 
 
 @pytest.fixture
@@ -251,10 +259,12 @@ async def test_a_run_that_runs_is_cancelled_and_taken_down(it: It) -> None:
     it.runner.held = True
     queued = await it.runs.start(SMALL)
     await it.runner.begun()
+    swept = len(it.swept)
     await it.runs.cancel(queued.run.id)
     done = await it.ended(queued.run)
     assert (done.state, done.failure) == (RunState.CANCELLED, "cancelled before its end")
     assert (it.runner.running, it.runner.cleaned_up) == (0, 1)
+    assert len(it.swept) > swept
     assert not done.state.counts
     with pytest.raises(TooLate, match="has ended: cancelled"):
         await it.runs.cancel(queued.run.id)
@@ -296,6 +306,7 @@ async def test_a_service_that_ends_in_a_run_leaves_an_interrupted_one(
     assert store.runs.get(running.id).state is RunState.RUNNING
     runner.release()
     async with started(assemble(store, tmp_path, runner)) as after:
+        assert after.swept
         interrupted = await after.ended(running)
         assert interrupted.state is RunState.INTERRUPTED
         assert "service ended" in interrupted.failure
