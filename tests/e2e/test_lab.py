@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import secrets
 import selectors
@@ -24,11 +23,8 @@ from tests.support.live import why_no_lab
 from vmtune import lab
 from vmtune.domain.workload import Workload
 from vmtune.errors import LabError
-from vmtune.lab.domain_xml import kvm_usable
-from vmtune.lab.guest_build import build_guest
 from vmtune.lab.guest_serial import (
     GuestEvent,
-    GuestFault,
     GuestPass,
     GuestStart,
     parse_serial,
@@ -39,8 +35,6 @@ from vmtune.lab.namespaces import namespace_exists, namespace_inode, processes_i
 ROOT = Path(__file__).parents[2]
 LIBVIRT_9 = ROOT / ".cache/libvirt-9"
 QEMU_7 = ROOT / ".cache/qemu-7.2/qemu-system-x86_64"
-QEMU_10 = Path("/usr/bin/qemu-system-x86_64")
-QBOOT = Path("/usr/share/qemu/qboot.rom")
 PATIENCE_S = 60
 
 
@@ -395,66 +389,3 @@ def test_libvirts_refusal_is_passed_on(bench: Bench) -> None:
     assert passes(running.serial), "a running VM's log must stay"
     with pytest.raises(LabError, match="no host 'c'"):
         lab.define_vm(bench.settings, small_vm(), host="c")
-
-
-@pytest.fixture(scope="module")
-def guest(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_guest(tmp_path_factory.mktemp("guest"))
-
-
-def run_guest(
-    guest: Path, qemu: Path, accelerator: str, command_line: str, until: int, folder: Path
-) -> list[GuestEvent]:
-    """The guest's first events under a QEMU of 64 MiB."""
-    serial = folder / "serial.log"
-    serial.touch()
-    command = [str(qemu), "-accel", accelerator, "-cpu", "qemu64", "-m", "64", "-nodefaults"]
-    command += ["-display", "none", "-serial", f"file:{serial}", "-kernel", str(guest)]
-    command += ["-bios", str(QBOOT)] if QBOOT.exists() else []
-    process = subprocess.Popen(
-        [*command, "-append", command_line], stderr=subprocess.PIPE, text=True
-    )
-    try:
-        wait_for(
-            lambda: len(events(serial)) >= until or process.poll() is not None, "guest's events"
-        )
-    finally:
-        process.kill()
-        _, said = process.communicate(timeout=PATIENCE_S)
-    assert len(events(serial)) >= until, said
-    return events(serial)[:until]
-
-
-@pytest.mark.parametrize("accelerator", ["tcg", "kvm"])
-@pytest.mark.parametrize("qemu", [QEMU_10, QEMU_7], ids=["qemu-10", "qemu-7.2"])
-def test_the_guest_reports_its_passes(
-    guest: Path, qemu: Path, accelerator: str, tmp_path: Path
-) -> None:
-    if not qemu.exists():
-        pytest.skip(f"{qemu} is not there: run vmtune/lab/bootstrap.sh --tests")
-    if accelerator == "kvm" and not kvm_usable():
-        pytest.skip("no usable /dev/kvm")
-    start, *rest = run_guest(guest, qemu, accelerator, "region=4M stride=8k idle_ms=1", 4, tmp_path)
-    assert isinstance(start, GuestStart)
-    assert start.workload == Workload(region_bytes=4 << 20, stride_bytes=8192, idle_ms=1)
-    assert start.tsc_khz > 1000
-    first, *later = (event for event in rest if isinstance(event, GuestPass))
-    assert (first.number, first.passes) == (1, 1)
-    assert all(
-        before.number == after.number - after.passes
-        for before, after in itertools.pairwise([first, *later])
-    )
-    assert all(event.worked_us > 0 for event in (first, *later))
-
-
-@pytest.mark.parametrize(
-    ("command_line", "parameter"), [("region=64M", "region"), ("regoin=1M", "regoin")]
-)
-def test_the_guest_names_what_it_refuses(
-    guest: Path, command_line: str, parameter: str, tmp_path: Path
-) -> None:
-    if not QEMU_10.exists():
-        pytest.skip(f"{QEMU_10} is not there: run vmtune/lab/bootstrap.sh")
-    (fault,) = run_guest(guest, QEMU_10, "tcg", command_line, 1, tmp_path)
-    assert isinstance(fault, GuestFault)
-    assert fault.parameter == parameter

@@ -81,17 +81,22 @@ static const union {
     {"\0\0\0\0\0\0\0"}, {"\xff\xff\xff\xff\0\0\0"}, {"\x08\0@\0\x10\0\0"}, {"\0\0\0\0\1\0\0"},
 };
 
+/* One random word, then seven from the vocabulary, and so on. */
 static void fill_pattern(uint64_t at, uint64_t bytes, uint64_t state)
 {
     volatile uint64_t *to = (volatile uint64_t *)at;
     uint64_t drawn = 0;
 
-    for (uint64_t i = 0; i < bytes / 8; i++, drawn >>= 4) {
-        if (i % 16 == 0)
+    for (uint64_t i = 0; i < bytes / 8; i++) {
+        if (i % 8 == 0) {
             drawn = next_random(&state);
+            *to++ = drawn;
+            continue;
+        }
+        drawn >>= 4;
         *to++ = vocabulary[drawn & 15].word;
     }
-    fill_tail((uint64_t)to, bytes % 8, vocabulary[drawn & 15].word);
+    fill_tail((uint64_t)to, bytes % 8, drawn);
 }
 
 /* 1 to 255: never the byte of a fresh page, never that of the last pass. */

@@ -1,7 +1,7 @@
 /*
  * What the region's pages hold. A page is of one kind for good, by its number in the region:
  * of each 100 pages the first `zero` hold zeros, the next `random` bytes that do not compress,
- * the rest a pattern that compresses to about a quarter. Every stretch of 100 pages has
+ * the rest a pattern that compresses to about 30 %. Every stretch of 100 pages has
  * the same shares, wherever it begins.
  */
 #ifndef GUEST_CONTENT_H

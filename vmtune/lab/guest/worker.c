@@ -128,10 +128,15 @@ static uint64_t look_at_clock(struct worker *worker, uint64_t before, uint64_t u
     return worker->page_ticks ? keep_rate(worker, now, units) : now;
 }
 
+/* From one write to the next; a page that is written whole is one write. */
+static uint64_t spacing(void)
+{
+    return job.content.stride <= DENSE_STRIDE ? PAGE : job.content.stride;
+}
+
 static void go_over_part(struct worker *worker)
 {
-    const uint32_t stride = job.content.stride;
-    const uint64_t spacing = stride <= DENSE_STRIDE ? PAGE : stride;
+    const uint64_t step = spacing();
     uint64_t before = read_tsc();
 
     if (!worker->watches_clock) {
@@ -139,13 +144,13 @@ static void go_over_part(struct worker *worker)
         return;
     }
     for (uint64_t at = worker->from; at < worker->to;) {
-        uint64_t limit = at + worker->writes * spacing, next;
+        uint64_t limit = at + worker->writes * step, next;
 
         if (limit > worker->to)
             limit = worker->to;
         next = content_write(&job.content, at, limit, worker->pass);
         before = look_at_clock(worker, before,
-                               spacing > PAGE ? (next - at) / spacing * PAGE : next - at);
+                               step > PAGE ? (next - at) / step * PAGE : next - at);
         at = next;
     }
 }
@@ -172,6 +177,7 @@ static void set_up(struct worker *worker, uint32_t number)
     const uint64_t pages = ((uint64_t)settings->region_bytes + PAGE - 1) / PAGE;
     const uint64_t end = job.content.region + settings->region_bytes;
     const uint64_t khz = job.ticks_per_ms;
+    uint64_t write_ticks;
 
     *worker = (struct worker){.number = number, .writes = 1, .most_writes = MOST_WRITES};
     worker->from = job.content.region + pages * number / job.workers * PAGE;
@@ -183,6 +189,12 @@ static void set_up(struct worker *worker, uint32_t number)
     worker->report_ticks = khz * REPORT_MS * job.workers;
     if (settings->dirty_mb)
         worker->page_ticks = khz * PAGE * job.workers / 1000 * 256 / settings->dirty_mb;
+    /* Not more at once than what the rate allows for that time. */
+    write_ticks = worker->page_ticks * (spacing() < PAGE ? spacing() : PAGE) / PAGE;
+    if (write_ticks * MOST_WRITES > worker->turn_ticks * 256)
+        worker->most_writes = (uint32_t)(worker->turn_ticks * 256 / write_ticks);
+    if (!worker->most_writes)
+        worker->most_writes = 1;
     worker->watches_clock = settings->beat_ms || settings->dirty_mb;
 }
 

@@ -1,0 +1,315 @@
+"""The guest in a real QEMU: what it does to its memory, how fast, and its heartbeat."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import math
+import re
+import shutil
+import signal
+import zlib
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.support.guest import MEMORY_BYTES, MIB, QBOOT, Guest, guest
+from tests.support.qemu import installed, old
+from vmtune.domain.workload import Workload
+from vmtune.lab.domain_xml import kvm_usable
+from vmtune.lab.guest_build import build_guest
+from vmtune.lab.guest_serial import GuestStart
+
+PAGE = 4096
+_MISSING = [name for name in ("gcc", "make", "ld") if shutil.which(name) is None]
+pytestmark = [
+    pytest.mark.skipif(bool(_MISSING), reason=f"not installed: {', '.join(_MISSING)}"),
+    pytest.mark.skipif(bool(installed().why_not), reason=installed().why_not or "never"),
+]
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_guest(tmp_path_factory.mktemp("guest"))
+
+
+def pages_of(memory: bytes, part: range) -> list[bytes]:
+    return [memory[at : min(at + PAGE, part.stop)] for at in range(part.start, part.stop, PAGE)]
+
+
+def all_parts(start: GuestStart) -> range:
+    return range(start.part(0).start, start.part(start.workers - 1).stop)
+
+
+def assert_nothing_else_written(memory: bytes, start: GuestStart) -> None:
+    """Before the region is the program, and behind it nothing for long, but firmware at last."""
+    region = all_parts(start)
+    assert 2 * MIB < region.start < 3 * MIB
+    assert not any(memory[region.stop : MEMORY_BYTES // 2])
+
+
+async def test_content_has_its_shares_and_keeps_them(program: Path, tmp_path: Path) -> None:
+    work = Workload(10 * MIB, zero_percent=20, random_percent=30, dirty_mb_per_s=100, cpu_ring=3)
+    async with guest(program, tmp_path, work.command_line(), vcpus=2) as running:
+        start, _ = await running.until(2)
+        before = await running.memory()
+        _, passes = await running.until(4)
+        after = await running.memory()
+    assert start.workload == work
+    assert start.workers == 2
+    assert {each.worker for each in passes} == {0, 1}
+
+    def kinds(memory: bytes) -> list[str]:
+        packed = [
+            len(zlib.compress(page)) / PAGE if any(page) else 0.0
+            for page in pages_of(memory, all_parts(start))
+        ]
+        return ["zero" if p == 0 else "random" if p > 0.95 else "pattern" for p in packed]
+
+    hundred = ["zero"] * 20 + ["random"] * 30 + ["pattern"] * 50
+    assert kinds(before) == kinds(after) == (hundred * 26)[: 10 * MIB // PAGE]
+    # Each page but those of zeros was written to, and only its first byte.
+    for kind, old_page, new_page in zip(
+        kinds(before),
+        pages_of(before, all_parts(start)),
+        pages_of(after, all_parts(start)),
+        strict=True,
+    ):
+        assert (old_page[0] == new_page[0]) == (kind == "zero")
+        assert old_page[1:] == new_page[1:]
+    assert_nothing_else_written(after, start)
+
+
+async def test_whole_pages_are_written_anew(program: Path, tmp_path: Path) -> None:
+    work = Workload(2 * MIB + 100, stride_bytes=4, random_percent=50, cpu_ring=3)
+    async with guest(program, tmp_path, work.command_line(), vcpus=2) as running:
+        start, passes = await running.until(1)
+        before = await running.memory()
+        await running.until(max(each.number for each in passes) + 2)
+        after = await running.memory()
+    pages = list(
+        zip(pages_of(before, all_parts(start)), pages_of(after, all_parts(start)), strict=True)
+    )
+    assert len(pages) == 513
+    assert len(pages[-1][0]) == 100
+    for number, (old_page, new_page) in enumerate(pages[:-1]):
+        differing = sum(a != b for a, b in zip(old_page, new_page, strict=True))
+        assert differing > (0.95 if number % 100 < 50 else 0.5) * PAGE, number
+    assert_nothing_else_written(after, start)
+
+
+@pytest.mark.parametrize("ring", [0, 3])
+async def test_one_byte_a_stride_from_each_parts_begin(
+    program: Path, tmp_path: Path, ring: int
+) -> None:
+    work = Workload(3 * MIB + 5000, stride_bytes=10_000, idle_ms=1, cpu_ring=ring)
+    async with guest(program, tmp_path, work.command_line(), vcpus=3) as running:
+        start, _ = await running.until(1)
+        memory = await running.memory()
+        levels = re.findall(r"CPL=(\d)", await registers(running))
+    assert levels == [str(ring)] * 3
+    for worker in range(3):
+        part = start.part(worker)
+        written = {at for at in part if memory[at]}
+        assert written == set(part[::10_000])
+        # A pass is not over all at once: its value, and that of the pass before.
+        values = Counter(memory[at] for at in written)
+        assert len(values) <= 2
+    assert_nothing_else_written(memory, start)
+
+
+BUILDS = {"qemu-10": installed(), "qemu-7.2": old()}
+
+
+@pytest.mark.parametrize(
+    ("qemu", "accelerator", "vcpus", "ring", "firmware"),
+    [
+        # Without an own firmware QEMU takes SeaBIOS.
+        ("qemu-10", "tcg", 1, 3, ()),
+        ("qemu-10", "tcg", 16, 3, QBOOT),
+        ("qemu-10", "kvm", 16, 3, QBOOT),
+        ("qemu-10", "kvm", 2, 0, QBOOT),
+        ("qemu-7.2", "tcg", 6, 0, ()),
+        ("qemu-7.2", "kvm", 3, 3, QBOOT),
+    ],
+)
+async def test_every_vcpu_works(
+    program: Path,
+    tmp_path: Path,
+    qemu: str,
+    accelerator: str,
+    vcpus: int,
+    ring: int,
+    firmware: tuple[str, ...],
+) -> None:
+    build = BUILDS[qemu]
+    if build.why_not:
+        pytest.skip(build.why_not)
+    if accelerator == "kvm" and not kvm_usable():
+        pytest.skip("no usable /dev/kvm")
+    work = Workload(vcpus * 16 * PAGE, idle_ms=20, cpu_ring=ring)
+    async with guest(
+        program,
+        tmp_path,
+        work.command_line(),
+        vcpus,
+        accelerator,
+        build,
+        firmware,
+    ) as running:
+        start, passes = await running.until(2)
+        memory = await running.memory()
+    assert (start.workload, start.workers) == (work, vcpus)
+    for worker in range(vcpus):
+        assert all(memory[at] for at in start.part(worker)[::PAGE]), worker
+        mine = [each for each in passes if each.worker == worker]
+        assert mine[0].number == mine[0].passes
+        for before, each in itertools.pairwise(mine):
+            assert each.number == before.number + each.passes
+            assert each.end_us >= before.end_us + each.worked_us
+            assert each.longest_us <= each.worked_us
+    assert_nothing_else_written(memory, start)
+
+
+async def test_workers_are_numbered_as_vcpus(program: Path, tmp_path: Path) -> None:
+    """Three cores a socket: the processors' APIC IDs are 0, 1, 2, 4, 5 and 6."""
+    topology = ("-smp", "6,sockets=2,cores=3")
+    async with guest(program, tmp_path, "region=48M stride=1 ring=3", extra=topology) as running:
+        start, _ = await running.until(1)
+        parts = [start.part(worker) for worker in range(6)]
+        where = [set[int]() for _ in range(6)]
+        async with asyncio.timeout(60):
+            while not all(where):
+                for vcpu, address in enumerate(await destinations(running)):
+                    where[vcpu] |= {n for n, part in enumerate(parts) if address in part}
+    assert where == [{n} for n in range(6)]
+
+
+async def destinations(running: Guest) -> list[int]:
+    """Where each vCPU is just writing to, if it is filling a page: register RDI."""
+    return [int(text, 16) for text in re.findall(r"RDI=([0-9a-f]{16})", await registers(running))]
+
+
+async def registers(running: Guest) -> str:
+    command: dict[str, object] = {"command-line": "info registers -a"}
+    return str(await running.qmp.execute("human-monitor-command", command))
+
+
+@pytest.mark.parametrize(
+    ("command_line", "vcpus", "parameter"),
+    [
+        ("region=64M", 1, "region"),
+        ("region=8k", 3, "region"),
+        ("zero=80 random=30", 1, "random"),
+        ("regoin=1M", 1, "regoin"),
+    ],
+)
+async def test_the_guest_names_what_it_refuses(
+    program: Path, tmp_path: Path, command_line: str, vcpus: int, parameter: str
+) -> None:
+    async with guest(program, tmp_path, command_line, vcpus) as running:
+        assert (await running.fault()).parameter == parameter
+
+
+async def test_the_dirty_rate_is_kept_evenly(program: Path, tmp_path: Path) -> None:
+    """Two workers, 50 pages each a pass: at 4.096 MB/s, 1000 pages a second, 100 ms a pass."""
+    line = "region=400k stride=4k dirty_mb=4 ring=3"
+    pages_per_s = 4_000_000 / PAGE / 2
+    async with guest(program, tmp_path, line, vcpus=2) as running:
+        _, passes = await running.until(16)
+    expected_us = 50 / pages_per_s * 1e6
+    for worker in range(2):
+        mine = [each for each in passes if each.worker == worker]
+        # By the guest's own clock it is never faster over all, but for the 50 ms that it may
+        # make up; where this machine lets it work, it is that fast, in each pass by itself.
+        assert mine[-1].end_us > mine[-1].number * expected_us * 0.98 - 50_000
+        assert min(each.duration_us for each in mine) > expected_us - 50_000
+        assert any(abs(each.duration_us - expected_us) < 0.03 * expected_us for each in mine)
+
+
+async def test_the_dirty_rate_is_kept_page_by_page(program: Path, tmp_path: Path) -> None:
+    """At any moment another number of pages is written: they do not come by the dozen."""
+    async with guest(program, tmp_path, "region=48M stride=4k dirty_mb=12 ring=3") as running:
+        await running.when(lambda: bool(running.events()))
+        (start,) = running.events()
+        assert isinstance(start, GuestStart)
+        pages, counts = start.part(0)[::PAGE], [0]
+        while len(counts) < 8:
+            memory = await running.memory()
+            count = sum(memory[at] > 0 for at in pages)
+            if count > max(counts[-1], 1000):
+                counts.append(count)
+    assert counts[-1] < len(pages)
+    steps = [after - before for before, after in itertools.pairwise(counts[1:])]
+    assert math.gcd(*steps) < 8
+
+
+async def test_time_lost_is_not_caught_up_on(program: Path, tmp_path: Path) -> None:
+    """100 pages at 1000 a second are 100 ms, also after the host has let it wait for a second."""
+    line = "region=400k stride=4k dirty_mb=4 ring=3"
+    async with guest(program, tmp_path, line) as running:
+        await running.until(2)
+        running.qemu.process.send_signal(signal.SIGSTOP)
+        await asyncio.sleep(1)
+        running.qemu.process.send_signal(signal.SIGCONT)
+        _, passes = await running.until(8)
+    expected_us = 100 / (4_000_000 / PAGE) * 1e6
+    assert max(each.duration_us for each in passes) > 900_000
+    assert min(each.duration_us for each in passes) > 0.95 * expected_us - 50_000
+
+
+async def test_rest_is_not_caught_up_on(program: Path, tmp_path: Path) -> None:
+    """100 pages at 1000 a second are 100 ms, whether or not it rests for longer before."""
+    line = "region=400k stride=4k dirty_mb=4 idle_ms=300 ring=3"
+    async with guest(program, tmp_path, line) as running:
+        _, passes = await running.until(4)
+    expected_us = 100 / (4_000_000 / PAGE) * 1e6
+    assert all(each.duration_us > 0.95 * expected_us for each in passes)
+    ends = [each.end_us - each.worked_us - before.end_us
+            for before, each in itertools.pairwise(passes)]  # fmt: skip
+    assert all(rest_us > 299_000 for rest_us in ends)
+
+
+async def test_the_heart_beats_in_the_midst_of_a_pass(program: Path, tmp_path: Path) -> None:
+    """Serial port and heartbeat go to one file here, which so has both in their order."""
+    both = ("-chardev", f"file,id=both,mux=on,path={tmp_path}/serial.log",
+            "-serial", "chardev:both",
+            "-device", "isa-debugcon,chardev=both,iobase=0xe9")  # fmt: skip
+    # Ten million writes: the first pass takes many times as long as from beat to beat.
+    line = "region=50M stride=5 beat_ms=1 ring=3"
+    async with guest(program, tmp_path, line, extra=both) as running:
+        await running.when(lambda: b"pass 0 1" in running.serial.read_bytes())
+        log = running.serial.read_bytes()
+    after_start = log[log.index(b"start ") :].split(b"\n", 1)[1]
+    beats, _, _ = after_start.partition(b"pass 0 1")
+    assert set(beats) == set(b"0")
+    assert len(beats) > 10
+
+
+async def test_each_worker_has_a_heart_and_it_stands_still_with_the_vm(
+    program: Path, tmp_path: Path
+) -> None:
+    beat = tmp_path / "beat"
+    beat.touch()
+    console = ("-chardev", f"file,id=beat,path={beat}",
+               "-device", "isa-debugcon,chardev=beat,iobase=0xe9")  # fmt: skip
+    line = "region=1M dirty_mb=1 idle_ms=50 beat_ms=5 ring=3"
+    async with guest(program, tmp_path, line, vcpus=2, extra=console) as running:
+        await running.until(1)
+        await running.qmp.execute("stop")
+        stopped = beat.read_bytes()
+        assert set(stopped) == set(b"01")
+        await asyncio.sleep(0.1)
+        assert beat.read_bytes() == stopped
+        await running.qmp.execute("cont")
+        await running.when(lambda: set(beat.read_bytes()[len(stopped) :]) == set(b"01"))
+
+
+async def test_without_a_heartbeat_the_console_is_silent(program: Path, tmp_path: Path) -> None:
+    beat = tmp_path / "beat"
+    console = ("-chardev", f"file,id=beat,path={beat}",
+               "-device", "isa-debugcon,chardev=beat,iobase=0xe9")  # fmt: skip
+    async with guest(program, tmp_path, "region=1M idle_ms=1", extra=console) as running:
+        await running.until(3)
+    assert beat.read_bytes() == b""
