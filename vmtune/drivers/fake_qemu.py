@@ -31,8 +31,6 @@ Network = dict[str, "FakeQemu"]
 DIRTIED_BYTES_PER_S = 8 << 20
 """What its guest writes: a migration with less bandwidth does not converge."""
 
-_ITERATIONS_WHEN_PAUSED = 3
-
 _LEFT_ALONE_BY_LIBVIRT = frozenset(
     {"dirty-limit", "events", "validate-uuid", "release-ram", "background-snapshot"}
     | {"postcopy-blocktime"}
@@ -91,6 +89,7 @@ class FakeQemu:
         self.paced = paced
         self.like_libvirt = like_libvirt
         self.ring = FakeRing(ring_entries)
+        self.iterations_when_paused = 3
         self.version = qemu_names.version(recording["query-version"])
         self.capabilities = qemu_names.capabilities(recording["query-migrate-capabilities"])
         self.parameters: dict[str, Value] = dict(recording["query-migrate-parameters"])
@@ -343,7 +342,7 @@ class FakeQemu:
         if self.status == "running":
             self.status = "paused"
             # What is left takes its time, but nothing is added to it.
-            self.outgoing.iterations = self.outgoing.iteration + _ITERATIONS_WHEN_PAUSED
+            self.outgoing.iterations = self.outgoing.iteration + self.iterations_when_paused
             self.tell("STOP", {})
         return {}
 
