@@ -18,13 +18,13 @@ import json
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from qemu.qmp import QMPClient
 
 from tests.support.qemu import installed, running
+from vmtune.domain.workload import Workload
 from vmtune.lab.domain_xml import kvm_usable
 from vmtune.lab.guest_build import build_guest
 
@@ -34,26 +34,12 @@ ROUND_MS = 50
 SECONDS = 12
 # Slow enough that the migration outlives the recording.
 BANDWIDTH_BYTES_PER_S = 1 << 20
-
-
-@dataclass(frozen=True)
-class Workload:
-    """What the guest does: write a byte in every page of a region, rest, and again."""
-
-    region_bytes: int
-    idle_ms: int
-
-    @property
-    def command_line(self) -> str:
-        """As vmtune/lab/guest/settings.h has it."""
-        return f"region={self.region_bytes} stride=4096 idle_ms={self.idle_ms}"
-
-
+# In every page of a region a byte is written, then the guest rests, and again.
 WORKLOADS = {
-    "steady": Workload(256 << 20, 0),
-    "bursts": Workload(64 << 20, 400),
-    "phases": Workload(256 << 20, 2000),
-    "small-set": Workload(8 << 20, 20),
+    "steady": Workload(256 << 20),
+    "bursts": Workload(64 << 20, idle_ms=400),
+    "phases": Workload(256 << 20, idle_ms=2000),
+    "small-set": Workload(8 << 20, idle_ms=20),
 }
 
 
@@ -102,7 +88,7 @@ def record(guest: Path, at: Path, name: str, workload: Workload) -> None:
     machine = (
         *("-machine", "pc", "-accel", f"kvm,dirty-ring-size={RING_ENTRIES}", "-cpu", "qemu64"),
         *("-m", "512", "-nodefaults", "-display", "none"),
-        *("-kernel", str(guest), "-append", workload.command_line, "-serial", f"file:{serial}"),
+        *("-kernel", str(guest), "-append", workload.command_line(), "-serial", f"file:{serial}"),
     )
     with running(installed(), at, name, machine=machine) as qemu:
         while "pass" not in serial.read_text():
@@ -112,7 +98,7 @@ def record(guest: Path, at: Path, name: str, workload: Workload) -> None:
     document = {
         "how": "lab guest, one vCPU, KVM, tests/data/dirty_rates/record.py",
         "qemu": installed().label,
-        "guest": workload.command_line,
+        "guest": workload.command_line(),
         "region_bytes": workload.region_bytes,
         "ring_entries": RING_ENTRIES,
         "elapsed_ms": [elapsed for elapsed, _, _ in rounds],

@@ -105,9 +105,15 @@ def status(session: Session, /, **options: Any) -> None:  # any: click's values 
 @click.option("--dirty-rate", help="How fast the guest may dirty memory, such as 200MB/s.")
 @click.option("--zero", help="Share of its pages that hold zeros, such as 20%.")
 @click.option("--random", help="Share of its pages that cannot be compressed, such as 30%.")
-@click.option("--beat", help="Time from one heartbeat to the next, such as 5ms.")
-@click.option("--ring", type=int, help="Protection ring it works in: 3 where 0 is emulated.")
-@click.option("--listener", type=click.Path(path_type=Path), help="Folder of two sockets to tell.")
+@click.option("--beat", help="How often each worker's heart beats, such as 5ms.")
+@click.option(
+    "--ring", type=int, help="The CPU's ring that it works in: 3 where KVM emulates ring 0."
+)
+@click.option(
+    "--listener",
+    type=click.Path(path_type=Path),
+    help="A folder with unix sockets named serial and beat, which you listen on.",
+)
 @click.option("--vcpus", type=int, help="Its vCPUs, with a worker of the guest on each.")
 @click.option("--iothreads", type=int, help="Its iothreads.")
 @click.option("--dirty-ring", type=int, help="Entries of its dirty ring; KVM only.")

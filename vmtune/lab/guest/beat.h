@@ -10,9 +10,18 @@
  *   -chardev socket,id=beat,path=/a/path,server=on,wait=off
  *   -device isa-debugcon,chardev=beat,iobase=0xe9
  *
- * on source and destination, with a path each. Beats that nobody listens to are lost without
- * harm; but one who has connected has to read on, or QEMU waits for him, and the guest with it.
- * Without the device the port leads nowhere.
+ * on source and destination, with a path each; or with server=off, and one socket on which the
+ * listener waits for both. libvirt has it as
+ *
+ *   <serial type='unix'>
+ *     <source mode='connect' path='/a/path'/>
+ *     <target type='isa-debug' port='1'><model name='isa-debugcon'/></target>
+ *     <address type='isa' iobase='0xe9'/>
+ *   </serial>
+ *
+ * Beats that nobody has connected for are lost without harm; but one who has has to read on: a
+ * unix socket holds some 280 unread beats, then QEMU waits, and the guest with it. Without the
+ * device the port leads nowhere.
  */
 #ifndef GUEST_BEAT_H
 #define GUEST_BEAT_H
