@@ -234,8 +234,9 @@ def _notes(found: Comparison, arms: Arms, floor: NoiseFloor | None) -> Iterator[
             "those that do may not be comparable"
         )
     if arms.left_out:
-        yield f"{arms.left_out} blocks are left out: only one of the arms has a value there"
-    if found.scale_reason:
+        kind = "1 block is" if arms.left_out == 1 else f"{arms.left_out} blocks are"
+        yield f"{kind} left out: only one of the arms has a value there"
+    if found.scale_reason and not found.criterion.share:
         yield found.scale_reason
     if found.below_noise_floor:
         yield "smaller than what identical arms show on this host by chance"

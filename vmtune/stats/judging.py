@@ -5,11 +5,14 @@ In this order; the first that applies decides:
 1. An arm without values, with more than :data:`MOST_MISSING` of its runs without one, or with
    fewer than :data:`~vmtune.stats.verdict.LEAST_PAIRED` blocks
    (:data:`~vmtune.stats.verdict.LEAST_UNPAIRED` runs of each arm, unpaired): insufficient data.
-2. An arm of which more than half of the values are censored: by the logrank test and by the
-   share of runs that converged, each at half of the error rate (Bonferroni). Never equivalent.
+2. An arm of which more than half of the values are censored: by the logrank test and, where no
+   measured value is above a limit, by the share of runs that converged, each at half of the error
+   rate (Bonferroni). Never equivalent.
 3. By the interval and the margin (:mod:`~vmtune.stats.verdict`). For a share, better and worse
    need Boschloo's test too, because Newcombe's interval is not exact.
 4. One of many metrics is better or worse only if its adjusted p is at most 0.05 too.
+
+A metric of which neither direction is better gets no verdict, unless there is insufficient data.
 """
 
 from __future__ import annotations
@@ -54,19 +57,18 @@ def judge(comparison: Comparison) -> Comparison:
         return _by_survival(comparison)
     place = place_of(effect)
     found = extent(effect, comparison.criterion.unit)
-    if place in (Place.BELOW, Place.ABOVE):
-        doubt = _doubt(comparison)
-        if doubt:
-            return replace(
-                comparison,
-                verdict=Verdict.INCONCLUSIVE,
-                reason=f"{comparison.b.arm} is {found}, but {doubt}",
-            )
-    verdict = verdict_of(place, comparison.criterion.direction)
-    more = None
-    if verdict is Verdict.INCONCLUSIVE:
-        more = more_blocks(effect, comparison.size)
-    reason = f"{comparison.b.arm} {_is(verdict)} {found}{_against(comparison, effect, place, more)}"
+    doubt = _doubt(comparison) if place in (Place.BELOW, Place.ABOVE) else ""
+    if doubt:
+        reason = f"{comparison.b.arm} is {found}, but {doubt}"
+        return replace(comparison, verdict=Verdict.INCONCLUSIVE, reason=reason)
+    direction = comparison.criterion.direction
+    verdict = verdict_of(place, direction)
+    if direction is Direction.NONE:
+        reason = f"{comparison.b.arm} is {found}: neither direction is better"
+        return replace(comparison, verdict=verdict, reason=reason)
+    more = more_blocks(effect, comparison.size) if place is Place.ACROSS else None
+    is_ = "may be" if place is Place.ACROSS else "is"
+    reason = f"{comparison.b.arm} {is_} {found}{_against(comparison, effect, place, more)}"
     return replace(comparison, verdict=verdict, reason=reason, more_blocks=more)
 
 
@@ -112,16 +114,21 @@ def _by_survival(comparison: Comparison) -> Comparison:
     lower = higher = False
     if survival.p <= ERROR_RATE / 2:
         lower, higher = bool(survival.b_sooner), not survival.b_sooner
-    if converged.p <= ERROR_RATE / 2:
-        lower, higher = lower or converged.difference > 0, higher or converged.difference < 0
+    p_values = f"logrank p = {survival.p:.2g}"
+    if survival.limits_highest:
+        p_values += f", shares p = {converged.p:.2g}"
+        if converged.p <= ERROR_RATE / 2:
+            lower, higher = lower or converged.difference > 0, higher or converged.difference < 0
     place = Place.ACROSS if lower == higher else Place.BELOW if lower else Place.ABOVE
-    shares = (
+    reason = (
         f"{converged.b_count} of {converged.b_runs} runs of {comparison.b.arm} ended within their "
-        f"limit, and {converged.a_count} of {converged.a_runs} of {comparison.a.arm} "
-        f"(shares p = {converged.p:.2g}, times p = {survival.p:.2g})"
+        f"limit, and {converged.a_count} of {converged.a_runs} of {comparison.a.arm} ({p_values})"
     )
+    doubt = _doubt(comparison) if place is not Place.ACROSS else ""
+    if doubt:
+        place, reason = Place.ACROSS, f"{reason}, but {doubt}"
     verdict = verdict_of(place, comparison.criterion.direction)
-    return replace(comparison, verdict=verdict, reason=shares)
+    return replace(comparison, verdict=verdict, reason=reason)
 
 
 def _doubt(comparison: Comparison) -> str:
@@ -137,19 +144,12 @@ def _doubt(comparison: Comparison) -> str:
     return ""
 
 
-def _is(verdict: Verdict | None) -> str:
-    return "may be" if verdict is Verdict.INCONCLUSIVE else "is"
-
-
 def _against(comparison: Comparison, effect: Effect, place: Place, more: int | None) -> str:
     margin = margin_words(effect, comparison.criterion.unit)
     if place is Place.WITHIN:
         return f": within the margin of {margin}"
     if place is not Place.ACROSS:
-        neither = comparison.criterion.direction is Direction.NONE
-        return f": beyond the margin of {margin}" + (
-            ", and neither direction is better" if neither else ""
-        )
+        return f": beyond the margin of {margin}"
     kind = "blocks" if comparison.design is Design.PAIRED else "runs of each arm"
     if more is None:
         return f": not settled against the margin of {margin}, and more {kind} may not settle it"

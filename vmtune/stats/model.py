@@ -282,10 +282,13 @@ class Survival:
     :param p: two-sided, from the normal approximation.
     :param b_sooner: B's runs ended sooner than expected if both arms were alike; None where
         they ended just so.
+    :param limits_highest: no value that was measured is above a limit, so a run that did not
+        converge is known to be above all that did.
     """
 
     p: float
     b_sooner: bool | None
+    limits_highest: bool
 
 
 @dataclass(frozen=True, slots=True)

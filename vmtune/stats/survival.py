@@ -34,7 +34,10 @@ def logrank(a: Floats, a_censored: Flags, b: Floats, b_censored: Flags) -> Survi
             stats.CensoredData(uncensored=b[~b_censored], right=b[b_censored]),
             stats.CensoredData(uncensored=a[~a_censored], right=a[a_censored]),
         )
+    lowest_limit = min(a[a_censored].min(initial=np.inf), b[b_censored].min(initial=np.inf))
+    highest = max(a[~a_censored].max(initial=-np.inf), b[~b_censored].max(initial=-np.inf))
+    limits_highest = bool(lowest_limit >= highest)
     statistic = float(found.statistic)
     if math.isnan(statistic) or statistic == 0:
-        return Survival(1.0, None)
-    return Survival(float(found.pvalue), statistic > 0)
+        return Survival(1.0, None, limits_highest)
+    return Survival(float(found.pvalue), statistic > 0, limits_highest)

@@ -67,12 +67,12 @@ def place_of(effect: Effect) -> Place:
 
 def verdict_of(place: Place, direction: Direction) -> Verdict | None:
     """What the place means; None where neither direction is better."""
+    if direction is Direction.NONE:
+        return None
     if place is Place.WITHIN:
         return Verdict.EQUIVALENT
     if place is Place.ACROSS:
         return Verdict.INCONCLUSIVE
-    if direction is Direction.NONE:
-        return None
     good = Place.BELOW if direction is Direction.LOWER else Place.ABOVE
     return Verdict.BETTER if place is good else Verdict.WORSE
 
@@ -104,13 +104,20 @@ def more_blocks(effect: Effect, blocks: int) -> int | None:
 
 
 def extent(effect: Effect, unit: str) -> str:
-    """The interval in words: ``from 29 % lower to 17 % lower``."""
-    ends = [_end(end, effect.scale, unit) for end in (effect.low, effect.high)]
-    if effect.low is None:
-        return f"{ends[1]} at the most" if effect.high is not None else "anything"
-    if effect.high is None:
-        return f"{ends[0]} at the least"
-    return ends[0] if ends[0] == ends[1] else f"from {ends[0]} to {ends[1]}"
+    """The interval in words: ``17 % to 29 % lower``, ``from 15 % lower to 5 % higher``."""
+    low, high = effect.low, effect.high
+    if low is None and high is None:
+        return "anything"
+    if low is None or high is None:
+        size, side = _end(low if high is None else high or 0.0, effect.scale, unit)
+        return f"{size} {side} at the {'least' if high is None else 'most'}".replace("  ", " ")
+    (first, side), (last, other) = (_end(end, effect.scale, unit) for end in (low, high))
+    if (first, side) == (last, other):
+        return f"{first} {side}".rstrip()
+    if side != other:
+        return f"from {first} {side} to {last} {other}".replace("  ", " ")
+    nearer, farther = (first, last) if side == "higher" else (last, first)
+    return f"{nearer} to {farther} {side}"
 
 
 def margin_words(effect: Effect, unit: str) -> str:
@@ -122,18 +129,16 @@ def margin_words(effect: Effect, unit: str) -> str:
     return f"{_number(effect.margin_high)} {unit}".rstrip()
 
 
-def _end(value: float | None, scale: Scale, unit: str) -> str:
-    if value is None:
-        return ""
+def _end(value: float | None, scale: Scale, unit: str) -> tuple[str, str]:
+    """How far from no difference, and to which side: ``("29 %", "lower")``."""
+    size, per = (value or 0.0), unit
     if scale is Scale.RATIO:
-        size, per = 100 * (value - 1), "%"
+        size, per = 100 * (size - 1), "%"
     elif scale is Scale.SHARE:
-        size, per = 100 * value, "percentage points"
-    else:
-        size, per = value, unit
+        size, per = 100 * size, "percentage points"
     if abs(size) < _TINY * 100:
-        return "no different"
-    return f"{_number(abs(size))} {per}".rstrip() + (" higher" if size > 0 else " lower")
+        return "no different", ""
+    return f"{_number(abs(size))} {per}".rstrip(), "higher" if size > 0 else "lower"
 
 
 def _number(value: float) -> str:

@@ -73,6 +73,7 @@ def test_clear_cases(
     share = None if verdict is None else 1.0 if verdict is Verdict.BETTER else 0.0
     if verdict is not Verdict.EQUIVALENT:
         assert found.better_share == share
+    assert ("neither direction is better" in found.reason) == (verdict is None)
 
 
 def test_the_reason_says_it_in_words() -> None:
@@ -264,13 +265,40 @@ def test_an_arm_that_mostly_does_not_converge_is_judged_by_how_many_do() -> None
     found = compare(arm("stock", STEADY), limited("tuned", b, 2000), TIME)
     assert found.verdict is Verdict.WORSE
     assert found.reason.startswith(
-        "3 of 10 runs of tuned ended within their limit, and 10 of 10 of stock (shares p = "
+        "3 of 10 runs of tuned ended within their limit, and 10 of 10 of stock (logrank p = "
     )
     assert found.survival is not None
     assert found.survival.b_sooner is False
     assert found.b.median == Figure(2000, above=True)
     back = compare(limited("tuned", b, 2000), arm("stock", STEADY), TIME)
     assert back.verdict is Verdict.BETTER
+
+
+def test_how_many_converge_tells_nothing_of_a_metric_whose_limits_lie_among_its_values() -> None:
+    # Sent: those that were cancelled had not come far, and nobody knows how far they had to go.
+    a = Sample(
+        "a",
+        tuple(Observation(1.0 if n > 2 else 3.0 + n % 2, n > 2, block=n) for n in range(10)),
+    )
+    b = Sample("b", tuple(Observation(3.0 + n % 2, block=n) for n in range(10)))
+    found = compare(a, b, Criterion("transferred_bytes"))
+    assert found.converged is not None
+    assert found.converged.p < 0.01
+    assert found.survival is not None
+    assert not found.survival.limits_highest
+    assert found.survival.p > 0.05
+    assert found.verdict is Verdict.INCONCLUSIVE
+
+
+def test_among_many_metrics_a_survival_verdict_needs_its_adjusted_p_too() -> None:
+    stock = arm("stock", STEADY[:6])
+    tuned = limited("tuned", [1100.0, *[math.inf] * 5], 2000)
+    alone = compare(stock, tuned, Criterion("m"))
+    assert alone.verdict is Verdict.WORSE
+    many = [Contrast(stock, tuned if n == 0 else stock, Criterion(f"m{n}")) for n in range(12)]
+    among = compare_many(many)[0]
+    assert among.verdict is Verdict.INCONCLUSIVE
+    assert "by chance too" in among.reason
 
 
 def test_two_arms_that_never_converge_are_not_told_apart_and_not_equivalent() -> None:

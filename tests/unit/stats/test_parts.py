@@ -162,7 +162,8 @@ def test_what_a_place_means() -> None:
     assert verdict_of(Place.ABOVE, Direction.LOWER) is Verdict.WORSE
     assert verdict_of(Place.ABOVE, Direction.HIGHER) is Verdict.BETTER
     assert verdict_of(Place.ABOVE, Direction.NONE) is None
-    assert verdict_of(Place.WITHIN, Direction.NONE) is Verdict.EQUIVALENT
+    assert verdict_of(Place.WITHIN, Direction.LOWER) is Verdict.EQUIVALENT
+    assert verdict_of(Place.ACROSS, Direction.HIGHER) is Verdict.INCONCLUSIVE
 
 
 def test_four_times_the_blocks_halve_an_interval() -> None:
@@ -192,7 +193,7 @@ def test_how_many_more_blocks(
 @pytest.mark.parametrize(
     ("low", "high", "scale", "words"),
     [
-        (0.71, 0.83, Scale.RATIO, "from 29 % lower to 17 % lower"),
+        (0.71, 0.83, Scale.RATIO, "17 % to 29 % lower"),
         (0.998, 1.3, Scale.RATIO, "from 0.2 % lower to 30 % higher"),
         (1.0, 1.0, Scale.RATIO, "no different"),
         (1.0, 16.3, Scale.RATIO, "from no different to 1,530 % higher"),
@@ -200,7 +201,7 @@ def test_how_many_more_blocks(
         (None, 0.9, Scale.RATIO, "10 % lower at the most"),
         (None, None, Scale.RATIO, "anything"),
         (-12.34, 5.0, Scale.DIFFERENCE, "from 12 ms lower to 5 ms higher"),
-        (0.5, 0.9, Scale.SHARE, "from 50 percentage points higher to 90 percentage points higher"),
+        (0.5, 0.9, Scale.SHARE, "50 percentage points to 90 percentage points higher"),
     ],
 )
 def test_an_interval_in_words(
