@@ -107,6 +107,10 @@ def check_timeline(record: RunRecord) -> None:
         assert earlier.at_ms <= later.at_ms
 
 
+def _of(group: Group) -> set[str]:
+    return {name for name, metric in METRICS.items() if metric.group is group}
+
+
 ACCELERATORS = [
     pytest.param(True, id="kvm", marks=pytest.mark.skipif(bool(NO_KVM), reason=NO_KVM or "-")),
     pytest.param(False, id="tcg"),
@@ -128,9 +132,9 @@ async def test_a_run_is_measured_whole(base: Path, build: Build, kvm: bool) -> N
     found = metrics(result, scenario)
     assert METRICS.keys() - found.keys() == OF_OTHER_TUNABLES
     assert found["total_time_ms"] <= found["elapsed_ms"]
-    for name, metric in METRICS.items():
-        if metric.group is Group.GUEST and name in found and name != "guest_excess_ms":
-            assert found[name] > 0, name
+    # On a busy machine the guest may be no slower in the migration than it was before.
+    for name in _of(Group.GUEST) - {"guest_excess_ms", "guest_drop_ms"}:
+        assert found[name] > 0, name
     assert found["source_cpu_vcpu_ms"] > 0
     assert found["source_cpu_multifd_ms"] > 0
     assert found["destination_cpu_multifd_ms"] > 0
