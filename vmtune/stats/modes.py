@@ -15,6 +15,8 @@ Hartigan, J. A., & Hartigan, P. M. (1985). The dip test of unimodality. Ann. Sta
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from vmtune.stats.ranks import Floats
@@ -47,11 +49,12 @@ def multimodal(values: Floats, resolution: float = 0.0) -> bool | None:
 def dip(values: Floats) -> float:
     """Hartigan's dip of sorted values, from ``1 / (2 n)`` to 1/4."""
     count = len(values)
+    plain: list[float] = values.tolist()
     low, high = 0, count - 1
     farthest = 1.0  # in steps of the distribution function; a step is never hit better
     while low < high:
-        convex = _hull(values, low, high, -1)
-        concave = _hull(values, low, high, 1)
+        convex = _hull(plain, low, high, -1)
+        concave = _hull(plain, low, high, 1)
         inside = np.arange(low, high + 1)
         minorant = np.interp(values[inside], values[convex], np.asarray(convex, np.float64))
         majorant = np.interp(values[inside], values[concave], np.asarray(concave, np.float64) + 1)
@@ -75,7 +78,7 @@ def dip(values: Floats) -> float:
     return farthest / (2 * count)
 
 
-def _hull(values: Floats, low: int, high: int, side: int) -> list[int]:
+def _hull(values: Sequence[float], low: int, high: int, side: int) -> list[int]:
     """The corners of the lower (-1) or upper (1) hull of the points (value, place)."""
     corners: list[int] = []
     for place in range(low, high + 1):
@@ -99,5 +102,7 @@ def _spread(ordered: Floats, resolution: float) -> Floats:
     step = resolution or float(np.diff(distinct).min(initial=np.inf))
     if np.isinf(step):
         step = 1.0  # all are equal: one mode, however wide
-    places = np.concatenate([(np.arange(count) + 0.5) / count - 0.5 for count in counts])
-    return np.repeat(distinct, counts) + step * places
+    within = np.arange(len(ordered)) - np.repeat(np.cumsum(counts) - counts, counts)
+    places = (within + 0.5) / np.repeat(counts, counts) - 0.5
+    spread: Floats = np.repeat(distinct, counts) + step * places
+    return spread

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from vmtune.errors import InvalidInput
-from vmtune.stats.compare import Contrast, compare, compare_many
+from vmtune.stats.compare import Contrast, adjusted, compare, compare_many
 from vmtune.stats.model import (
     Bound,
     Comparison,
@@ -375,6 +378,30 @@ def test_enough_blocks_bear_out_a_difference_among_many() -> None:
     found = compare_many(cells)
     assert [c.verdict for c in found] == [Verdict.BETTER, *[Verdict.EQUIVALENT] * 3]
     assert found[0].adjusted_p == pytest.approx(4 * 2 / 1024)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
+def test_p_values_are_adjusted_as_scipy_does(p_values: list[float]) -> None:
+    assert adjusted(p_values) == pytest.approx(stats.false_discovery_control(p_values).tolist())
+
+
+def test_a_comparison_of_plain_runs_does_not_wait_for_scipy() -> None:
+    program = (
+        "import sys\n"
+        "from vmtune.stats.compare import Contrast, compare_many\n"
+        "from vmtune.stats.model import Criterion, Sample\n"
+        "a = Sample.of('a', [1.0, 2, 2, 4, 5, 6], blocks=True)\n"
+        "compare_many([Contrast(a, a, Criterion(name)) for name in 'xyz'])\n"
+        "assert 'numpy' in sys.modules and 'scipy.stats' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_the_records_need_neither_scipy_nor_numpy() -> None:
+    program = (
+        "import sys, vmtune.stats.model, vmtune.stats.schedule; assert 'numpy' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_what_gets_no_verdict_is_none_of_the_many() -> None:
