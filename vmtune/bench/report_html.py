@@ -26,6 +26,7 @@ from vmtune.bench.report_words import (
     floor_text,
     interval_text,
     p_text,
+    quartile_texts,
     reason_text,
     runs_text,
     share_text,
@@ -169,17 +170,16 @@ def _row(report: Report, comparison: Comparison, axis: Axis) -> list[str]:
     plot = "plot grey" if _is_grey(comparison) else "plot"
     return [
         f"{escape(metric.title)}{primary}",
-        *(_arm_cell(text) for text in arm_texts(comparison, metric)),
+        *(
+            f'{escape(middle)}<br><span class="dim">{escape(quartiles)}</span>'
+            for middle, quartiles in zip(
+                arm_texts(comparison, metric), quartile_texts(comparison, metric), strict=True
+            )
+        ),
         f'{escape(estimate)}<br><span class="dim">{escape(interval)}</span>',
         f'<span class="{plot}">{interval_svg(comparison, axis, words)}</span>',
         f'{_verdict(comparison)}<span class="why">{_prose(reason_text(report, comparison))}</span>',
     ]
-
-
-def _arm_cell(text: str) -> str:
-    median, _, quartiles = text.partition(" (")
-    below = f'<br><span class="dim">{escape(quartiles.rstrip(")"))}</span>' if quartiles else ""
-    return escape(median) + below
 
 
 def _figures(report: Report, found: Sequence[Comparison]) -> Iterator[str]:

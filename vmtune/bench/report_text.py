@@ -16,8 +16,8 @@ from vmtune.bench.report_words import (
     floor_text,
     interval_text,
     p_text,
+    quartile_texts,
     raw_text,
-    reason_text,
     runs_text,
     share_text,
     verdict_text,
@@ -42,12 +42,16 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class TextTable:
-    """A table, with a line above it and lines below."""
+    """A table, with lines above it and below.
+
+    :param lead: what matters most, in sentences, between title and table.
+    """
 
     title: str
     headings: tuple[Heading, ...]
     rows: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...] = ()
+    lead: tuple[str, ...] = ()
 
 
 _RESULTS = (
@@ -57,8 +61,11 @@ _RESULTS = (
     Heading("B AGAINST A", right=True),
     Heading("95 % INTERVAL", right=True),
     Heading("VERDICT"),
-    Heading("WHY", wraps=True, spare=True),
+    Heading("MORE BLOCKS", right=True, spare=True),
+    Heading("A'S QUARTILES", right=True, spare=True),
+    Heading("B'S QUARTILES", right=True, spare=True),
 )
+_MOST_NAMED = 3
 
 
 def terminal_tables(report: Report) -> tuple[TextTable, ...]:
@@ -90,20 +97,31 @@ def _results(report: Report, cell: ReportCell) -> Iterator[TextTable]:
             _RESULTS,
             tuple(_row(report, comparison) for comparison in found),
             tuple(notes_of(report, found)),
+            tuple(primary_lines(report, found)),
         )
 
 
 def _row(report: Report, comparison: Comparison) -> tuple[str, ...]:
     metric = report.metric(comparison.metric)
     primary = " (primary)" if comparison.criterion.primary else ""
+    more = comparison.more_blocks
     return (
         metric.title + primary,
         *arm_texts(comparison, metric),
         effect_text(comparison.effect, metric),
         interval_text(comparison.effect, metric),
         verdict_text(comparison),
-        reason_text(report, comparison),
+        "" if more is None else f"about {more}",
+        *quartile_texts(comparison, metric),
     )
+
+
+def primary_lines(report: Report, found: Sequence[Comparison]) -> Iterator[str]:
+    """The primary metric's verdict in a sentence."""
+    for comparison in found:
+        if comparison.criterion.primary and not report.withheld:
+            title = report.metric(comparison.metric).title
+            yield f"{title}: {verdict_text(comparison)}: {comparison.reason}."
 
 
 def pairs(cell: ReportCell) -> list[tuple[str, str]]:
@@ -132,8 +150,9 @@ def notes_of(report: Report, found: Sequence[Comparison]) -> Iterator[str]:
         for note in comparison.notes:
             about.setdefault(note, []).append(report.metric(comparison.metric).title)
     for note, titles in about.items():
+        named = ", ".join(titles) if len(titles) <= _MOST_NAMED else f"{len(titles)} metrics"
         every = len(titles) == len(found) and len(found) > 1
-        yield f"{'All metrics' if every else ', '.join(titles)}: {note}."
+        yield f"{'All metrics' if every else named}: {note}."
 
 
 def shown(value: object) -> str:
@@ -185,12 +204,9 @@ def _markdown_results(report: Report, cell: ReportCell, a: str, b: str) -> Itera
     found = [c for c in cell.comparisons if (c.a.arm, c.b.arm) == (a, b)]
     yield f"## {_escaped(heading(cell, a, b, found))}"
     yield ""
-    for comparison in found:
-        if comparison.criterion.primary:
-            title = report.metric(comparison.metric).title
-            verdict = verdict_text(comparison)
-            yield f"**{_escaped(title)}: {verdict}**: {_escaped(comparison.reason)}."
-            yield ""
+    for line in primary_lines(report, found):
+        yield f"**{_escaped(line)}**"
+        yield ""
     headings = (
         "Metric", f"A: {a}", f"B: {b}", "B against A", "95 % interval", "Verdict", "p", "adjusted",
         "Cliff's delta", "B better in", "Noise floor",
@@ -208,8 +224,17 @@ def _markdown_row(report: Report, comparison: Comparison) -> tuple[str, ...]:
     metric = report.metric(comparison.metric)
     test, adjusted = comparison.test, comparison.adjusted_p
     delta = comparison.cliffs_delta
+    medians = (
+        f"{median} ({quartiles})" if quartiles else median
+        for median, quartiles in zip(
+            arm_texts(comparison, metric), quartile_texts(comparison, metric), strict=True
+        )
+    )
+    name, _, _, *rest = _row(report, comparison)
     return (
-        *_row(report, comparison)[:6],
+        name,
+        *medians,
+        *rest[:3],
         p_text(test.p) if test else "-",
         p_text(adjusted) if adjusted is not None else "-",
         f"{delta:+.2f}" if delta is not None else "-",

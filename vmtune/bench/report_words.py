@@ -22,14 +22,13 @@ def figure_text(figure: Figure | None, metric: ReportMetric) -> str:
     return ("> " if figure.above else "") + value_text(figure.value, metric)
 
 
-def summary_text(summary: Summary, metric: ReportMetric) -> str:
-    """``260 ms (240 to 310 ms)``: the median, with the quartiles."""
+def quartiles_text(summary: Summary, metric: ReportMetric) -> str:
+    """``240 to 310 ms``."""
     if summary.median is None:
         return _NONE
-    lower, upper = (
-        figure_text(figure, metric) for figure in (summary.lower_quartile, summary.upper_quartile)
+    return _span(
+        *(figure_text(each, metric) for each in (summary.lower_quartile, summary.upper_quartile))
     )
-    return f"{figure_text(summary.median, metric)} ({_span(lower, upper)})"
 
 
 def _span(low: str, high: str) -> str:
@@ -40,11 +39,18 @@ def _span(low: str, high: str) -> str:
 
 
 def arm_texts(comparison: Comparison, metric: ReportMetric) -> tuple[str, str]:
-    """A's and B's values: medians with quartiles, or how many of how many."""
+    """A's and B's median, or how many of how many."""
     shares = comparison.shares
     if shares is None:
-        return summary_text(comparison.a, metric), summary_text(comparison.b, metric)
+        return figure_text(comparison.a.median, metric), figure_text(comparison.b.median, metric)
     return f"{shares.a_count} of {shares.a_runs}", f"{shares.b_count} of {shares.b_runs}"
+
+
+def quartile_texts(comparison: Comparison, metric: ReportMetric) -> tuple[str, str]:
+    """A's and B's quartiles; empty for shares."""
+    if comparison.shares is not None:
+        return "", ""
+    return quartiles_text(comparison.a, metric), quartiles_text(comparison.b, metric)
 
 
 def runs_text(summary: Summary) -> str:
@@ -70,7 +76,7 @@ def interval_text(effect: Effect | None, metric: ReportMetric) -> str:
     low = _on_scale(effect.low, effect.scale, metric)
     if effect.high is None:
         return f"from {low}"
-    return f"{low} to {_on_scale(effect.high, effect.scale, metric)}"
+    return _span(low, _on_scale(effect.high, effect.scale, metric))
 
 
 def effect_words(comparison: Comparison, metric: ReportMetric) -> str:
