@@ -1,4 +1,4 @@
-"""Live migrations: started, followed, aborted."""
+"""Live migrations: started, followed, changed on the way, aborted."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query, Response
 
 from vmtune.api.responses import ASKS_A_HOST, LOCATION, WITH_BODY, problems, with_headers
 from vmtune.api.routes.common import PREFIX, After, Limit, Services
+from vmtune.api.schemas.controlled import MigrationChange, RoundPage, RoundView
 from vmtune.api.schemas.migrations import (
     MigrationCreate,
     MigrationPage,
@@ -60,6 +61,13 @@ async def get_migration(on: Services, migration: UUID) -> MigrationView:
     return MigrationView.of(await on.queries.migration(migration))
 
 
+@router.patch("/{migration}", responses=problems(*WITH_BODY, *ASKS_A_HOST), dependencies=[MIGRATE])
+async def change_migration(on: Services, migration: UUID, body: MigrationChange) -> MigrationView:
+    """Set values that QEMU heeds while it migrates, now. They are recorded like a step, and put
+    back where the migration does not complete."""
+    return MigrationView.of(await on.migrations.change(migration, body.values))
+
+
 @router.delete(
     "/{migration}", status_code=202, responses=problems(*ASKS_A_HOST), dependencies=[MIGRATE]
 )
@@ -79,3 +87,15 @@ async def list_samples(
     may have a few more than *limit*."""
     page = await on.queries.samples(migration, after, limit)
     return SamplePage(items=[SampleView.of(s) for s in page.items], next=page.next)
+
+
+@router.get("/{migration}/rounds", responses=problems(404), dependencies=[READ])
+async def list_rounds(
+    on: Services,
+    migration: UUID,
+    limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
+    after: After = None,
+) -> RoundPage:
+    """Rounds of the dirty-ring reaper, oldest first; of very many only the newest are kept."""
+    page = await on.queries.rounds(migration, after, limit)
+    return RoundPage(items=[RoundView.of(r) for r in page.items], next=page.next)

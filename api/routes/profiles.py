@@ -19,6 +19,7 @@ from vmtune.api.routes.common import (
     read_etag,
 )
 from vmtune.api.schemas.common import texts_of
+from vmtune.api.schemas.controlled import StepView, step_texts
 from vmtune.api.schemas.profiles import (
     CheckedValues,
     ProfileCreate,
@@ -32,8 +33,8 @@ from vmtune.api.schemas.profiles import (
 )
 from vmtune.api.security import PROFILE, READ
 from vmtune.domain.profile import Profile
-from vmtune.domain.rules import accept_values
 from vmtune.errors import StaleRevision
+from vmtune.services.profiles import accept
 
 router = APIRouter(prefix="/profiles", tags=["profiles"])
 _CHANGE = problems(*WITH_BODY, 404, 409, 412, 428) | with_headers(200, ETAG)
@@ -64,16 +65,23 @@ async def list_profiles(
 )
 async def create_profile(on: Services, body: ProfileCreate, response: Response) -> ProfileView:
     """A new profile at revision 1."""
-    profile = await on.profiles.create(body.name, body.values, body.description, body.note)
+    profile = await on.profiles.create(
+        body.name, body.values, body.description, body.note, body.steps
+    )
     response.headers["Location"] = f"{PREFIX}/profiles/{quote(profile.name, safe='')}"
     return _shown(profile, response)
 
 
 @router.post("/check", responses=problems(*WITH_BODY), dependencies=[READ])
 async def check_values(body: ValuesCheck) -> CheckedValues:
-    """Try values out: they come back converted, or each is told what is wrong with it."""
-    values = accept_values(body.values)
-    return CheckedValues(values=values, texts=texts_of(values))
+    """Try values and steps out: they come back converted, or each is told what is wrong."""
+    values, steps = accept(body.values, body.steps)
+    return CheckedValues(
+        values=dict(values),
+        texts=texts_of(values),
+        steps=StepView.all_of(steps),
+        step_texts=step_texts(steps),
+    )
 
 
 @router.get("/{name}", responses=problems(404) | with_headers(200, ETAG), dependencies=[READ])
@@ -86,8 +94,10 @@ async def get_profile(on: Services, name: Name, response: Response) -> ProfileVi
 async def replace_profile(
     on: Services, name: Name, body: ProfileReplace, expected: IfMatch, response: Response
 ) -> ProfileView:
-    """Replace all values, as a new revision. What is left out is unset."""
-    profile = await on.profiles.revise(name, body.values, expected, body.note, body.description)
+    """Replace all values and steps, as a new revision. What is left out is unset."""
+    profile = await on.profiles.revise(
+        name, body.values, expected, body.note, body.description, body.steps
+    )
     return _shown(profile, response)
 
 
@@ -95,9 +105,10 @@ async def replace_profile(
 async def amend_profile(
     on: Services, name: Name, body: ProfilePatch, expected: IfMatch, response: Response
 ) -> ProfileView:
-    """Change some values, as a new revision, or the description. Null unsets a tunable."""
+    """Change some values, as a new revision, the steps, or the description. Null unsets a
+    tunable."""
     profile = await on.profiles.amend(
-        name, body.values or {}, expected, body.note, body.description
+        name, body.values or {}, expected, body.note, body.description, body.steps
     )
     return _shown(profile, response)
 
@@ -143,5 +154,5 @@ async def get_revision(on: Services, name: Name, number: RevisionNumber) -> Revi
 async def restore_revision(
     on: Services, name: Name, number: RevisionNumber, expected: IfMatch, response: Response
 ) -> ProfileView:
-    """A new revision that has the values of an older one."""
+    """A new revision that has the values and steps of an older one."""
     return _shown(await on.profiles.restore(name, number, expected), response)

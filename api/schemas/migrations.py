@@ -18,6 +18,13 @@ from vmtune.api.schemas.common import (
     problems_of,
     texts_of,
 )
+from vmtune.api.schemas.controlled import (
+    ReaperView,
+    StepRecordView,
+    StepTexts,
+    StepView,
+    step_texts,
+)
 from vmtune.domain.migration import (
     AbortState,
     Migration,
@@ -81,6 +88,12 @@ class MigrationView(Model):
     problems: list[ProblemItem] = Field(description="What could not be put back or carried over.")
     totals: TotalsView | None
     outcomes: list[OutcomeView] = Field(description="As read back while it ran.")
+    steps: list[StepView] = Field(description="The profile's convergence steps.")
+    step_texts: StepTexts
+    step_records: list[StepRecordView] = Field(
+        description="The steps that came due, and what users changed meanwhile."
+    )
+    reaper: ReaperView | None = Field(description="Null where none ran; rounds are apart.")
     created_at: datetime
     started_at: datetime | None
     active_at: datetime | None = Field(description="When QEMU first said that it is active.")
@@ -107,6 +120,10 @@ class MigrationView(Model):
             problems=problems_of(record.problems),
             totals=TotalsView.of(record.totals) if record.totals else None,
             outcomes=[OutcomeView.of(outcome) for outcome in record.outcomes],
+            steps=StepView.all_of(record.steps),
+            step_texts=step_texts(record.steps),
+            step_records=[StepRecordView.of(step) for step in record.step_records],
+            reaper=ReaperView.of(record.reaper),
             created_at=record.created_at,
             started_at=record.started_at,
             active_at=record.active_at,

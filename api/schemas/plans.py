@@ -7,6 +7,7 @@ from uuid import UUID
 from pydantic import Field, StrictInt, StrictStr
 
 from vmtune.api.schemas.common import Model, Shown
+from vmtune.api.schemas.controlled import StepTexts, StepView, step_texts
 from vmtune.api.schemas.vms import ReadingView
 from vmtune.domain.facts import Connection
 from vmtune.domain.findings import Finding, Severity
@@ -29,7 +30,9 @@ class FindingView(Model):
 
     code: str
     severity: Severity
-    tunable: str | None = Field(description="Null where it concerns the VM or a host.")
+    tunable: str | None = Field(
+        description="Null where it concerns the VM, a host, or a step of the profile."
+    )
     message: str
     remedy: str
     evidence: dict[str, str | int]
@@ -86,6 +89,8 @@ class PlanView(Model):
     blockers: list[str] = Field(description="Codes of the findings that stop it.")
     findings: list[FindingView]
     items: list[PlanItemView]
+    steps: list[StepView] = Field(description="What is done when the migration does not end.")
+    step_texts: StepTexts
 
     @classmethod
     def of(cls, plan: Plan) -> PlanView:
@@ -101,4 +106,6 @@ class PlanView(Model):
             blockers=list(dict.fromkeys(finding.code for finding in plan.blockers())),
             findings=[FindingView.of(finding) for finding in plan.findings],
             items=[PlanItemView.of(item) for item in plan.items],
+            steps=StepView.all_of(plan.steps),
+            step_texts=step_texts(plan.steps),
         )

@@ -7,6 +7,7 @@ from datetime import datetime
 from pydantic import Field, StrictInt, StrictStr
 
 from vmtune.api.schemas.common import Model, Page, RawValues, Texts, Values, texts_of
+from vmtune.api.schemas.controlled import RawSteps, StepTexts, StepView, step_texts
 from vmtune.domain.profile import Profile, Revision
 
 Note = Field(default="", description="Why, for those who read the history.", max_length=1000)
@@ -18,37 +19,44 @@ class ProfileCreate(Model):
 
     name: StrictStr = Field(examples=["fast"])
     values: RawValues
+    steps: RawSteps = Field(default=[])
     description: StrictStr = Description
     note: StrictStr = Note
 
 
 class ProfileReplace(Model):
-    """All values and the description; what is left out is unset."""
+    """All values, all steps and the description; what is left out is unset."""
 
     values: RawValues
+    steps: RawSteps = Field(default=[])
     description: StrictStr = Description
     note: StrictStr = Note
 
 
 class ProfilePatch(Model):
-    """What is to change: values by name, null to unset one; the rest stays."""
+    """What is to change: values by name, null to unset one; the rest stays. Steps are replaced
+    all together."""
 
     values: RawValues | None = None
+    steps: RawSteps | None = None
     description: StrictStr | None = Field(default=None, max_length=1000)
     note: StrictStr = Note
 
 
 class ValuesCheck(Model):
-    """Values to try out."""
+    """Values to try out, and steps with them."""
 
     values: RawValues
+    steps: RawSteps = Field(default=[])
 
 
 class CheckedValues(Model):
-    """Accepted values, converted to the tunables' units."""
+    """Accepted values, converted to the tunables' units, and accepted steps."""
 
     values: Values
     texts: Texts
+    steps: list[StepView]
+    step_texts: StepTexts
 
 
 class ProfileView(Model):
@@ -59,6 +67,8 @@ class ProfileView(Model):
     revision: int = Field(description="Its ETag is this number, quoted.")
     values: Values
     texts: Texts
+    steps: list[StepView] = Field(description="What is done when a migration does not end.")
+    step_texts: StepTexts
     note: str
     created_at: datetime
     revised_at: datetime
@@ -72,6 +82,8 @@ class ProfileView(Model):
             revision=current.number,
             values=dict(current.values),
             texts=texts_of(current.values),
+            steps=StepView.all_of(current.steps),
+            step_texts=step_texts(current.steps),
             note=current.note,
             created_at=profile.created_at,
             revised_at=current.created_at,
@@ -89,6 +101,8 @@ class RevisionView(Model):
     revision: StrictInt
     values: Values
     texts: Texts
+    steps: list[StepView] = Field(description="What is done when a migration does not end.")
+    step_texts: StepTexts
     note: str
     created_at: datetime
 
@@ -99,6 +113,8 @@ class RevisionView(Model):
             revision=revision.number,
             values=dict(revision.values),
             texts=texts_of(revision.values),
+            steps=StepView.all_of(revision.steps),
+            step_texts=step_texts(revision.steps),
             note=revision.note,
             created_at=revision.created_at,
         )

@@ -43,6 +43,8 @@ def profile(revision: int = 3, **changes: Any) -> dict[str, Any]:
         "revision": revision,
         "values": values,
         "texts": texts,
+        "steps": [],
+        "step_texts": [],
         "note": "",
         "created_at": AT,
         "revised_at": AT,
@@ -112,6 +114,8 @@ def plan(clean: bool, *findings: dict[str, Any]) -> dict[str, Any]:
         "blockers": [f["code"] for f in findings if f["severity"] == "blocker"],
         "findings": list(findings),
         "items": [item],
+        "steps": [],
+        "step_texts": [],
     }
 
 
@@ -155,11 +159,60 @@ def migration(state: str = "queued", **changes: Any) -> dict[str, Any]:
         "problems": [],
         "totals": totals if state == "completed" else None,
         "outcomes": [outcome()] if ended else [],
+        "steps": [],
+        "step_texts": [],
+        "step_records": [],
+        "reaper": None,
         "created_at": AT,
         "started_at": AT,
         "active_at": None,
         "ended_at": AT if ended else None,
         **changes,
+    }
+
+
+def step_record(number: int | None = 0, effect: str = "done", **changes: Any) -> dict[str, Any]:
+    return {
+        "number": number,
+        "at_ms": 4210,
+        "iteration": 5,
+        "action": "set downtime_limit_ms to 500 ms",
+        "reason": "4 iterations completed, and 4 were to be waited for",
+        "effect": effect,
+        "detail": "",
+        **changes,
+    }
+
+
+def reaper(end: str = "migration ended", **changes: Any) -> dict[str, Any]:
+    return {
+        "policy": "predict",
+        "ring_entries": 65536,
+        "end": end,
+        "reason": "",
+        "throughout": end == "migration ended",
+        "round_count": 412,
+        "rounds_before": 1,
+        "filled_rounds": 0,
+        "skipped_rounds": 0,
+        "interruptions": 0,
+        "ring_full_exits": None,
+        "fullest": 0.61,
+        "shortest_interval_ms": 50,
+        "mean_interval_ms": 190.5,
+        "longest_interval_ms": 1000,
+        "mean_cost_ms": 7.2,
+        **changes,
+    }
+
+
+def reaper_round(at_ms: int) -> dict[str, Any]:
+    return {
+        "at_ms": at_ms,
+        "interval_ms": 190,
+        "elapsed_ms": 197.5,
+        "cost_ms": 7.5,
+        "fills": [0.61, 0.02],
     }
 
 

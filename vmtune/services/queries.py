@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 from uuid import UUID
 
+from vmtune.domain.controlled import ReaperRound
 from vmtune.domain.facts import Reading, VmFacts, VmState
 from vmtune.domain.inventory import Host
 from vmtune.domain.migration import Migration, MigrationState, Sample
@@ -208,6 +209,16 @@ class Queries:
         taken = await asyncio.to_thread(self._store.migrations.samples, migration, after_ms, limit)
         following = make_cursor("samples", taken[-1].at_ms) if len(taken) >= limit else None
         return Page(taken, following)
+
+    async def rounds(self, migration: UUID, after: str | None, limit: int) -> Page[ReaperRound]:
+        """Rounds of a migration's reaper, oldest first; likewise.
+
+        :raise NotFound: no such migration.
+        """
+        after_ms = int(read_cursor("rounds", after, int)[0]) if after is not None else None
+        found = await asyncio.to_thread(self._store.migrations.rounds, migration, after_ms, limit)
+        following = make_cursor("rounds", found[-1].at_ms) if len(found) >= limit else None
+        return Page(found, following)
 
 
 def parse_labels(texts: Sequence[str]) -> tuple[tuple[str, str], ...]:

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from tests.support import api_documents as docs
 from vmtune.api.schemas.applications import ApplicationView, VerificationView
+from vmtune.api.schemas.controlled import ReaperView, RoundView, StepRecordView
 from vmtune.api.schemas.events import EventView
 from vmtune.api.schemas.migrations import MigrationView, SampleView
 from vmtune.api.schemas.plans import PlanView
@@ -24,7 +25,10 @@ from vmtune.api.schemas.vms import VmView
         (VerificationView, docs.verification()),
         (EventView, docs.progress(0.5)),
         (MigrationView, docs.migration()),
-        (MigrationView, docs.migration("completed")),
+        (MigrationView, docs.migration("completed", reaper=docs.reaper())),
+        (StepRecordView, docs.step_record()),
+        (ReaperView, docs.reaper()),
+        (RoundView, docs.reaper_round(-50)),
         (SampleView, docs.sample(5)),
         (PlanView, docs.plan(False, docs.finding())),
         (ProfileView, docs.profile()),
