@@ -40,6 +40,7 @@ PLACES = {
     ),
     "migrate": (_HERE + "migrate:migrate", "Migrate VM live and follow it to its end."),
     "migration": (_HERE + "migration:migration", "Migrations, running and past."),
+    "bench": (_HERE + "bench:bench", "Measure, and look at what was measured."),
     "reference": (
         _HERE + "reference:reference",
         "Published measurements, to hold own ones against.",

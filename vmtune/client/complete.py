@@ -75,3 +75,22 @@ def _names(
         return []
     names = [str(row[key]) for row in rows]
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+def scenarios(
+    ctx: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Names of scenarios."""
+    return _names(ctx, "/scenarios", incomplete)
+
+
+def qemus(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Names of the QEMUs that benchmarks may run."""
+    return _names(ctx, "/qemus", incomplete)
+
+
+def metric_names(
+    ctx: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Names of the figures of a run."""
+    return _names(ctx, "/run-metrics", incomplete)

@@ -1,8 +1,10 @@
-"""Following one migration to its end, through lost connections and restarts of the service."""
+"""Following one migration or run to its end, through lost connections and restarts of the
+service."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 from vmtune.client.errors import ClientError
@@ -10,8 +12,20 @@ from vmtune.client.http import Client, Document, segment
 from vmtune.client.sse import Patience, ServerEvent, follow
 
 
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """What can be followed: where its records are, and its topic among the events."""
+
+    path: str
+    topic: str
+
+
+MIGRATION = Followed("/migrations", "migration")
+RUN = Followed("/runs", "run")
+
+
 class Viewer(Protocol):
-    """Shows how far a migration is."""
+    """Shows how far something is."""
 
     def state(self, record: Document) -> None:
         """The record was read: its state may have changed."""
@@ -23,14 +37,16 @@ class Viewer(Protocol):
         """The service does not answer; it is asked again."""
 
 
-def read_record(client: Client, migration: str, viewer: Viewer, patience: Patience) -> Document:
-    """The migration's record, asked for again while the service is away.
+def read_record(
+    client: Client, id: str, viewer: Viewer, patience: Patience, kind: Followed = MIGRATION
+) -> Document:
+    """The record, asked for again while the service is away.
 
     :raise ClientError: it was away for a minute, or refuses.
     """
     while True:
         try:
-            record = client.get(f"/migrations/{segment(migration)}")
+            record = client.get(f"{kind.path}/{segment(id)}")
         except ClientError as error:
             viewer.lost(error)
             patience.failed(error)
@@ -41,23 +57,24 @@ def read_record(client: Client, migration: str, viewer: Viewer, patience: Patien
 
 def to_the_end(
     client: Client,
-    migration: str,
+    id: str,
     viewer: Viewer,
     new_patience: Callable[[], Patience] = Patience,
+    kind: Followed = MIGRATION,
 ) -> Document:
-    """The migration's record once it has ended, telling *viewer* on the way.
+    """The record once it has ended, telling *viewer* on the way.
 
     A lost connection means that its state is unknown: the record is read again after each
-    new connection, on each sign of life, and whenever an event tells of the migration.
+    new connection, on each sign of life, and whenever an event tells of it.
 
     :raise ClientError: the service was away for a minute, or refuses.
     """
-    only = {"topic": "migration", "subject": migration}
+    only = {"topic": kind.topic, "subject": id}
     for item in follow(client, query=only, patience=new_patience(), on_loss=viewer.lost):
         if isinstance(item, ServerEvent) and "share" in item.data["data"]:
             viewer.progress(item.data["data"])
             continue
-        record = read_record(client, migration, viewer, new_patience())
+        record = read_record(client, id, viewer, new_patience(), kind)
         viewer.state(record)
         if record["ended"]:
             return record

@@ -107,6 +107,10 @@ class Client:
             if after is None:
                 return
 
+    def download(self, path: str, query: Query | None = None) -> bytes:
+        """What is at *path*, whatever it is: a file."""
+        return self._exchange("GET", path, query, None, {"Accept": "*/*"})[1]
+
     def request(
         self,
         method: str,
@@ -123,6 +127,21 @@ class Client:
         if body is not None:
             payload = json.dumps(body).encode()
             headers["Content-Type"] = "application/json"
+        response, content = self._exchange(method, path, query, payload, headers)
+        return self._answer(response, content)
+
+    def _exchange(
+        self,
+        method: str,
+        path: str,
+        query: Query | None,
+        payload: bytes | None,
+        headers: Mapping[str, str],
+    ) -> tuple[http.client.HTTPResponse, bytes]:
+        """Send one request and read its whole answer, as it comes.
+
+        :raise Refused: it is a problem.
+        """
         connection = UnixConnection(self.socket_path, self._answer_within_s)
         try:
             response = self.send(connection, method, with_query(path, query), payload, headers)
@@ -130,9 +149,11 @@ class Client:
                 content = response.read()
             except (OSError, http.client.HTTPException) as error:
                 raise self.lost(method, path, error) from error
-            return self._answer(response, content)
         finally:
             connection.close()
+        if response.status >= 400:
+            raise Refused(response.status, _problem(response.status, content))
+        return response, content
 
     def send(
         self,
@@ -165,19 +186,30 @@ class Client:
         )
 
     def _answer(self, response: http.client.HTTPResponse, content: bytes) -> Answer:
-        document: Any = {}  # any: JSON, until it is known to be an object
-        if content:
-            try:
-                document = json.loads(content)
-            except ValueError:
-                document = {"detail": "the service's answer is no JSON", "value": None}
-                if response.status < 400:
-                    raise Refused(response.status, document) from None
-        if not isinstance(document, dict):
-            document = {"items": document}
-        if response.status >= 400:
-            raise Refused(response.status, {"status": response.status, **document})
+        document = _json(content)
+        if document is None:
+            raise Refused(response.status, _NO_JSON)
         return Answer(document, response.headers.get("ETag", ""))
+
+
+_NO_JSON: Document = {"detail": "the service's answer is no JSON", "value": None}
+
+
+def _json(content: bytes) -> Document | None:
+    """*content* as an object; a list becomes its ``items``. None where it is no JSON."""
+    if not content:
+        return {}
+    try:
+        document: Any = json.loads(content)  # any: JSON, until it is known to be an object
+    except ValueError:
+        return None
+    return document if isinstance(document, dict) else {"items": document}
+
+
+def _problem(status: int, content: bytes) -> Document:
+    """What the service has against a request."""
+    document = _json(content)
+    return {"status": status, **(_NO_JSON if document is None else document)}
 
 
 def with_query(path: str, query: Query | None) -> str:

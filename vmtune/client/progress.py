@@ -70,6 +70,38 @@ class Shown:
         self.figures = describe(data, self._downtime_limit_ms)
 
 
+class RunShown(Shown):
+    """The same of a benchmark run, whose stages are its phases.
+
+    :param title: what goes before the stage: which run of how many.
+    """
+
+    def __init__(self, title: str = "") -> None:
+        super().__init__()
+        self._title = title
+        self.stage = self._titled(self.stage)
+
+    def read(self, record: Document) -> bool:
+        before = self.stage
+        state, ahead = str(record["state"]), record["ahead"]
+        if state == "queued" and ahead:
+            state = f"waiting for {ahead} other run{'s' if ahead > 1 else ''}"
+        if record["ended"]:
+            self.share = 1.0
+        if state != "running":
+            self.stage = self._titled(state)
+        return self.stage != before and not record["ended"]  # the end is told with its figures
+
+    def advance(self, data: Document) -> None:
+        self.share = never_back(float(data["share"]), self.share)
+        self.stage = self._titled(str(data["phase"]))
+        migrates = data["phase"] == "migrating" and "iteration" in data
+        self.figures = describe(data) if migrates else ""
+
+    def _titled(self, stage: str) -> str:
+        return f"{self._title}  {stage}" if self._title else stage
+
+
 class Silent:
     """Shows nothing."""
 
@@ -97,8 +129,10 @@ class Silent:
 class Lines(Silent):
     """A line when the state changes and every two seconds, in time less often."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._shown = Shown()
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, shown: Shown | None = None
+    ) -> None:
+        self._shown = shown or Shown()
         self._clock = clock
         self._begun = clock()
         self._next = self._begun
@@ -114,7 +148,8 @@ class Lines(Silent):
         now = self._clock()
         if now >= self._next:
             self._next = now + max(_LINE_EVERY_S, (now - self._begun) * _PAUSE_SHARE)
-            click.echo(f"{self._shown.share:4.0%}  {self._shown.figures}", err=True)
+            figures = self._shown.figures or self._shown.stage
+            click.echo(f"{self._shown.share:4.0%}  {figures}", err=True)
 
     def lost(self, error: ClientError) -> None:
         if not self._lost:
@@ -125,12 +160,12 @@ class Lines(Silent):
 class Bar(Silent):
     """A progress bar that is redrawn in place."""
 
-    def __init__(self) -> None:
+    def __init__(self, shown: Shown | None = None) -> None:
         from rich.console import Console
         from rich.live import Live
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-        self._shown = Shown()
+        self._shown = shown or Shown()
         console = Console(stderr=True)
         self._bar: Progress = Progress(
             TextColumn("{task.fields[stage]}"),
@@ -176,8 +211,11 @@ class Bar(Silent):
         self._bar.update(self._task, completed=self._shown.share, stage=stage)
 
 
-def viewer(talks: bool) -> Silent:
-    """What fits: a bar on a terminal, lines elsewhere, nothing where nobody reads along."""
+def viewer(talks: bool, shown: Shown | None = None) -> Silent:
+    """What fits: a bar on a terminal, lines elsewhere, nothing where nobody reads along.
+
+    :param shown: what is followed; None for a migration.
+    """
     if not talks:
         return Silent()
-    return Bar() if sys.stderr.isatty() else Lines()
+    return Bar(shown) if sys.stderr.isatty() else Lines(shown=shown)

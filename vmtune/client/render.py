@@ -12,6 +12,12 @@ from vmtune.client.output import Column, paint, table
 from vmtune.units import Unit, approximate
 
 _MS_IN_S = 1000
+_SUFFIXES = {
+    Unit.PERCENT: "%",
+    Unit.MIB_PER_S: "MiB/s",
+    Unit.MS_PER_GIB: "ms/GiB",
+    Unit.NS: "ns",
+}
 
 
 def shown(value: Document | None) -> str:
@@ -48,6 +54,26 @@ def milliseconds(count: int | None) -> str:
     if count >= 10 * _MS_IN_S:
         return f"{count / _MS_IN_S:,.1f} s"
     return f"{count:,} ms"
+
+
+def metric(name: str, value: float | None) -> str:
+    """A figure of a benchmark run in its unit; ``-`` where the run does not have it."""
+    from vmtune.domain.metrics import METRICS
+
+    if value is None:
+        return "-"
+    row = METRICS.get(name)
+    return f"{value:,.4g}" if row is None else _in_unit(value, row.unit)
+
+
+def _in_unit(value: float, unit: Unit) -> str:
+    if unit in (Unit.BYTES, Unit.BYTES_PER_S):
+        return approximate(value, unit)
+    if unit is Unit.MS:
+        return milliseconds(round(value)) if value >= _MS_IN_S / 10 else f"{value:.3g} ms"
+    digits = 0 if value == round(value) or abs(value) >= 100 else 1
+    text = f"{value:,.{digits}f}"
+    return f"{text} {_SUFFIXES[unit]}" if unit in _SUFFIXES else text
 
 
 def moment(text: str | None) -> str:

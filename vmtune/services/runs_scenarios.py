@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -54,14 +54,16 @@ class ScenarioService:
         """Scenarios in the order of the table.
 
         :param patterns: families, scenarios, or either with ``*``; empty for all.
-        :param quick_ones: those of them that the quick selection has, in small.
+        :param quick_ones: in small, and of families only those that the quick selection has.
         :raise InvalidInput: a pattern that names none, or no such QEMU.
         """
-        chosen = select(patterns) if patterns else tuple(SCENARIOS.values())
-        if quick_ones:
-            chosen = tuple(
-                in_small(one) for one in chosen if one.variant in FAMILIES[one.family].quick
-            )
+        small = {pattern.removesuffix(QUICK) for pattern in patterns if pattern.endswith(QUICK)}
+        named = {pattern.removesuffix(QUICK) for pattern in patterns}
+        chosen = [
+            in_small(one) if quick_ones or one.name in small else one
+            for one in (select(sorted(named)) if named else SCENARIOS.values())
+            if not quick_ones or one.name in named or one.variant in FAMILIES[one.family].quick
+        ]
         return await self._judged(chosen, qemu, kvm)
 
     async def get(self, name: str, qemu: str = "", kvm: bool | None = None) -> OfferedScenario:
@@ -85,7 +87,7 @@ class ScenarioService:
         return self._places.qemus.values()
 
     async def _judged(
-        self, scenarios: tuple[Scenario, ...], qemu: str, kvm: bool | None
+        self, scenarios: Sequence[Scenario], qemu: str, kvm: bool | None
     ) -> tuple[OfferedScenario, ...]:
         self._places.qemu(qemu)
         try:

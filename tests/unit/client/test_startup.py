@@ -34,7 +34,10 @@ def start(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("arguments", [("--help",), ("--version",), ("profile", "--help")])
+@pytest.mark.parametrize(
+    "arguments",
+    [("--help",), ("--version",), ("profile", "--help"), ("bench", "migration", "--help")],
+)
 def test_help_imports_nothing_heavy(arguments: tuple[str, ...]) -> None:
     ran = start(*arguments)
     assert ran.returncode == 0, ran.stderr
@@ -68,8 +71,11 @@ def test_every_command_has_the_common_options(name: str) -> None:
         assert {"--json", "--quiet", "-q", "--socket", "--debug"} <= options, path
         assert command.help, path
         if isinstance(command, click.Group):
-            for sub in command.commands.values():
-                check(sub, f"{path} {sub.name}")
+            ctx = click.Context(command)
+            for below in command.list_commands(ctx):
+                sub = command.get_command(ctx, below)
+                assert sub is not None
+                check(sub, f"{path} {below}")
 
     command = root.get_command(click.Context(root), name)
     assert command is not None

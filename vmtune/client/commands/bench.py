@@ -1,0 +1,28 @@
+"""``vmtune bench``: measure, and look at what was measured."""
+
+from __future__ import annotations
+
+import click
+
+from vmtune.client.lazy import LazyGroup
+from vmtune.client.session import common
+
+_HERE = "vmtune.client.commands.bench_"
+PLACES = {
+    "migration": (_HERE + "migration:migration", "Measure live migrations of fresh VMs."),
+    "scenarios": (_HERE + "scenarios:scenarios", "List what can be measured, and what not here."),
+    "metrics": (_HERE + "scenarios:metrics", "List the figures of a run and what they mean."),
+    "runs": (_HERE + "runs:runs", "List the runs, newest first."),
+    "show": (_HERE + "runs:show", "Show a run: its figures, and how it came to them."),
+    "cancel": (_HERE + "runs:cancel", "End a run that waits or runs."),
+    "plot": (_HERE + "files:plot", "Write a picture of a run to a file."),
+    "export": (_HERE + "files:export", "Write a run to a file."),
+    "import": (_HERE + "files:import_", "Take over runs from files."),
+}
+"""Each subcommand: where it is, and its line of help."""
+
+
+@click.group(cls=LazyGroup, places=PLACES)
+@common
+def bench() -> None:
+    """Measure, and look at what was measured."""

@@ -1,0 +1,50 @@
+"""Runs as people name them: by the first digits of their id."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+
+from vmtune.client.http import Client
+from vmtune.errors import InvalidInput, NotFound
+
+SHORT = 8
+_WHOLE = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_BEGINNING = re.compile(r"[0-9a-f][0-9a-f-]{3,35}", re.IGNORECASE)
+_NEWEST = 5000
+
+
+def short(id: str) -> str:
+    """Enough of an id to tell a run from all others that one is likely to have."""
+    return id[:SHORT]
+
+
+def resolve(client: Client, text: str) -> str:
+    """The id of the run whose id begins with *text*.
+
+    :raise InvalidInput: *text* is no beginning of an id, or of several.
+    :raise NotFound: none of the newest 5000 runs has such an id.
+    """
+    if _WHOLE.fullmatch(text):
+        return text.lower()
+    if not _BEGINNING.fullmatch(text):
+        raise InvalidInput(
+            f"{text[:60]!r} is no id of a run",
+            field="RUN",
+            remedy="give an id, or its first 4 digits or more; `vmtune bench runs` lists them",
+        )
+    newest = islice(client.items("/runs"), _NEWEST)
+    found = [str(row["id"]) for row in newest if str(row["id"]).startswith(text.lower())]
+    if not found:
+        raise NotFound(
+            f"no run has an id that begins with {text}",
+            field="RUN",
+            remedy="`vmtune bench runs` lists them",
+        )
+    if len(found) > 1:
+        raise InvalidInput(
+            f"{len(found)} runs have ids that begin with {text}",
+            field="RUN",
+            remedy=f"give more of it: {', '.join(found[:5])}",
+        )
+    return found[0]
