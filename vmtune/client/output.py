@@ -16,6 +16,7 @@ COLORS = {
     "effective": "green",
     "completed": "green",
     "applied": "green",
+    "done": "green",
     "running": "green",
     "yes": "green",
     "pending migration": "yellow",
@@ -23,6 +24,7 @@ COLORS = {
     "unknown": "yellow",
     "overwritten": "red",
     "rejected": "red",
+    "refused": "red",
     "failed": "red",
     "never": "red",
 }

@@ -53,10 +53,22 @@ def _malformed(argument: str, unset: bool) -> Problem:
 
 
 def read_file(path: Path) -> Mapping[str, Any]:  # any: what the file holds, checked by use
-    """A profile file: TOML or JSON, by its ending, with ``values`` and maybe
+    """A profile file: TOML or JSON, by its ending, with ``values`` and maybe ``steps``,
     ``description`` and ``note``.
 
     :raise InvalidInput: naming the file: unreadable, too large, of another kind, or no profile.
+    """
+    document = read_document(path)
+    if not isinstance(document, dict):
+        raise InvalidInput("holds no object", field=str(path), remedy=_SHAPE)
+    _check_keys(str(path), document)
+    return document
+
+
+def read_document(path: Path) -> Any:  # any: what the file holds, checked by use
+    """What a TOML or JSON file holds, by its ending.
+
+    :raise InvalidInput: naming the file: unreadable, too large, or of another kind.
     """
     where = str(path)
     try:
@@ -65,35 +77,29 @@ def read_file(path: Path) -> Mapping[str, Any]:  # any: what the file holds, che
     except OSError as error:
         raise InvalidInput(f"cannot be read: {error.strerror}", field=where) from error
     if len(content) > _LARGEST_FILE_BYTES:
-        raise InvalidInput("is larger than 1 MiB", field=where, remedy="name a profile file")
-    document = _parse(path, content)
-    _check_keys(where, document)
-    return document
+        raise InvalidInput("is larger than 1 MiB", field=where, remedy="name a smaller file")
+    return _parse(path, content)
 
 
-def _parse(path: Path, content: bytes) -> Mapping[str, Any]:  # any: what the file holds
+def _parse(path: Path, content: bytes) -> Any:  # any: what the file holds
     where = str(path)
     try:
         text = content.decode()
         if path.suffix == ".json":
-            document = json.loads(text)
-        elif path.suffix == ".toml":
-            document = tomllib.loads(text)
-        else:
-            raise InvalidInput(
-                "is neither TOML nor JSON by its name",
-                field=where,
-                remedy="name a file that ends in .toml or .json",
-            )
+            return json.loads(text)
+        if path.suffix == ".toml":
+            return tomllib.loads(text)
     except ValueError as error:
         raise InvalidInput(f"cannot be understood: {error}", field=where) from error
-    if not isinstance(document, dict):
-        raise InvalidInput("holds no object", field=where, remedy=_SHAPE)
-    return document
+    raise InvalidInput(
+        "is neither TOML nor JSON by its name",
+        field=where,
+        remedy="name a file that ends in .toml or .json",
+    )
 
 
 _SHAPE = "write a [values] table, such as: [values] multifd = true"
-_KEYS = ("values", "description", "note")
+_KEYS = ("values", "steps", "description", "note")
 
 
 def _check_keys(where: str, document: Mapping[str, Any]) -> None:  # any: what the file holds
@@ -107,7 +113,7 @@ def _check_keys(where: str, document: Mapping[str, Any]) -> None:  # any: what t
                 field=where,
                 remedy=f"did you mean {near[0]}?" if near else f"known are {', '.join(_KEYS)}",
             )
-        if key != "values" and not isinstance(value, str):
+        if key not in ("values", "steps") and not isinstance(value, str):
             raise InvalidInput(f"{key} is no text", field=where)
     for name, value in document["values"].items():
         if not isinstance(value, bool | int | str):

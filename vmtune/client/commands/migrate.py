@@ -8,6 +8,7 @@ import click
 
 from vmtune.client import render
 from vmtune.client.complete import hosts, profiles
+from vmtune.client.controlled import reaper_lines, record_lines
 from vmtune.client.errors import ClientError
 from vmtune.client.follow import to_the_end
 from vmtune.client.http import Document
@@ -103,6 +104,8 @@ def lines(record: Document) -> Iterator[str]:
     if record["outcomes"]:
         yield ""
         yield from render.outcomes(record["outcomes"])
+    yield from record_lines(record["step_records"])
+    yield from reaper_lines(record["reaper"])
 
 
 def _silent_copies(totals: Document) -> str:

@@ -10,9 +10,12 @@ import click
 
 from vmtune.client import render
 from vmtune.client.commands.migrate import lines
+from vmtune.client.complete import assignments
+from vmtune.client.controlled import record_lines
 from vmtune.client.http import Document, segment
 from vmtune.client.output import Column, table
 from vmtune.client.session import Session, common, pass_session
+from vmtune.client.values import parse_assignments
 from vmtune.client.vms import resolve
 
 
@@ -117,6 +120,53 @@ def _sample_table(rows: list[Document]) -> Iterator[str]:
         for row in rows
     ]
     yield from table(columns, cells, "no samples")
+
+
+@migration.command()
+@click.argument("id", metavar="MIGRATION")
+@click.option("--csv", "as_csv", is_flag=True, help="Every field, as comma-separated values.")
+@common
+@pass_session
+def rounds(session: Session, id: str, as_csv: bool) -> None:
+    """Show each time that the reaper emptied the dirty rings.
+
+    AT counts from the migration's start; before it, pages are noted only while a round measures.
+    """
+    rows = list(session.client.items(f"/migrations/{segment(id)}/rounds"))
+    session.show(
+        {"items": rows, "next": None}, lambda: _csv(rows) if as_csv else _round_table(rows)
+    )
+
+
+def _round_table(rows: list[Document]) -> Iterator[str]:
+    titles = ("AT", "WAIT ASKED", "COST", "RINGS' FILL, BY VCPU")
+    columns = tuple(Column(title, right=title != titles[-1]) for title in titles)
+    cells = [
+        (
+            f"{row['at_ms']:,} ms",
+            f"{row['interval_ms']:,} ms",
+            f"{row['cost_ms']:,.1f} ms",
+            " ".join(f"{fill:.0%}" for fill in row["fills"]),
+        )
+        for row in rows
+    ]
+    yield from table(columns, cells, "no rounds: no reaper ran")
+
+
+@migration.command("set")
+@click.argument("id", metavar="MIGRATION")
+@click.argument("values", nargs=-1, required=True, metavar="TUNABLE=VALUE...",
+                shell_complete=assignments)  # fmt: skip
+@common
+@pass_session
+def set_(session: Session, id: str, values: tuple[str, ...]) -> None:
+    """Set values that QEMU heeds while it migrates, such as downtime_limit_ms=1s.
+
+    `vmtune tunables` tells which ones. They are put back if the migration does not complete.
+    """
+    body = {"values": parse_assignments(values)}
+    record = session.client.patch(f"/migrations/{segment(id)}", body)
+    session.show(record, lambda: record_lines(record["step_records"][-1:]))
 
 
 @migration.command()

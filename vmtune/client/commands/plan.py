@@ -8,6 +8,7 @@ import click
 
 from vmtune.client import render
 from vmtune.client.complete import hosts, profiles
+from vmtune.client.controlled import step_lines
 from vmtune.client.http import Document
 from vmtune.client.output import Column, paint, table
 from vmtune.client.session import CLEAN, DIFFERENCES, Session, common, pass_session
@@ -60,6 +61,7 @@ def lines(document: Document) -> Iterator[str]:
     )
     cells = [_cells(item) for item in document["items"]]
     yield from table(columns, cells, "nothing to set")
+    yield from step_lines(document["step_texts"])
     for finding in document["findings"]:
         yield ""
         yield from finding_lines(finding)

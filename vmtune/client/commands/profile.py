@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import zip_longest
 from pathlib import Path
 
 import click
 
 from vmtune.client import render
 from vmtune.client.complete import assignments, profiles
+from vmtune.client.controlled import step_lines
 from vmtune.client.errors import Refused
 from vmtune.client.http import Client, Document, segment
 from vmtune.client.output import Column, fields, table
 from vmtune.client.session import Session, common, pass_session
+from vmtune.client.steps import given_steps, in_words, step_options
 from vmtune.client.values import RawValues, parse_assignments, read_file
 from vmtune.errors import InvalidInput, StaleRevision
 
@@ -36,8 +39,9 @@ def profile() -> None:
     "--file",
     "file",
     type=click.Path(path_type=Path),
-    help="A .toml or .json file with a [values] table; arguments go before it.",
+    help="A .toml or .json file with a [values] table and maybe steps; arguments go before it.",
 )
+@step_options
 @click.option("--description", default=None, help="What it is for.")
 @click.option("--note", default=None, help="About this first revision.")
 @common
@@ -47,15 +51,19 @@ def create(
     name: str,
     values: tuple[str, ...],
     file: Path | None,
+    step_texts: tuple[str, ...],
+    steps_file: Path | None,
     description: str | None,
     note: str | None,
 ) -> None:
     """Create a profile, such as: vmtune profile create fast multifd=on multifd_channels=8."""
     given = parse_assignments(values)
     stored = read_file(file) if file else {"values": {}}
+    steps = given_steps(step_texts, steps_file)
     body = {
         "name": name,
         "values": {**stored["values"], **given},
+        "steps": in_words(stored.get("steps", []), file) if steps is None else steps,
         "description": description if description is not None else stored.get("description", ""),
         "note": note if note is not None else stored.get("note", ""),
     }
@@ -68,21 +76,39 @@ def create(
 @click.argument(
     "changes", nargs=-1, metavar="TUNABLE=VALUE|TUNABLE-...", shell_complete=assignments
 )
+@step_options
+@click.option("--no-steps", is_flag=True, help="Remove all steps.")
 @click.option("--note", default="", help="About this revision.")
 @click.option("--description", help="What the profile is for; that alone makes no revision.")
 @common
 @pass_session
 def set_(
-    session: Session, name: str, changes: tuple[str, ...], note: str, description: str | None
+    session: Session,
+    name: str,
+    changes: tuple[str, ...],
+    step_texts: tuple[str, ...],
+    steps_file: Path | None,
+    no_steps: bool,
+    note: str,
+    description: str | None,
 ) -> None:
-    """Change values of a profile; TUNABLE- unsets one. Makes a new revision."""
+    """Change values of a profile; TUNABLE- unsets one. Makes a new revision.
+
+    Steps that are given take the place of all that the profile had.
+    """
     values = parse_assignments(changes, unset=True)
-    if not values and description is None:
+    steps = given_steps(step_texts, steps_file)
+    if no_steps and steps is not None:
+        raise InvalidInput("excludes --step and --steps", field="--no-steps")
+    steps = [] if no_steps else steps
+    if not values and description is None and steps is None:
         raise InvalidInput(
             "there is nothing to change", field="TUNABLE=VALUE", remedy="name at least one tunable"
         )
     before = session.client.request("GET", _path(name))
     body: dict[str, object] = {"values": values, "note": note}
+    if steps is not None:
+        body["steps"] = steps
     if description is not None:
         body["description"] = description
     try:
@@ -118,7 +144,15 @@ def difference_words(old: Document, new: Document) -> list[str]:
     return [
         f"{name} from {before.get(name, 'unset')} to {after.get(name, 'unset')}"
         for name in sorted(_differing(old["values"], new["values"]))
-    ]
+    ] + [f"{name} from {was or 'none'} to {now or 'none'}" for name, was, now in _steps(old, new)]
+
+
+def _steps(old: Document, new: Document) -> Iterator[tuple[str, str, str]]:
+    """Each step by its place that differs between two revisions."""
+    pairs = zip_longest(old["step_texts"], new["step_texts"], fillvalue="")
+    for number, (was, now) in enumerate(pairs, start=1):
+        if was != now:
+            yield f"step {number}", was, now
 
 
 @profile.command()
@@ -203,8 +237,11 @@ def diff(session: Session, name: str, first: int, second: int) -> None:
         {"tunable": n, "from": old["values"].get(n), "to": new["values"].get(n)} for n in names
     ]
     document = {"profile": name, "from": first, "to": second, "changes": changes}
+    if old["steps"] != new["steps"]:
+        document["steps"] = {"from": old["step_texts"], "to": new["step_texts"]}
     columns = (Column("TUNABLE"), Column(f"REVISION {first}"), Column(f"REVISION {second}"))
     cells = [(n, old["texts"].get(n, "unset"), new["texts"].get(n, "unset")) for n in names]
+    cells += [(n, was or "none", now or "none") for n, was, now in _steps(old, new)]
     session.show(document, lambda: table(columns, cells, "no differences"))
 
 
@@ -237,19 +274,35 @@ def delete(session: Session, name: str) -> None:
 @profile.command()
 @click.argument("values", nargs=-1, metavar="[TUNABLE=VALUE]...", shell_complete=assignments)
 @click.option("--file", type=click.Path(path_type=Path), help="A .toml or .json profile file.")
+@step_options
 @common
 @pass_session
-def check(session: Session, values: tuple[str, ...], file: Path | None) -> None:
-    """Say whether values would be accepted together. Stores nothing."""
+def check(
+    session: Session,
+    values: tuple[str, ...],
+    file: Path | None,
+    step_texts: tuple[str, ...],
+    steps_file: Path | None,
+) -> None:
+    """Say whether values and steps would be accepted together. Stores nothing."""
     given = parse_assignments(values)
-    stored = read_file(file)["values"] if file else {}
-    body = {"values": {**stored, **given}}
-    if not body["values"]:
+    stored = read_file(file) if file else {"values": {}}
+    steps = given_steps(step_texts, steps_file)
+    body = {
+        "values": {**stored["values"], **given},
+        "steps": in_words(stored.get("steps", []), file) if steps is None else steps,
+    }
+    if not body["values"] and not body["steps"]:
         raise InvalidInput(
             "there is nothing to check", field="TUNABLE=VALUE", remedy="name at least one tunable"
         )
     checked = session.client.post("/profiles/check", body)
-    session.show(checked, lambda: fields(list(checked["texts"].items())))
+    session.show(checked, lambda: _checked_lines(checked))
+
+
+def _checked_lines(checked: Document) -> Iterator[str]:
+    yield from fields(list(checked["texts"].items()))
+    yield from step_lines(checked["step_texts"])
 
 
 def _profile_lines(document: Document) -> Iterator[str]:
@@ -266,11 +319,12 @@ def _profile_lines(document: Document) -> Iterator[str]:
     yield ""
     columns = (Column("TUNABLE"), Column("VALUE", right=True))
     yield from table(columns, list(document["texts"].items()), "no values: everything is unset")
+    yield from step_lines(document["step_texts"])
 
 
 def _change_lines(before: Document, after: Document) -> Iterator[str]:
     if before["revision"] == after["revision"]:
-        yield f"profile {after['name']} has these values already, at revision {after['revision']}"
+        yield f"profile {after['name']} has all that already, at revision {after['revision']}"
         return
     yield f"profile {after['name']} is now at revision {after['revision']}"
     yield from (f"  {words}" for words in difference_words(before, after))
