@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Self
 
 import click
 
+from vmtune.client.controlled import progress_part
 from vmtune.client.errors import ClientError
 from vmtune.client.http import Document
 from vmtune.client.render import milliseconds, rate, size
@@ -38,6 +39,7 @@ def describe(data: Document, downtime_limit_ms: int | None = None) -> str:
         f"sends {rate(data.get('throughput_bytes_per_s'))}",
         f"throttle {throttle} %" if throttle else "",
         f"downtime {downtime}{limit}" if downtime != "-" else "",
+        progress_part(data),
     ]
     return ", ".join(part for part in parts if part)
 

@@ -13,6 +13,7 @@ from tests.support.api import Api
 from tests.support.stub_service import Reply, StubService, page
 from tests.unit.client.conftest import Vmtune
 from vmtune.client.controlled import progress_part, reaper_lines
+from vmtune.client.progress import describe
 from vmtune.client.steps import given_steps
 from vmtune.errors import InvalidInput
 
@@ -192,3 +193,4 @@ class TestMigration:
         assert progress_part({}) == ""
         data = {"reaper": {"interval_ms": 1190, "fullest": 0.614}}
         assert progress_part(data) == "rings 61% full every 1,190 ms"
+        assert describe({**docs.progress(0.5)["data"], **data}).endswith("every 1,190 ms")
