@@ -212,20 +212,18 @@ async def test_the_guest_names_what_it_refuses(
         assert (await running.fault()).parameter == parameter
 
 
-async def test_the_dirty_rate_is_kept_evenly(program: Path, tmp_path: Path) -> None:
-    """Two workers, 50 pages each a pass: at 4.096 MB/s, 1000 pages a second, 100 ms a pass."""
-    line = "region=400k stride=4k dirty_mb=4 ring=3"
-    pages_per_s = 4_000_000 / PAGE / 2
-    async with guest(program, tmp_path, line, vcpus=2) as running:
-        _, passes = await running.until(16)
-    expected_us = 50 / pages_per_s * 1e6
+async def test_the_dirty_rate_is_kept(program: Path, tmp_path: Path) -> None:
+    """Two workers with 50 pages each: at 4 MB/s, 977 pages a second, they take 102 ms a pass."""
+    async with guest(program, tmp_path, "region=400k dirty_mb=4 ring=3", vcpus=2) as running:
+        _, passes = await running.until(20)
+    in_8_passes_us = 8 * 100 / (4_000_000 / PAGE) * 1e6
     for worker in range(2):
-        mine = [each for each in passes if each.worker == worker]
-        # By the guest's own clock it is never faster over all, but for the 50 ms that it may
-        # make up; where this machine lets it work, it is that fast, in each pass by itself.
-        assert mine[-1].end_us > mine[-1].number * expected_us * 0.98 - 50_000
-        assert min(each.duration_us for each in mine) > expected_us - 50_000
-        assert any(abs(each.duration_us - expected_us) < 0.03 * expected_us for each in mine)
+        ends = [each.end_us for each in passes if each.worker == worker]
+        # By the guest's own clock. It may make up for 50 ms at most; it keeps the rate wherever
+        # this machine lets it, which needs not be all the time.
+        took = [after - before for before, after in zip(ends, ends[8:], strict=False)]
+        assert min(took) > 0.98 * in_8_passes_us - 50_000
+        assert any(abs(each - in_8_passes_us) < 0.03 * in_8_passes_us for each in took)
 
 
 async def test_the_dirty_rate_is_kept_page_by_page(program: Path, tmp_path: Path) -> None:
@@ -260,15 +258,16 @@ async def test_time_lost_is_not_caught_up_on(program: Path, tmp_path: Path) -> N
 
 
 async def test_rest_is_not_caught_up_on(program: Path, tmp_path: Path) -> None:
-    """100 pages at 1000 a second are 100 ms, whether or not it rests for longer before."""
-    line = "region=400k stride=4k dirty_mb=4 idle_ms=300 ring=3"
+    """100 pages at 977 a second are 102 ms, although it has rested for 200 before."""
+    line = "region=400k dirty_mb=4 idle_ms=200 ring=3"
     async with guest(program, tmp_path, line) as running:
-        _, passes = await running.until(4)
+        _, passes = await running.until(5)
     expected_us = 100 / (4_000_000 / PAGE) * 1e6
-    assert all(each.duration_us > 0.95 * expected_us for each in passes)
-    ends = [each.end_us - each.worked_us - before.end_us
-            for before, each in itertools.pairwise(passes)]  # fmt: skip
-    assert all(rest_us > 299_000 for rest_us in ends)
+    # Once in all it may have 50 ms to make up for, if this machine did not let it work.
+    worked_us = sum(each.worked_us for each in passes)
+    assert worked_us > 0.98 * passes[-1].number * expected_us - 50_000
+    for before, each in itertools.pairwise(passes):
+        assert each.end_us - each.worked_us - before.end_us >= 199_000 * each.passes
 
 
 async def test_the_heart_beats_in_the_midst_of_a_pass(program: Path, tmp_path: Path) -> None:
