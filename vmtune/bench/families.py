@@ -314,7 +314,7 @@ _DIRTY_RING = Family(
         Variant("bitmap", "tracked by a bitmap", {"dirty_ring_size_entries": 0}),
         *(
             Variant(f"{entries}-{'stock' if policy == OFF else policy}",
-                    f"{entries} entries, {words}",
+                    f"{entries:,} entries, {words}",
                     {"dirty_ring_size_entries": entries, "reaper_policy": policy})
             for entries in _RING_ENTRIES
             for policy, words in _REAPERS.items()
