@@ -17,6 +17,9 @@ from statistics import median
 from vmtune.domain.metrics import LEAST_STRETCH_MS
 from vmtune.domain.runs import GuestPass
 
+_LATELY = 100
+"""Of how many stretches a usual rest is the median."""
+
 Span = tuple[float, float]
 """From and to, milliseconds on the run's timeline."""
 
@@ -95,7 +98,7 @@ def _of_worker(passes: Sequence[GuestPass], ended_ms: float) -> list[Stretch]:
         short = each.at_ms - before.at_ms < LEAST_STRETCH_MS
         if not anew and (short or _heard_together(each, after)):
             continue
-        stretch = None if anew else _between(before, together, _usual_rest(found))
+        stretch = None if anew else _between(before, together, found)
         if stretch is not None:
             found.append(stretch)
         before, together = each, []
@@ -108,8 +111,8 @@ def _of_worker(passes: Sequence[GuestPass], ended_ms: float) -> list[Stretch]:
 
 
 def _usual_rest(found: Sequence[Stretch]) -> float:
-    """What this worker rests after a pass; its first has nothing before it."""
-    return median([s.rest_ms / s.passes for s in found[1:]] or [0.0])
+    """What this worker has rested lately after a pass; its first has nothing before it."""
+    return median([s.rest_ms / s.passes for s in found[max(1, len(found) - _LATELY) :]] or [0.0])
 
 
 def _heard_together(each: GuestPass, after: GuestPass | None) -> bool:
@@ -120,7 +123,7 @@ def _heard_together(each: GuestPass, after: GuestPass | None) -> bool:
 
 
 def _between(
-    before: GuestPass, reported: Sequence[GuestPass], usual_rest_ms: float
+    before: GuestPass, reported: Sequence[GuestPass], found: Sequence[Stretch]
 ) -> Stretch | None:
     now = reported[-1]
     count = now.number - before.number
@@ -133,7 +136,7 @@ def _between(
     worked_ms = sum(p.duration_us * max(0, last - first) for p, (first, last) in parts) / 1000
     guest_ms = (now.guest_us - before.guest_us) / 1000
     # Where the guest's clock has gone back, it cannot tell how long it rested.
-    rest_ms = guest_ms - worked_ms if guest_ms >= 0 else usual_rest_ms * count
+    rest_ms = guest_ms - worked_ms if guest_ms >= 0 else _usual_rest(found) * count
     # The two clocks differ by a few milliseconds of the report's way: no rest is negative, and
     # none is so long that the passes took less than the guest says.
     rest_ms = max(0.0, min(rest_ms, wall_ms - worked_ms))
