@@ -52,7 +52,7 @@ async def watch(
     origin = time.monotonic() if started is None else started
     last: Snapshot | None = None
     silent_since: float | None = None
-    async with _wakeups(driver, vm) as wakeup:
+    async with _wakeups(driver, vm, handle) as wakeup:
         while True:
             wakeup.clear()
             over = handle is not None and handle.done
@@ -75,7 +75,7 @@ async def watch(
                     return WatchEnd(last, gone=False)
                 if over and not snapshot.status.running:
                     return WatchEnd(await _with_figures(driver, vm, snapshot), gone=False)
-            await _sleep_or_wake(1 / hz, wakeup, handle)
+            await _sleep_or_wake(1 / hz, wakeup)
 
 
 def _mark_iteration(snapshot: Snapshot, last: Snapshot | None) -> Snapshot:
@@ -100,8 +100,11 @@ async def _with_figures(driver: Driver, vm: UUID, snapshot: Snapshot) -> Snapsho
 
 
 @asynccontextmanager
-async def _wakeups(driver: Driver, vm: UUID) -> AsyncIterator[asyncio.Event]:
-    """An event that is set whenever the driver tells something of *vm*."""
+async def _wakeups(
+    driver: Driver, vm: UUID, handle: MigrationHandle | None
+) -> AsyncIterator[asyncio.Event]:
+    """An event that is set whenever the driver tells something of *vm*, and at the migration's
+    end."""
     wakeup = asyncio.Event()
 
     async def listen() -> None:
@@ -111,33 +114,30 @@ async def _wakeups(driver: Driver, vm: UUID) -> AsyncIterator[asyncio.Event]:
                 if event.vm == vm and interesting:
                     wakeup.set()
 
-    task = asyncio.create_task(listen())
+    async def wait_for(handle: MigrationHandle) -> None:
+        # The result is the settling's to ask for; here only the time matters.
+        try:
+            with suppress(CommandRefused, OutcomeUnknown):
+                await handle.wait()
+        finally:
+            wakeup.set()
+
+    tasks = [asyncio.create_task(listen())]
+    if handle is not None:
+        tasks.append(asyncio.create_task(wait_for(handle)))
     try:
         yield wakeup
     finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _sleep_or_wake(
-    seconds: float, wakeup: asyncio.Event, handle: MigrationHandle | None
-) -> None:
+async def _sleep_or_wake(seconds: float, wakeup: asyncio.Event) -> None:
     """Sleep, but not beyond an event or the migration's end."""
-    waits: list[asyncio.Future[object]] = [asyncio.ensure_future(wakeup.wait())]
-    if handle is not None and not handle.done:
-        waits.append(asyncio.ensure_future(_end_of(handle)))
-    try:
-        await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for wait in waits:
-            wait.cancel()
-        await asyncio.gather(*waits, return_exceptions=True)
-
-
-async def _end_of(handle: MigrationHandle) -> None:
-    # The result is the settling's to ask for; here only the time matters.
-    with suppress(CommandRefused, OutcomeUnknown):
-        await handle.wait()
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await wakeup.wait()
 
 
 def fraction(sample: Sample) -> float:
