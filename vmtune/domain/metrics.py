@@ -76,9 +76,9 @@ class Metric:
 
 _NOT_COMPLETED = "unless the migration completed"
 _NO_MIGRATION = "when no migration was begun"
-_NO_BASELINE = "when the guest finished fewer than two passes in warm-up"
+_NO_BASELINE = "when no worker of the guest reported twice in warm-up"
 _NO_FIGURES = "when QEMU was never seen to send anything"
-_BEGUN = "`migrate` is handed to QEMU, or the migration to libvirt"
+_BEGUN = "vmtune hands it to QEMU or libvirt, what is set for it on both sides included"
 _OVER = "QEMU says that it completed, failed or was cancelled"
 
 _TIME = (
@@ -126,8 +126,8 @@ _GUEST = (
         "guest_baseline_ms_per_gib", "Guest's own pace", Unit.MS_PER_GIB, Direction.NONE,
         Group.GUEST,
         "The median time that a worker of the guest takes in warm-up to go over 1 GiB of its "
-        "memory, by the host's clock, without its rests. Each worker's first pass, which finds "
-        "its memory unused, does not count.",
+        "memory, by the host's clock, without its rests. Each worker's first report, of passes "
+        "that find its memory unused, does not count.",
         missing=_NO_BASELINE,
     ),
     Metric(
