@@ -52,8 +52,7 @@ def plot_run(run: Run) -> str:
         metrics_table(run.metrics),
         tunables_table(run),
         facts_table(run),
-        f"<footer>Made by vmtune {plain(__version__)} of the run's record. Times are the host's "
-        "clock.</footer>",
+        f"<footer>Made by vmtune {plain(__version__)} of the run's record.</footer>",
         "</body></html>",
     ]
     return "\n".join(part for part in parts if part) + "\n"
@@ -67,6 +66,8 @@ def _header(run: Run) -> str:
         words.append(run.started_at.strftime("%Y-%m-%d %H:%M:%S %Z"))
     accelerator = str(run.environment.get("accelerator", "")).upper()
     words += [run.host, accelerator]
+    if run.imported_from:
+        words.append(f"imported from {run.imported_from}")
     line = " · ".join(plain(word) for word in words if word)
     kind = _STATES.get(run.state, "soft")
     why = str(run.setup.get("why", ""))

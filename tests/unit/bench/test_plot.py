@@ -444,6 +444,12 @@ def test_no_text_becomes_anything_else(
     assert "\u202e" not in page and "\0" not in page and "\x1b" not in page
 
 
+def test_a_run_that_was_measured_elsewhere_says_so() -> None:
+    run = replace(a_run(), imported_from="guestperf: report.json")
+    assert "imported from guestperf: report.json" in check(plot_run(run)).text()
+    assert "imported from" not in plot_run(a_run())
+
+
 def test_a_hostile_text_is_shown_as_it_is() -> None:
     run = replace(a_run(), failure=HOSTILE)
     assert HOSTILE in check(plot_run(run)).text().replace("  ", " ")
