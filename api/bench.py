@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from vmtune import lab
+from vmtune.bench.order import DirectPlace, Place
+from vmtune.bench.scenarios import Ground
+from vmtune.domain.facts import HostFacts
+from vmtune.errors import LabError
 from vmtune.jobs.base import JobEngine
 from vmtune.lab.settings import LabSettings
 from vmtune.services.bus import EventBus
@@ -41,11 +48,42 @@ def real_tools() -> BenchTools:
     from vmtune.bench.run_folder import clear_left_behind  # noqa: PLC0415
     from vmtune.bench.runner import run_migration  # noqa: PLC0415
 
-    def sweep(folder: Path, lab: LabSettings) -> None:
-        clear_left_behind(folder)
-        clear_lab(lab)
+    async def look_at(place: Place, kvm: bool) -> Ground:
+        if isinstance(place, DirectPlace):
+            return await look(place, kvm)
+        return await look(DirectPlace(place.lab.qemu), kvm, await _lab_hosts(place.lab))
 
-    return BenchTools(run_migration, look, sweep)
+    def sweep(folder: Path, settings: LabSettings) -> None:
+        clear_left_behind(folder)
+        clear_lab(settings)
+
+    return BenchTools(run_migration, look_at, sweep)
+
+
+async def _lab_hosts(settings: LabSettings) -> tuple[HostFacts, HostFacts]:
+    """What libvirt says of the lab's two hosts.
+
+    :raise LabError: no lab is up.
+    """
+    from vmtune.drivers.libvirt import LibvirtDriver  # noqa: PLC0415 - needs libvirt's library
+
+    status = await asyncio.to_thread(lab.status, settings)
+    if not status.running:
+        raise LabError(
+            f"no lab is up in {settings.folder}",
+            field="place",
+            code="lab_down",
+            remedy="run `vmtune lab up` first",
+        )
+    found: list[HostFacts] = []
+    for host in status.hosts:
+        driver = LibvirtDriver(host.uri, peer_uri=host.peer_uri)
+        try:
+            found.append(await driver.host_facts())
+        finally:
+            await driver.close()
+    source, destination = found
+    return source, destination
 
 
 def make_bench(
@@ -57,6 +95,12 @@ def make_bench(
     tools: BenchTools,
 ) -> Bench:
     """The services, with their job registered: before the job engine is started."""
-    places = BenchPlaces(settings.qemus, settings.bench_dir, tools.look, tools.sweep)
+    places = BenchPlaces(
+        settings.qemus,
+        settings.bench_dir,
+        tools.look,
+        tools.sweep,
+        LabSettings.from_variables(os.environ),
+    )
     RunJob(store, bus, places, tools.run).register(jobs)
     return Bench(ScenarioService(places), RunService(store, bus, profiles, places, jobs))

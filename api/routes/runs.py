@@ -31,7 +31,7 @@ from vmtune.domain.documents import to_json
 from vmtune.domain.runs import RunState
 from vmtune.domain.series import Series
 from vmtune.services.runs import QueuedRun, RunRequest
-from vmtune.services.runs_files import FileFormat, exported
+from vmtune.services.runs_files import FileFormat, exported, plotted
 from vmtune.store.run_rows import RunFilter
 
 router = APIRouter(tags=["runs"])
@@ -162,8 +162,25 @@ async def list_run_rounds(
     return RunRoundPage(items=[RunRoundView(**to_json(r)) for r in page.items], next=page.next)
 
 
+class _Html(Response):
+    media_type = "text/html"
+
+
 class _File(Response):
     media_type = "application/octet-stream"
+
+
+@router.get(
+    "/runs/{run}/plot",
+    responses=problems(404),
+    response_class=_Html,
+    dependencies=[READ],
+)
+async def plot_run(on: Services, run: UUID) -> Response:
+    """A picture of a run that has ended, as one page that needs nothing else."""
+    page = await plotted(await on.runs.whole(run))
+    policy = "default-src 'none'; style-src 'unsafe-inline'"
+    return _Html(page, headers={"Content-Security-Policy": policy})
 
 
 @router.get(

@@ -18,10 +18,12 @@ from vmtune.api.schemas.scenarios import (
 )
 from vmtune.api.security import READ
 from vmtune.domain.metrics import METRICS
+from vmtune.domain.runs import Place
 from vmtune.errors import NotFound
 from vmtune.services.queries import part_in_order
 
 router = APIRouter(tags=["scenarios"])
+Where = Annotated[Place, Query(description="Where it is to be run.")]
 Qemu = Annotated[str, Query(description="By its name, as GET /qemus has it.")]
 Kvm = Annotated[bool | None, Query(description="Null where the machine can.")]
 
@@ -33,23 +35,29 @@ async def list_scenarios(
         list[str], Query(description="Families, scenarios, or either with *; none gives all.")
     ] = [],  # noqa: B006 - FastAPI copies it
     quick: Annotated[bool, Query(description="The quick selection of them, in small.")] = False,
+    place: Where = Place.DIRECT,
     qemu: Qemu = "",
     kvm: Kvm = None,
     limit: Limit = 200,
     after: After = None,
 ) -> ScenarioPage:
     """Scenarios, and whether they can be run on this machine with that QEMU."""
-    found = await on.scenarios.list(tuple(family), quick, qemu, kvm)
+    found = await on.scenarios.list(tuple(family), quick, place, qemu, kvm)
     page = part_in_order(found, "scenarios", lambda one: one.scenario.name, after, limit)
     return ScenarioPage(items=[ScenarioView.of(one) for one in page.items], next=page.next)
 
 
 @router.get("/scenarios/{family}/{variant}", responses=problems(404), dependencies=[READ])
 async def get_scenario(
-    on: Services, family: Name, variant: Name, qemu: Qemu = "", kvm: Kvm = None
+    on: Services,
+    family: Name,
+    variant: Name,
+    place: Where = Place.DIRECT,
+    qemu: Qemu = "",
+    kvm: Kvm = None,
 ) -> ScenarioView:
     """One scenario of the table, all of it; with `.quick` after its name, in small."""
-    return ScenarioView.of(await on.scenarios.get(f"{family}/{variant}", qemu, kvm))
+    return ScenarioView.of(await on.scenarios.get(f"{family}/{variant}", place, qemu, kvm))
 
 
 @router.get("/run-metrics", responses=problems(), dependencies=[READ])

@@ -11,7 +11,7 @@ from typing import Any
 from tests.support.facts import QEMU_10, direct_host, vm
 from tests.support.records import make_record
 from vmtune.api.bench import BenchTools
-from vmtune.bench.order import DirectPlace, Phase, RunOrder, RunProgress, RunResult
+from vmtune.bench.order import Phase, Place, RunOrder, RunProgress, RunResult
 from vmtune.bench.scenarios import Ground
 from vmtune.domain.runs import RunRecord, RunState
 from vmtune.domain.versions import Version
@@ -80,14 +80,15 @@ class FakeLook:
     version: Version = QEMU_10
     error: Exception | None = None
     looked: int = 0
+    place: Place | None = None
 
-    async def __call__(self, place: DirectPlace, kvm: bool) -> Ground:
-        self.looked += 1
+    async def __call__(self, place: Place, kvm: bool) -> Ground:
+        self.looked, self.place = self.looked + 1, place
         if self.error is not None:
             raise self.error
         host = direct_host(qemu=self.version)
         why = "" if kvm else "it is switched off"
-        return Ground(host, host, vm(self.version), kvm, why)
+        return Ground(host, host, vm(self.version, may_lock_memory=True), kvm, why)
 
 
 def fake_tools(runner: FakeRunner | None = None, look: FakeLook | None = None) -> BenchTools:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Any
 
 from vmtune.domain.workload import PAGE_BYTES, Workload
 from vmtune.errors import InvalidInput, Problem
@@ -50,6 +52,19 @@ class LabSettings:
         problems = [*self._name_problems(), *self._address_problems(), *self._path_problems()]
         if problems:
             raise InvalidInput("the lab's settings are not usable", problems=problems)
+
+    @classmethod
+    def from_variables(cls, environ: Mapping[str, str]) -> LabSettings:
+        """The defaults, but for what VMTUNE_LAB_* variables say, such as VMTUNE_LAB_FOLDER.
+
+        :raise InvalidInput: naming the field.
+        """
+        given: dict[str, Any] = {}  # any: a path or a text, by the field
+        for each in fields(cls):
+            text = environ.get(f"VMTUNE_LAB_{each.name.upper()}")
+            if text and each.name != "env":
+                given[each.name] = Path(text) if "Path" in str(each.type) else text
+        return cls(**given)
 
     @property
     def daemon(self) -> Path:

@@ -145,7 +145,7 @@ class RunService:
 
     async def _check_can_run(self, scenario: Scenario, request: RunRequest) -> None:
         """:raise Blocked: it cannot be run here, and why."""
-        ground = await self._places.ground(request.qemu, request.kvm)
+        ground = await self._places.ground(request.place, request.qemu, request.kvm)
         why = why_not(scenario, ground)
         if why is not None:
             raise Blocked(

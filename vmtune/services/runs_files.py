@@ -12,6 +12,7 @@ from typing import Any
 from uuid import UUID, uuid5
 
 from vmtune.bench import exchange, guestperf
+from vmtune.bench.plot import plot_run
 from vmtune.domain.runs import Run
 
 Json = Any  # any JSON
@@ -68,6 +69,11 @@ async def exported(run: Run, format: FileFormat) -> RunFile:
     ending, media_type, make = _FORMATS[format]
     content = await asyncio.to_thread(make, run)
     return RunFile(f"run-{str(run.id)[:8]}.{ending}", content, media_type)
+
+
+async def plotted(run: Run) -> str:
+    """A picture of *run*, with its record, as one HTML page."""
+    return await asyncio.to_thread(plot_run, run)
 
 
 def read_run(document: Json, name: str = "") -> Run:

@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import ip_interface
 from pathlib import Path
 
@@ -16,13 +16,14 @@ from vmtune.bench.environment import Environment, Subject, read_environment
 from vmtune.bench.scenarios import Ground
 from vmtune.domain.runs import Place
 from vmtune.domain.scenario import Scenario, Transport
+from vmtune.drivers.local_host import read_local_host
 from vmtune.errors import InvalidInput, SetupError
 from vmtune.lab.domain_xml import kvm_usable
 from vmtune.lab.settings import LabSettings
 from vmtune.settings import SYSTEM_QEMU, BenchQemu
 
-Look = Callable[[order.DirectPlace, bool], Awaitable[Ground]]
-"""Finds out what a QEMU can do: :func:`vmtune.bench.ground.look`."""
+Look = Callable[[order.Place, bool], Awaitable[Ground]]
+"""Finds out what QEMU and the hosts of a place can do."""
 Sweep = Callable[[Path, LabSettings], None]
 """Ends what runs left that were killed: given where direct runs and the lab's are."""
 _LIBVIRT_ANSWERS_WITHIN_S = 10.0
@@ -43,6 +44,7 @@ class BenchPlaces:
     :param qemus: by name; ``system`` is among them.
     :param folder: where runs keep their sockets.
     :param look: what talks to QEMUs; likewise *sweep*.
+    :param sysctls: what tells of this machine right now.
     """
 
     def __init__(
@@ -53,6 +55,7 @@ class BenchPlaces:
         sweep: Sweep,
         lab: LabSettings | None = None,
         kvm_usable: Callable[[], bool] = kvm_usable,
+        sysctls: Callable[[], Mapping[str, int]] = lambda: read_local_host().sysctls,
     ) -> None:
         self._qemus = qemus
         self._folder = folder
@@ -60,6 +63,7 @@ class BenchPlaces:
         self._sweep = sweep
         self._lab = lab or LabSettings()
         self._kvm_usable = kvm_usable
+        self._sysctls = sysctls
         self._grounds: dict[_Program, Ground] = {}
         self._looking = asyncio.Lock()
 
@@ -97,19 +101,26 @@ class BenchPlaces:
         """Whether a run is to use KVM: where it does not say so, if it can."""
         return self._kvm_usable() if wanted is None else wanted
 
-    async def ground(self, qemu: str = "", kvm: bool | None = None) -> Ground:
-        """What the QEMU of that name can do on this machine; looked at once for each program.
+    async def ground(
+        self, where: Place = Place.DIRECT, qemu: str = "", kvm: bool | None = None
+    ) -> Ground:
+        """What can be run in a place. Of a program it is found out once: starting it while a
+        run is under way disturbs that.
 
         :raise InvalidInput: there is no such QEMU.
-        :raise SetupError: its program is not there, or does not start.
+        :raise SetupError: its program is not there, or does not start; or no lab is up.
         """
-        place = self.place(Place.DIRECT, qemu)
-        assert isinstance(place, order.DirectPlace)
-        program = _program(place.qemu, self.kvm(kvm))
+        place, use_kvm = self.place(where, qemu), self.kvm(kvm)
+        if not isinstance(place, order.DirectPlace):
+            return await self._look(place, use_kvm)
+        program = _program(place.qemu, use_kvm)
         async with self._looking:
             if program not in self._grounds:
-                self._grounds[program] = await self._look(place, program.kvm)
-            return self._grounds[program]
+                self._grounds[program] = await self._look(place, use_kvm)
+        ground = self._grounds[program]
+        # An operator may have mended what stood against a scenario.
+        host = replace(ground.host, sysctls=dict(await asyncio.to_thread(self._sysctls)))
+        return replace(ground, host=host, destination=host)
 
     def environment(self, place: Place, qemu: str, scenario: Scenario, kvm: bool) -> Environment:
         """Where a run is about to run. Blocks for some milliseconds."""

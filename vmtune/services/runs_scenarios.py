@@ -14,6 +14,7 @@ from typing import Any
 
 from vmtune.bench.families import FAMILIES, SCENARIOS, Family
 from vmtune.bench.scenarios import quick, select, why_not
+from vmtune.domain.runs import Place
 from vmtune.domain.scenario import Scenario, from_json, to_json
 from vmtune.errors import InvalidInput, NotFound, SetupError
 from vmtune.services.runs_places import BenchPlaces
@@ -48,6 +49,7 @@ class ScenarioService:
         self,
         patterns: tuple[str, ...] = (),
         quick_ones: bool = False,
+        place: Place = Place.DIRECT,
         qemu: str = "",
         kvm: bool | None = None,
     ) -> tuple[OfferedScenario, ...]:
@@ -64,9 +66,15 @@ class ScenarioService:
             for one in (select(sorted(named)) if named else SCENARIOS.values())
             if not quick_ones or one.name in named or one.variant in FAMILIES[one.family].quick
         ]
-        return await self._judged(chosen, qemu, kvm)
+        return await self._judged(chosen, place, qemu, kvm)
 
-    async def get(self, name: str, qemu: str = "", kvm: bool | None = None) -> OfferedScenario:
+    async def get(
+        self,
+        name: str,
+        place: Place = Place.DIRECT,
+        qemu: str = "",
+        kvm: bool | None = None,
+    ) -> OfferedScenario:
         """One of the table.
 
         :raise NotFound: there is none of that name.
@@ -78,7 +86,7 @@ class ScenarioService:
                 field="scenario",
                 remedy="GET /scenarios lists them",
             )
-        (offered,) = await self._judged((_named(name),), qemu, kvm)
+        (offered,) = await self._judged((_named(name),), place, qemu, kvm)
         return offered
 
     @property
@@ -87,11 +95,11 @@ class ScenarioService:
         return self._places.qemus.values()
 
     async def _judged(
-        self, scenarios: Sequence[Scenario], qemu: str, kvm: bool | None
+        self, scenarios: Sequence[Scenario], place: Place, qemu: str, kvm: bool | None
     ) -> tuple[OfferedScenario, ...]:
         self._places.qemu(qemu)
         try:
-            ground = await self._places.ground(qemu, kvm)
+            ground = await self._places.ground(place, qemu, kvm)
         except SetupError as error:
             reasons = [str(error)] * len(scenarios)
         else:

@@ -218,6 +218,16 @@ async def test_a_table_is_packed(bench: Api) -> None:
     assert gzip.decompress(response.content).startswith(b"part,name,value,json,")
 
 
+async def test_a_picture_is_one_page_that_needs_nothing_else(bench: Api) -> None:
+    done = await do(bench)
+    response = await bench.send("GET", f"/runs/{done['id']}/plot")
+    assert response.status_code == 200
+    assert response.headers["content-type"].startswith("text/html")
+    assert "default-src 'none'" in response.headers["content-security-policy"]
+    assert "<svg" in response.text
+    assert done["scenario"] in response.text
+
+
 @pytest.mark.parametrize(
     ("body", "status", "problem"),
     [
@@ -246,7 +256,7 @@ async def test_a_bad_order_is_refused(
 
 async def test_what_is_not_there(bench: Api) -> None:
     id = "00000000-0000-4000-8000-000000000001"
-    paths = ["", "/export", *(f"/{series}" for series in Series)]
+    paths = ["", "/plot", "/export", *(f"/{series}" for series in Series)]
     for path in paths:
         assert await bench.refused("GET", f"/runs/{id}{path}", status=404) == [("run", "not_found")]
     assert await bench.refused("DELETE", f"/runs/{id}", status=404) == [("run", "not_found")]

@@ -10,6 +10,7 @@ import pytest
 from tests.support.api import Api, running_api
 from tests.support.bench_runs import FakeLook, fake_tools
 from vmtune.bench.families import FAMILIES, SCENARIOS
+from vmtune.bench.order import LibvirtPlace
 from vmtune.domain.metrics import HEADLINE, METRICS
 from vmtune.domain.scenario import from_json
 from vmtune.domain.versions import Version
@@ -105,8 +106,9 @@ async def test_an_old_qemu_lacks_some(tmp_path: Path) -> None:
 
 async def test_a_qemu_that_does_not_start_leaves_nothing_to_run(bench: Api, look: FakeLook) -> None:
     look.error = SetupError("QEMU does not start: no firmware")
-    found = (await bench.get("/scenarios?family=plain"))["items"]
+    found = (await bench.get("/scenarios?family=plain&place=lab"))["items"]
     assert [item["applicable"] for item in found] == [False, False]
+    assert isinstance(look.place, LibvirtPlace)
     assert "no firmware" in found[0]["reason"]
     assert await bench.refused("GET", "/scenarios?qemu=none", status=422) == [
         ("qemu", "unknown_qemu")]  # fmt: skip

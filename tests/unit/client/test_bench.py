@@ -106,7 +106,8 @@ def test_what_is_asked_for_is_ordered(service: StubService, vmtune: Vmtune) -> N
     offer(service, scenario("plain/1gbs"), scenario("xbzrle/5"))
     runs_end_as(service, *(run(id=f"{n}bcdef01-2222-3333-4444-555555555555") for n in range(4)))
     ran = vmtune(
-        "bench", "migration", "plain/1gbs", "--family", "xbzrle", "--profile", "fast",
+        "bench", "migration", "plain/1gbs", "--family", "xbzrle", "--profile", "fast", "--place",
+        "lab",
         "--revision", "2", "--set", "multifd=on", "--set", "multifd_channels=4", "--qemu", "old",
         "--no-kvm", "--repeat", "2", "--quiet",
     )  # fmt: skip
@@ -122,9 +123,10 @@ def test_what_is_asked_for_is_ordered(service: StubService, vmtune: Vmtune) -> N
         "revision": 2,
         "values": {"multifd": "on", "multifd_channels": "4"},
         "qemu": "old",
-        "place": "direct",
+        "place": "lab",
         "kvm": False,
     }
+    assert query["place"] == ["lab"]
     assert (ran.out, ran.err) == ("", "")
 
 

@@ -83,3 +83,19 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
         LabSettings(name_a="A", address_b="nowhere", qemu=Path("qemu"))
     fields = [problem.field for problem in refused.value.problems]
     assert fields == ["name_a", "address_b", "qemu"]
+
+
+def test_variables_change_the_defaults() -> None:
+    given = {
+        "VMTUNE_LAB_NAME_A": "x-a",
+        "VMTUNE_LAB_FOLDER": "/run/x",
+        "VMTUNE_LAB_LIBVIRT_ROOT": "/opt/libvirt",
+        "VMTUNE_LAB_QEMU": "",
+        "VMTUNE_LAB_OTHER": "y",
+        "VMTUNE_LAB_ENV": "z",
+    }
+    expected = LabSettings(name_a="x-a", folder=Path("/run/x"), libvirt_root=Path("/opt/libvirt"))
+    assert LabSettings.from_variables(given) == expected
+    assert LabSettings.from_variables({}) == LabSettings()
+    with pytest.raises(InvalidInput, match="no absolute path"):
+        LabSettings.from_variables({"VMTUNE_LAB_FOLDER": "x"})

@@ -26,6 +26,7 @@ from vmtune.errors import (
     CommandRefused,
     DuplicateName,
     InvalidInput,
+    LabError,
     NotFound,
     SetupError,
     TooLate,
@@ -55,6 +56,7 @@ class It:
     jobs: InlineEngine
     runs: RunService
     swept: list[Path]
+    sysctls: dict[str, int]
 
     async def ended(self, run: Run) -> Run:
         async with asyncio.timeout(20):
@@ -74,17 +76,19 @@ def assemble(
     qemus = {name: BenchQemu(name, program) for name in ("system", "old")}
     look = FakeLook()
     swept: list[Path] = []
+    sysctls = {"vm_max_map_count": 262144, "net_core_optmem_max_bytes": 131072}
     places = BenchPlaces(
         qemus,
         folder / "bench",
         look,
         lambda base, _lab: swept.append(base),
         kvm_usable=lambda: False,
+        sysctls=lambda: sysctls,
     )
     made = jobs or InlineEngine()
     RunJob(store, bus, places, runner, write_again_after_s=0.01).register(made)
     runs = RunService(store, bus, profiles, places, made)
-    return It(store, bus, profiles, runner, look, made, runs, swept)
+    return It(store, bus, profiles, runner, look, made, runs, swept, sysctls)
 
 
 @pytest.fixture
@@ -418,6 +422,27 @@ async def test_a_machine_is_looked_at_once(it: It, tmp_path: Path) -> None:
     a_program(tmp_path)  # replaced: its time of change is another
     await it.do()
     assert it.look.looked == 2
+
+
+async def test_what_an_operator_mends_counts_at_once(it: It) -> None:
+    it.sysctls["net_core_optmem_max_bytes"] = 4096
+    request = RunRequest(small(values={"multifd": True, "zero_copy_send": True}))
+    with pytest.raises(Blocked, match="optmem"):
+        await it.runs.start(request)
+    it.sysctls["net_core_optmem_max_bytes"] = 1 << 20
+    assert (await it.do(request)).state is RunState.COMPLETED
+    assert it.look.looked == 1
+
+
+async def test_a_lab_is_looked_at_each_time(it: It) -> None:
+    lab = RunRequest(small(), place=Place.LAB)
+    await it.do(lab)
+    it.look.error = LabError("no lab is up")
+    with pytest.raises(LabError):
+        await it.runs.start(lab)
+    assert it.look.looked == 2
+    assert isinstance(it.look.place, LibvirtPlace)
+    assert len(it.store.runs.list().items) == 1
 
 
 async def test_a_run_comes_whole_once_it_has_ended(it: It) -> None:

@@ -121,7 +121,8 @@ def migration(
     Exits 0 where all migrations completed, 2 where one did not converge, 1 where one failed,
     or nothing could be run. Ctrl-C cancels the run that is under way, and starts no more.
     """  # fmt: skip
-    everything = offered(session, [*names, *families], quick or not (names or families), qemu, kvm)
+    small = quick or not (names or families)
+    everything = offered(session, [*names, *families], small, qemu, kvm, place)
     body = {
         "profile": profile,
         "revision": revision,

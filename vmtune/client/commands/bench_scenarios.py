@@ -37,9 +37,11 @@ def offered(
     quick: bool,
     qemu: str | None,
     kvm: bool | None,
+    place: str | None = None,
 ) -> list[Document]:
     """Scenarios as the service offers them."""
     query = {
+        "place": place,
         "family": list(patterns),
         "quick": "true" if quick else None,
         "qemu": qemu,
