@@ -79,5 +79,7 @@ async def finish(work: Coroutine[Any, Any, _T]) -> _T:  # any: as asyncio types 
         except asyncio.CancelledError as error:
             cancelled = error
     if cancelled is not None:
+        if not task.cancelled():
+            task.exception()  # it has been heard of, and gives way to the cancellation
         raise cancelled
     return task.result()
