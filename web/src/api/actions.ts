@@ -50,8 +50,10 @@ export const deleteProfile = (name: string, revision: number) =>
   );
 
 /** Accepts values as people write them, or throws with a problem for each field. */
-export const checkValues = (values: Schemas["ValuesCheck"]["values"]) =>
-  body(client.POST("/api/v1/profiles/check", { body: { values } }));
+export const checkValues = (
+  values: Schemas["ValuesCheck"]["values"],
+  steps: Schemas["ValuesCheck"]["steps"],
+) => body(client.POST("/api/v1/profiles/check", { body: { values, steps } }));
 
 export const addAssignment = (what: Schemas["AssignmentCreate"]) =>
   body(client.POST("/api/v1/assignments", { body: what }));

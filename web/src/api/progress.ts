@@ -13,6 +13,8 @@ export interface Progress {
   throughput_bytes_per_s: number;
   throttle_percent: number;
   expected_downtime_ms: number | null;
+  /** Where the dirty-ring reaper runs. */
+  reaper?: { interval_ms: number; fullest: number };
 }
 
 /** The progress that *event* carries; null where it is a stored change. */

@@ -109,25 +109,26 @@ export const migration = (id: string) =>
       body(client.GET("/api/v1/migrations/{migration}", { params: { path: { migration: id } } })),
   });
 
-const MOST_SAMPLES_A_PAGE = 1000;
+const MOST_A_PAGE = 1000;
 
-/** Every sample of a migration. Fetched anew, it only asks for what came since. */
-export const allSamples = (id: string) =>
-  queryOptions({
-    queryKey: ["samples", id],
-    queryFn: async ({ client: cache, queryKey }) => {
-      const found = [...(cache.getQueryData<Schemas["SampleView"][]>(queryKey) ?? [])];
+/** Every item of a series in time. Fetched anew, it only asks for what came since. */
+function series<T extends { at_ms: number }>(
+  queryKey: readonly unknown[],
+  fetchPage: (query: { limit: number; after?: string }) => Promise<{
+    items: T[];
+    next: string | null;
+  }>,
+) {
+  return queryOptions({
+    queryKey,
+    queryFn: async ({ client: cache, queryKey: key }) => {
+      const found = [...(cache.getQueryData<T[]>(key) ?? [])];
       let after = found.at(-1)?.at_ms;
       for (;;) {
-        const query = {
-          limit: MOST_SAMPLES_A_PAGE,
+        const page = await fetchPage({
+          limit: MOST_A_PAGE,
           ...(after === undefined ? {} : { after: String(after) }),
-        };
-        const page = await body(
-          client.GET("/api/v1/migrations/{migration}/samples", {
-            params: { path: { migration: id }, query },
-          }),
-        );
+        });
         found.push(...page.items);
         if (page.next === null) return found;
         after = found.at(-1)?.at_ms;
@@ -135,3 +136,22 @@ export const allSamples = (id: string) =>
     },
     structuralSharing: false,
   });
+}
+
+export const samples = (id: string) =>
+  series(["samples", id], (query) =>
+    body(
+      client.GET("/api/v1/migrations/{migration}/samples", {
+        params: { path: { migration: id }, query },
+      }),
+    ),
+  );
+
+export const rounds = (id: string) =>
+  series(["rounds", id], (query) =>
+    body(
+      client.GET("/api/v1/migrations/{migration}/rounds", {
+        params: { path: { migration: id }, query },
+      }),
+    ),
+  );

@@ -328,7 +328,7 @@ export interface paths {
         put?: never;
         /**
          * Check Values
-         * @description Try values out: they come back converted, or each is told what is wrong with it.
+         * @description Try values and steps out: they come back converted, or each is told what is wrong.
          */
         post: operations["check_values"];
         delete?: never;
@@ -351,7 +351,7 @@ export interface paths {
         get: operations["get_profile"];
         /**
          * Replace Profile
-         * @description Replace all values, as a new revision. What is left out is unset.
+         * @description Replace all values and steps, as a new revision. What is left out is unset.
          */
         put: operations["replace_profile"];
         post?: never;
@@ -364,7 +364,8 @@ export interface paths {
         head?: never;
         /**
          * Amend Profile
-         * @description Change some values, as a new revision, or the description. Null unsets a tunable.
+         * @description Change some values, as a new revision, the steps, or the description. Null unsets a
+         *     tunable.
          */
         patch: operations["amend_profile"];
         trace?: never;
@@ -420,7 +421,7 @@ export interface paths {
         put?: never;
         /**
          * Restore Revision
-         * @description A new revision that has the values of an older one.
+         * @description A new revision that has the values and steps of an older one.
          */
         post: operations["restore_revision"];
         delete?: never;
@@ -582,7 +583,12 @@ export interface paths {
         delete: operations["abort_migration"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Change Migration
+         * @description Set values that QEMU heeds while it migrates, now. They are recorded like a step, and put
+         *     back where the migration does not complete.
+         */
+        patch: operations["change_migration"];
         trace?: never;
     };
     "/api/v1/migrations/{migration}/samples": {
@@ -598,6 +604,396 @@ export interface paths {
          *     may have a few more than *limit*.
          */
         get: operations["list_samples"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/migrations/{migration}/rounds": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Rounds
+         * @description Rounds of the dirty-ring reaper, oldest first; of very many only the newest are kept.
+         */
+        get: operations["list_rounds"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/scenarios": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Scenarios
+         * @description Scenarios, and whether they can be run on this machine with that QEMU.
+         */
+        get: operations["list_scenarios"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/scenarios/{family}/{variant}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Scenario
+         * @description One scenario of the table, all of it; with `.quick` after its name, in small.
+         */
+        get: operations["get_scenario"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/run-metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Metrics
+         * @description The figures that runs are reduced to: what each measures, and which way is better.
+         */
+        get: operations["list_metrics"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/run-metrics/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Metric
+         * @description One metric.
+         */
+        get: operations["get_metric"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/qemus": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Qemus
+         * @description The QEMUs that runs can be made with, as the settings name them.
+         */
+        get: operations["list_qemus"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Runs
+         * @description Runs with their metrics, newest first.
+         */
+        get: operations["list_runs"];
+        put?: never;
+        /**
+         * Start Run
+         * @description Order a run. It waits until no other runs on this machine, and goes on as a job. A
+         *     service that is killed meanwhile records it as interrupted when it starts again.
+         */
+        post: operations["start_run"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Import Run
+         * @description Keep a run that was exported here or elsewhere, or that QEMU's guestperf reported. A
+         *     run that is here already is refused: it would count twice.
+         */
+        post: operations["import_run"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Run
+         * @description One run, as it stands; its series are beside it.
+         */
+        get: operations["get_run"];
+        put?: never;
+        post?: never;
+        /**
+         * Cancel Run
+         * @description Ask for its end. It is cancelled once all that it started is taken down.
+         */
+        delete: operations["cancel_run"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run}/samples": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Run Samples
+         * @description Looks at its migration, oldest first.
+         */
+        get: operations["list_run_samples"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run}/passes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Run Passes
+         * @description What its guest's workers reported, oldest first.
+         */
+        get: operations["list_run_passes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run}/silences": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Run Silences
+         * @description Gaps in its guest's heartbeat, oldest first.
+         */
+        get: operations["list_run_silences"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run}/cpu": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Run Cpu
+         * @description CPU times of its two QEMUs, oldest first.
+         */
+        get: operations["list_run_cpu"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run}/rounds": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Run Rounds
+         * @description Rounds of its reaper, oldest first; none without one.
+         */
+        get: operations["list_run_rounds"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run}/plot": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Plot Run
+         * @description A picture of a run that has ended, as one page that needs nothing else.
+         */
+        get: operations["plot_run"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run}/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export Run
+         * @description A run that has ended, as a file.
+         */
+        get: operations["export_run"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/environments/{fingerprint}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Environment
+         * @description Where runs with that fingerprint ran.
+         */
+        get: operations["get_environment"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/reference": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List References
+         * @description The sources whose tables ship.
+         */
+        get: operations["list_references"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/reference/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Reference
+         * @description One source: its setup and its tables, with ratios and changes computed anew.
+         */
+        get: operations["get_reference"];
         put?: never;
         post?: never;
         delete?: never;
@@ -781,7 +1177,7 @@ export interface components {
         };
         /**
          * CheckedValues
-         * @description Accepted values, converted to the tunables' units.
+         * @description Accepted values, converted to the tunables' units, and accepted steps.
          */
         CheckedValues: {
             /** Values */
@@ -792,6 +1188,10 @@ export interface components {
             texts: {
                 [key: string]: string;
             };
+            /** Steps */
+            steps: components["schemas"]["StepView"][];
+            /** Step Texts */
+            step_texts: string[];
         };
         /**
          * Connection
@@ -799,6 +1199,42 @@ export interface components {
          * @enum {string}
          */
         Connection: "libvirt" | "qmp";
+        /**
+         * CpuSamplePage
+         * @description CPU times of a run's two QEMUs, in the order of time.
+         */
+        CpuSamplePage: {
+            /** Items */
+            items: components["schemas"]["CpuSampleView"][];
+            /**
+             * Next
+             * @description Pass it as `after` for the items that follow; null at the end.
+             */
+            next: string | null;
+        };
+        /**
+         * CpuSampleView
+         * @description CPU time that a QEMU has used so far, by kinds of threads.
+         */
+        CpuSampleView: {
+            /** At Ms */
+            at_ms: number;
+            side: components["schemas"]["HostSide"];
+            /** Vcpu Ms */
+            vcpu_ms: number;
+            /** Migration Ms */
+            migration_ms: number;
+            /** Multifd Ms */
+            multifd_ms: number;
+            /** Other Ms */
+            other_ms: number;
+        };
+        /**
+         * Direction
+         * @description Which way is better.
+         * @enum {string}
+         */
+        Direction: "lower" | "higher" | "none";
         /**
          * EffectiveView
          * @description The current value of every tunable, also of those that cannot be read.
@@ -816,6 +1252,18 @@ export interface components {
             /** Readings */
             readings: {
                 [key: string]: components["schemas"]["ReadingView"];
+            };
+        };
+        /**
+         * EnvironmentView
+         * @description Where runs ran.
+         */
+        EnvironmentView: {
+            /** Fingerprint */
+            fingerprint: string;
+            /** Environment */
+            environment: {
+                [key: string]: unknown;
             };
         };
         /**
@@ -846,6 +1294,26 @@ export interface components {
             reason: string;
         };
         /**
+         * FactView
+         * @description A condition of a measurement.
+         */
+        FactView: {
+            /** Name */
+            name: string;
+            /** Title */
+            title: string;
+            /** Value */
+            value: boolean | number | string;
+            /** Text */
+            text: string;
+        };
+        /**
+         * FileFormat
+         * @description What a run can be exported as.
+         * @enum {string}
+         */
+        FileFormat: "json" | "csv.gz" | "guestperf" | "guestperf-old";
+        /**
          * FindingView
          * @description One thing the preflight found.
          */
@@ -855,7 +1323,7 @@ export interface components {
             severity: components["schemas"]["Severity"];
             /**
              * Tunable
-             * @description Null where it concerns the VM or a host.
+             * @description Null where it concerns the VM, a host, or a step of the profile.
              */
             tunable: string | null;
             /** Message */
@@ -866,6 +1334,58 @@ export interface components {
             evidence: {
                 [key: string]: string | number;
             };
+        };
+        /**
+         * Form
+         * @description What the figures of a table are.
+         * @enum {string}
+         */
+        Form: "values" | "time stamps" | "reduction" | "times less";
+        /**
+         * Group
+         * @description What a metric is about.
+         * @enum {string}
+         */
+        Group: "time" | "guest" | "CPU" | "transfer" | "control";
+        /**
+         * GuestPassPage
+         * @description Passes of a run's guest, in the order of time.
+         */
+        GuestPassPage: {
+            /** Items */
+            items: components["schemas"]["GuestPassView"][];
+            /**
+             * Next
+             * @description Pass it as `after` for the items that follow; null at the end.
+             */
+            next: string | null;
+        };
+        /**
+         * GuestPassView
+         * @description A worker of the guest has gone once over its part of the memory.
+         */
+        GuestPassView: {
+            /** Worker */
+            worker: number;
+            /** Number */
+            number: number;
+            /**
+             * At Ms
+             * @description When its report arrived, by the host's clock.
+             */
+            at_ms: number;
+            /**
+             * Guest Us
+             * @description When it ended, by the guest's clock.
+             */
+            guest_us: number;
+            /**
+             * Duration Us
+             * @description By the guest's clock, which stands still with it.
+             */
+            duration_us: number;
+            /** Written Bytes */
+            written_bytes: number;
         };
         /**
          * Health
@@ -991,6 +1511,12 @@ export interface components {
             next: string | null;
         };
         /**
+         * HostSide
+         * @description Which QEMU.
+         * @enum {string}
+         */
+        HostSide: "source" | "destination";
+        /**
          * HostView
          * @description A host as it was added.
          */
@@ -1066,6 +1592,58 @@ export interface components {
              * @description First libvirt that knows it.
              */
             since: string;
+        };
+        /**
+         * MetricPage
+         * @description Metrics, in the order in which people should read them.
+         */
+        MetricPage: {
+            /** Items */
+            items: components["schemas"]["MetricView"][];
+            /**
+             * Next
+             * @description Pass it as `after` for the items that follow; null at the end.
+             */
+            next: string | null;
+        };
+        /**
+         * MetricView
+         * @description One figure that runs are reduced to.
+         */
+        MetricView: {
+            /** Name */
+            name: string;
+            /** Title */
+            title: string;
+            unit: components["schemas"]["Unit"];
+            better: components["schemas"]["Direction"];
+            group: components["schemas"]["Group"];
+            /**
+             * Headline
+             * @description One of the few that a table shows first.
+             */
+            headline: boolean;
+            /**
+             * Description
+             * @description What it measures, what begins and what ends it.
+             */
+            description: string;
+        };
+        /**
+         * MigrationChange
+         * @description What is to be set while a migration runs.
+         */
+        MigrationChange: {
+            /**
+             * Values
+             * @description Values of tunables that QEMU heeds while it migrates (`running`).
+             * @example {
+             *       "downtime_limit_ms": 500
+             *     }
+             */
+            values: {
+                [key: string]: boolean | number | string | null;
+            };
         };
         /**
          * MigrationCreate
@@ -1187,6 +1765,20 @@ export interface components {
              */
             outcomes: components["schemas"]["OutcomeView"][];
             /**
+             * Steps
+             * @description The profile's convergence steps.
+             */
+            steps: components["schemas"]["StepView"][];
+            /** Step Texts */
+            step_texts: string[];
+            /**
+             * Step Records
+             * @description The steps that came due, and what users changed meanwhile.
+             */
+            step_records: components["schemas"]["StepRecordView"][];
+            /** @description Null where none ran; rounds are apart. */
+            reaper: components["schemas"]["ReaperView"] | null;
+            /**
              * Created At
              * Format: date-time
              */
@@ -1215,6 +1807,12 @@ export interface components {
             /** Reason */
             reason: string;
         };
+        /**
+         * Place
+         * @description Where a run's two QEMUs are.
+         * @enum {string}
+         */
+        Place: "direct" | "lab";
         /**
          * PlanCreate
          * @description What to plan. Nothing is changed.
@@ -1297,6 +1895,25 @@ export interface components {
             findings: components["schemas"]["FindingView"][];
             /** Items */
             items: components["schemas"]["PlanItemView"][];
+            /**
+             * Steps
+             * @description What is done when the migration does not end.
+             */
+            steps: components["schemas"]["StepView"][];
+            /** Step Texts */
+            step_texts: string[];
+        };
+        /**
+         * PrintedChangeView
+         * @description A change that the source printed, and what its own figures give.
+         */
+        PrintedChangeView: {
+            /** Printed */
+            printed: string;
+            /** Recomputed */
+            recomputed: string;
+            /** Agrees */
+            agrees: boolean;
         };
         /**
          * ProblemItem
@@ -1343,6 +1960,26 @@ export interface components {
                 [key: string]: boolean | number | string | null;
             };
             /**
+             * Steps
+             * @description Convergence steps, in the order in which they are taken. `when` has `after_iterations`, `after_s`, or `stalled_s` with `shrink_percent`; `then` has `set` with values, or `do`: pause, postcopy or abort.
+             * @default []
+             * @example [
+             *       {
+             *         "then": {
+             *           "set": {
+             *             "downtime_limit_ms": 500
+             *           }
+             *         },
+             *         "when": {
+             *           "after_iterations": 4
+             *         }
+             *       }
+             *     ]
+             */
+            steps: {
+                [key: string]: unknown;
+            }[];
+            /**
              * Description
              * @description What the profile is for.
              * @default
@@ -1370,13 +2007,18 @@ export interface components {
         };
         /**
          * ProfilePatch
-         * @description What is to change: values by name, null to unset one; the rest stays.
+         * @description What is to change: values by name, null to unset one; the rest stays. Steps are replaced
+         *     all together.
          */
         ProfilePatch: {
             /** Values */
             values?: {
                 [key: string]: boolean | number | string | null;
             } | null;
+            /** Steps */
+            steps?: {
+                [key: string]: unknown;
+            }[] | null;
             /** Description */
             description?: string | null;
             /**
@@ -1388,7 +2030,7 @@ export interface components {
         };
         /**
          * ProfileReplace
-         * @description All values and the description; what is left out is unset.
+         * @description All values, all steps and the description; what is left out is unset.
          */
         ProfileReplace: {
             /**
@@ -1401,6 +2043,26 @@ export interface components {
             values: {
                 [key: string]: boolean | number | string | null;
             };
+            /**
+             * Steps
+             * @description Convergence steps, in the order in which they are taken. `when` has `after_iterations`, `after_s`, or `stalled_s` with `shrink_percent`; `then` has `set` with values, or `do`: pause, postcopy or abort.
+             * @default []
+             * @example [
+             *       {
+             *         "then": {
+             *           "set": {
+             *             "downtime_limit_ms": 500
+             *           }
+             *         },
+             *         "when": {
+             *           "after_iterations": 4
+             *         }
+             *       }
+             *     ]
+             */
+            steps: {
+                [key: string]: unknown;
+            }[];
             /**
              * Description
              * @description What the profile is for.
@@ -1436,6 +2098,13 @@ export interface components {
             texts: {
                 [key: string]: string;
             };
+            /**
+             * Steps
+             * @description What is done when a migration does not end.
+             */
+            steps: components["schemas"]["StepView"][];
+            /** Step Texts */
+            step_texts: string[];
             /** Note */
             note: string;
             /**
@@ -1450,6 +2119,49 @@ export interface components {
             revised_at: string;
         };
         /**
+         * PublishedRatioView
+         * @description A figure by that of its base under the same conditions.
+         */
+        PublishedRatioView: {
+            /**
+             * Title
+             * @description What the arm calls this base.
+             */
+            title: string;
+            /**
+             * Base
+             * @description The base's arm; an arm may be its own.
+             */
+            base: string;
+            /**
+             * Low
+             * @description Null where one of the two was never reached.
+             */
+            low: number | null;
+            /**
+             * High
+             * @description The same as `low` unless a range was printed.
+             */
+            high: number | null;
+            /** Approximate */
+            approximate: boolean;
+            /** Text */
+            text: string;
+        };
+        /**
+         * QemuPage
+         * @description The QEMUs of the settings; the installed one is called system.
+         */
+        QemuPage: {
+            /** Items */
+            items: components["schemas"]["QemuView"][];
+            /**
+             * Next
+             * @description Pass it as `after` for the items that follow; null at the end.
+             */
+            next: string | null;
+        };
+        /**
          * QemuStatus
          * @description MigrationStatus of QEMU (qapi/migration.json), 7.2 to 10.0.
          *
@@ -1457,6 +2169,21 @@ export interface components {
          * @enum {string}
          */
         QemuStatus: "none" | "setup" | "cancelling" | "cancelled" | "active" | "postcopy-active" | "postcopy-paused" | "postcopy-recover-setup" | "postcopy-recover" | "completed" | "failed" | "colo" | "pre-switchover" | "device" | "wait-unplug" | "other";
+        /**
+         * QemuView
+         * @description A QEMU that runs can be made with.
+         */
+        QemuView: {
+            /** Name */
+            name: string;
+            /** Binary */
+            binary: string;
+            /**
+             * Data Folder
+             * @description Null where it finds its own.
+             */
+            data_folder: string | null;
+        };
         /**
          * QmpKind
          * @description Where QEMU keeps the value.
@@ -1502,6 +2229,248 @@ export interface components {
             why_unknown: string;
         };
         /**
+         * ReaperEnd
+         * @description Why the reaper stopped, or that it has not.
+         * @enum {string}
+         */
+        ReaperEnd: "running" | "migration ended" | "not started" | "failed" | "interrupted";
+        /**
+         * ReaperView
+         * @description What the dirty-ring reaper did during a migration.
+         */
+        ReaperView: {
+            /** Policy */
+            policy: string;
+            /** Ring Entries */
+            ring_entries: number;
+            end: components["schemas"]["ReaperEnd"];
+            /**
+             * Reason
+             * @description What went wrong; empty where it ended with the migration.
+             */
+            reason: string;
+            /**
+             * Throughout
+             * @description It ran from before the migration to its end.
+             */
+            throughout: boolean;
+            /** Round Count */
+            round_count: number;
+            /**
+             * Rounds Before
+             * @description That had ended when the migration was started.
+             */
+            rounds_before: number;
+            /**
+             * Filled Rounds
+             * @description In which some ring must have been full.
+             */
+            filled_rounds: number;
+            /**
+             * Skipped Rounds
+             * @description Left out because somebody else was measuring.
+             */
+            skipped_rounds: number;
+            /**
+             * Interruptions
+             * @description How often it could not go on, and then did.
+             */
+            interruptions: number;
+            /**
+             * Ring Full Exits
+             * @description Null where nobody counted them.
+             */
+            ring_full_exits: number | null;
+            /**
+             * Fullest
+             * @description The fill ratio of the fullest ring that was found.
+             */
+            fullest: number;
+            /** Shortest Interval Ms */
+            shortest_interval_ms: number;
+            /** Mean Interval Ms */
+            mean_interval_ms: number;
+            /** Longest Interval Ms */
+            longest_interval_ms: number;
+            /**
+             * Mean Cost Ms
+             * @description What a round took beyond its interval.
+             */
+            mean_cost_ms: number;
+        };
+        /**
+         * ReferenceArmView
+         * @description One of the things that were compared.
+         */
+        ReferenceArmView: {
+            /** Name */
+            name: string;
+            /** Facts */
+            facts: components["schemas"]["FactView"][];
+        };
+        /**
+         * ReferenceConstantView
+         * @description A figure of the source that is no measurement.
+         */
+        ReferenceConstantView: {
+            /** Name */
+            name: string;
+            /** Values */
+            values: number[];
+        };
+        /**
+         * ReferencePage
+         * @description Sources in the order of their ids.
+         */
+        ReferencePage: {
+            /** Items */
+            items: components["schemas"]["ReferenceSummary"][];
+            /**
+             * Next
+             * @description Pass it as `after` for the items that follow; null at the end.
+             */
+            next: string | null;
+        };
+        /**
+         * ReferenceRowView
+         * @description One figure.
+         */
+        ReferenceRowView: {
+            /** Arm */
+            arm: string;
+            /**
+             * At
+             * @description The conditions by which rows differ.
+             */
+            at: components["schemas"]["FactView"][];
+            /**
+             * Printed
+             * @description As it stands in the source.
+             */
+            printed: string;
+            /**
+             * Low
+             * @description Null where there is no number, such as `never`.
+             */
+            low: number | null;
+            /**
+             * High
+             * @description The same as `low` unless a range was printed.
+             */
+            high: number | null;
+            /** Approximate */
+            approximate: boolean;
+            /** Ratios */
+            ratios: components["schemas"]["PublishedRatioView"][];
+            /** @description Null where none was printed. */
+            change: components["schemas"]["PrintedChangeView"] | null;
+        };
+        /**
+         * ReferenceSourceView
+         * @description Where a measurement was published.
+         */
+        ReferenceSourceView: {
+            /**
+             * Place
+             * @description Mailing list, project or document.
+             */
+            place: string;
+            /** Title */
+            title: string;
+            /**
+             * Date
+             * @description ISO date; empty where it is not known.
+             */
+            date: string;
+            /** Author */
+            author: string;
+            /**
+             * Key
+             * @description Message id, pull request or path.
+             */
+            key: string;
+            /** Url */
+            url: string;
+            /**
+             * Checked
+             * @description The figures were held against the source's own text.
+             */
+            checked: boolean;
+        };
+        /**
+         * ReferenceSummary
+         * @description What a source has.
+         */
+        ReferenceSummary: {
+            /** Id */
+            id: string;
+            /** Title */
+            title: string;
+            source: components["schemas"]["ReferenceSourceView"];
+            /** Tables */
+            tables: components["schemas"]["TableSummary"][];
+        };
+        /**
+         * ReferenceTableView
+         * @description Figures of one kind.
+         */
+        ReferenceTableView: {
+            /** Name */
+            name: string;
+            /** Title */
+            title: string;
+            form: components["schemas"]["Form"];
+            /**
+             * Unit
+             * @description As printed.
+             */
+            unit: string;
+            better: components["schemas"]["Direction"];
+            /**
+             * Metric
+             * @description The metric of own runs that it stands beside.
+             */
+            metric: string | null;
+            /**
+             * Metric Note
+             * @description How the two differ, or why there is none.
+             */
+            metric_note: string;
+            /** Note */
+            note: string;
+            /** Rows */
+            rows: components["schemas"]["ReferenceRowView"][];
+        };
+        /**
+         * ReferenceView
+         * @description One source's measurements.
+         */
+        ReferenceView: {
+            /** Id */
+            id: string;
+            /** Title */
+            title: string;
+            source: components["schemas"]["ReferenceSourceView"];
+            /**
+             * Setup
+             * @description What holds for all figures.
+             */
+            setup: components["schemas"]["FactView"][];
+            /** Arms */
+            arms: components["schemas"]["ReferenceArmView"][];
+            /** Tables */
+            tables: components["schemas"]["ReferenceTableView"][];
+            /** Constants */
+            constants: components["schemas"]["ReferenceConstantView"][];
+            /** Notes */
+            notes: string[];
+            /**
+             * Scenarios
+             * @description Shipped files that repeat its matrix.
+             */
+            scenarios: string[];
+        };
+        /**
          * RevisionPage
          * @description Revisions of one profile, newest first.
          */
@@ -1531,6 +2500,13 @@ export interface components {
             texts: {
                 [key: string]: string;
             };
+            /**
+             * Steps
+             * @description What is done when a migration does not end.
+             */
+            steps: components["schemas"]["StepView"][];
+            /** Step Texts */
+            step_texts: string[];
             /** Note */
             note: string;
             /**
@@ -1540,11 +2516,435 @@ export interface components {
             created_at: string;
         };
         /**
+         * RoundPage
+         * @description Rounds of one migration's reaper, oldest first.
+         */
+        RoundPage: {
+            /** Items */
+            items: components["schemas"]["RoundView"][];
+            /**
+             * Next
+             * @description Pass it as `after` for the items that follow; null at the end.
+             */
+            next: string | null;
+        };
+        /**
+         * RoundView
+         * @description One emptying of all dirty rings.
+         */
+        RoundView: {
+            /**
+             * At Ms
+             * @description Since the migration was started; negative before it.
+             */
+            at_ms: number;
+            /**
+             * Interval Ms
+             * @description The wait that the policy had asked for.
+             */
+            interval_ms: number;
+            /**
+             * Elapsed Ms
+             * @description Since the end of the round before.
+             */
+            elapsed_ms: number;
+            /**
+             * Cost Ms
+             * @description The part of it that was not the wait.
+             */
+            cost_ms: number;
+            /**
+             * Fills
+             * @description Pages collected from each vCPU's ring by its size.
+             */
+            fills: number[];
+        };
+        /**
          * Route
          * @description How a value gets to where it sticks; see the routes table in the README.
          * @enum {string}
          */
         Route: "migrate" | "monitor" | "live" | "running" | "boot" | "host" | "control";
+        /**
+         * RunCreate
+         * @description A run to make.
+         */
+        RunCreate: {
+            /**
+             * Scenario
+             * @description One of the table by its name, or one of your own, all of it.
+             * @example plain/1gbs.quick
+             */
+            scenario: string | {
+                [key: string]: unknown;
+            };
+            /**
+             * Changes
+             * @description Parts of a scenario that are laid over it, as GET /scenarios shows them.
+             * @default {}
+             */
+            changes: {
+                [key: string]: unknown;
+            };
+            /**
+             * Profile
+             * @description Its values and steps are laid over the scenario's.
+             */
+            profile?: string | null;
+            /**
+             * Revision
+             * @description None for the current one.
+             */
+            revision?: number | null;
+            /**
+             * Values
+             * @description Laid over all; null unsets one.
+             * @default {}
+             * @example {
+             *       "multifd": true
+             *     }
+             */
+            values: {
+                [key: string]: boolean | number | string | null;
+            };
+            /** @default direct */
+            place: components["schemas"]["Place"];
+            /**
+             * Qemu
+             * @description By its name, as GET /qemus has it; empty for the installed one.
+             * @default
+             */
+            qemu: string;
+            /**
+             * Kvm
+             * @description Null uses it where it can be.
+             */
+            kvm?: boolean | null;
+            /**
+             * Overrides
+             * @description Codes of findings that are to stop nothing.
+             * @default []
+             */
+            overrides: string[];
+        };
+        /**
+         * RunDetail
+         * @description A run, with all but its series.
+         */
+        RunDetail: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Scenario */
+            scenario: string;
+            state: components["schemas"]["RunState"];
+            /** Ended */
+            ended: boolean;
+            /**
+             * Counts
+             * @description It is a result of its arm, good or bad.
+             */
+            counts: boolean;
+            /**
+             * Ahead
+             * @description How many runs go before it; null unless it waits.
+             */
+            ahead: number | null;
+            /** Failure */
+            failure: string;
+            /** Profile */
+            profile: string | null;
+            /** Revision */
+            revision: number | null;
+            /**
+             * Values
+             * @description The tunables of scenario and profile together.
+             */
+            values: {
+                [key: string]: boolean | number | string;
+            };
+            /** Texts */
+            texts: {
+                [key: string]: string;
+            };
+            /**
+             * Metrics
+             * @description What it was reduced to, as GET /run-metrics explains; what could not be had is missing.
+             */
+            metrics: {
+                [key: string]: number;
+            };
+            place: components["schemas"]["Place"];
+            /** Qemu */
+            qemu: string;
+            /** Host */
+            host: string;
+            /**
+             * Fingerprint
+             * @description Of the environment; null where it is not known.
+             */
+            fingerprint: string | null;
+            /** @description Null for a run of its own. */
+            slot: components["schemas"]["SlotView"] | null;
+            /**
+             * Imported From
+             * @description Empty where it was run here.
+             */
+            imported_from: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Started At */
+            started_at: string | null;
+            /** Ended At */
+            ended_at: string | null;
+            /**
+             * Setup
+             * @description The scenario as it was run, all of it.
+             */
+            setup: {
+                [key: string]: unknown;
+            };
+            /**
+             * Options
+             * @description What else its order says.
+             */
+            options: {
+                [key: string]: unknown;
+            };
+            /**
+             * Environment
+             * @description What its fingerprint stands for.
+             */
+            environment: {
+                [key: string]: unknown;
+            };
+            /**
+             * Conditions
+             * @description What the machine was doing as it began; not in the fingerprint.
+             */
+            conditions: {
+                [key: string]: number;
+            };
+            /** @description Null before its end, and without a record. */
+            record: components["schemas"]["RunHeadView"] | null;
+            /**
+             * Lengths
+             * @description How many rows each series has.
+             */
+            lengths: {
+                [key: string]: number;
+            };
+        };
+        /**
+         * RunHeadView
+         * @description What a record has once. Times are milliseconds on the run's own timeline, which begins
+         *     when both QEMUs are up and the guest writes.
+         */
+        RunHeadView: {
+            /** Migration Ms */
+            migration_ms: number | null;
+            /** Migration Ended Ms */
+            migration_ended_ms: number | null;
+            /** Ended Ms */
+            ended_ms: number;
+            /** Beat Interval Ms */
+            beat_interval_ms: number | null;
+            totals: components["schemas"]["TotalsView"] | null;
+            /** Outcomes */
+            outcomes: components["schemas"]["OutcomeView"][];
+            reaper: components["schemas"]["RunReaperView"] | null;
+            /** Steps */
+            steps: components["schemas"]["RunStepView"][];
+            /** Ring Full Exits */
+            ring_full_exits: number | null;
+        };
+        /**
+         * RunPage
+         * @description Runs, newest first.
+         */
+        RunPage: {
+            /** Items */
+            items: components["schemas"]["RunView"][];
+            /**
+             * Next
+             * @description Pass it as `after` for the items that follow; null at the end.
+             */
+            next: string | null;
+        };
+        /**
+         * RunReaperView
+         * @description What the reaper of dirty rings did in a run; its rounds are at `/rounds`.
+         */
+        RunReaperView: {
+            /** Policy */
+            policy: string;
+            /** Ring Entries */
+            ring_entries: number;
+            end: components["schemas"]["ReaperEnd"];
+            /**
+             * Filled Rounds
+             * @description In which some ring must have been full.
+             */
+            filled_rounds: number;
+            /** Ring Full Exits */
+            ring_full_exits: number | null;
+            /** Reason */
+            reason: string;
+        };
+        /**
+         * RunRoundPage
+         * @description Rounds of a run's reaper, in the order of time.
+         */
+        RunRoundPage: {
+            /** Items */
+            items: components["schemas"]["RunRoundView"][];
+            /**
+             * Next
+             * @description Pass it as `after` for the items that follow; null at the end.
+             */
+            next: string | null;
+        };
+        /**
+         * RunRoundView
+         * @description One emptying of the dirty rings.
+         */
+        RunRoundView: {
+            /** At Ms */
+            at_ms: number;
+            /**
+             * Interval Ms
+             * @description The wait that the policy had asked for.
+             */
+            interval_ms: number;
+            /** Elapsed Ms */
+            elapsed_ms: number;
+            /** Cost Ms */
+            cost_ms: number;
+            /**
+             * Fills
+             * @description Pages collected from each vCPU's ring by its size.
+             */
+            fills: number[];
+        };
+        /**
+         * RunSamplePage
+         * @description Looks at a run's migration; `at_ms` is on the run's timeline.
+         */
+        RunSamplePage: {
+            /** Items */
+            items: components["schemas"]["SampleView"][];
+            /**
+             * Next
+             * @description Pass it as `after` for the items that follow; null at the end.
+             */
+            next: string | null;
+        };
+        /**
+         * RunState
+         * @description How a run ended, or where it stands. Every ended run is a result and is kept.
+         * @enum {string}
+         */
+        RunState: "queued" | "running" | "completed" | "not converged" | "failed" | "cancelled" | "interrupted";
+        /**
+         * RunStepView
+         * @description A convergence step that came due in a run.
+         */
+        RunStepView: {
+            /** Number */
+            number: number;
+            /** At Ms */
+            at_ms: number;
+            /** Iteration */
+            iteration: number;
+            /** Action */
+            action: string;
+            /** Reason */
+            reason: string;
+            effect: components["schemas"]["StepEffect"];
+            /** Detail */
+            detail: string;
+        };
+        /**
+         * RunView
+         * @description A run, without what it recorded.
+         */
+        RunView: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Scenario */
+            scenario: string;
+            state: components["schemas"]["RunState"];
+            /** Ended */
+            ended: boolean;
+            /**
+             * Counts
+             * @description It is a result of its arm, good or bad.
+             */
+            counts: boolean;
+            /**
+             * Ahead
+             * @description How many runs go before it; null unless it waits.
+             */
+            ahead: number | null;
+            /** Failure */
+            failure: string;
+            /** Profile */
+            profile: string | null;
+            /** Revision */
+            revision: number | null;
+            /**
+             * Values
+             * @description The tunables of scenario and profile together.
+             */
+            values: {
+                [key: string]: boolean | number | string;
+            };
+            /** Texts */
+            texts: {
+                [key: string]: string;
+            };
+            /**
+             * Metrics
+             * @description What it was reduced to, as GET /run-metrics explains; what could not be had is missing.
+             */
+            metrics: {
+                [key: string]: number;
+            };
+            place: components["schemas"]["Place"];
+            /** Qemu */
+            qemu: string;
+            /** Host */
+            host: string;
+            /**
+             * Fingerprint
+             * @description Of the environment; null where it is not known.
+             */
+            fingerprint: string | null;
+            /** @description Null for a run of its own. */
+            slot: components["schemas"]["SlotView"] | null;
+            /**
+             * Imported From
+             * @description Empty where it was run here.
+             */
+            imported_from: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Started At */
+            started_at: string | null;
+            /** Ended At */
+            ended_at: string | null;
+        };
         /**
          * SamplePage
          * @description Samples of one migration, oldest first.
@@ -1608,6 +3008,71 @@ export interface components {
             dirty_limit_ring_full_us: number;
         };
         /**
+         * ScenarioPage
+         * @description Scenarios, in the order in which they are run.
+         */
+        ScenarioPage: {
+            /** Items */
+            items: components["schemas"]["ScenarioView"][];
+            /**
+             * Next
+             * @description Pass it as `after` for the items that follow; null at the end.
+             */
+            next: string | null;
+        };
+        /**
+         * ScenarioView
+         * @description What a run is to do, and whether it can be done here.
+         */
+        ScenarioView: {
+            /** Name */
+            name: string;
+            /** Family */
+            family: string;
+            /** Family Title */
+            family_title: string;
+            /** Title */
+            title: string;
+            /**
+             * Why
+             * @description What is learnt from its family, and when to run it.
+             */
+            why: string;
+            /** Applicable */
+            applicable: boolean;
+            /**
+             * Reason
+             * @description Why it cannot be run here; empty where nothing is known.
+             */
+            reason: string;
+            /** Values */
+            values: {
+                [key: string]: boolean | number | string;
+            };
+            /** Texts */
+            texts: {
+                [key: string]: string;
+            };
+            /**
+             * Longest S
+             * @description The most that a run can take.
+             */
+            longest_s: number;
+            /**
+             * Setup
+             * @description All of it; parts of this are what changes name.
+             */
+            setup: {
+                [key: string]: unknown;
+            };
+        };
+        /**
+         * Series
+         * @description What a run has many of.
+         * @enum {string}
+         */
+        Series: "samples" | "passes" | "silences" | "cpu" | "rounds";
+        /**
          * Severity
          * @description Whether a finding stops the work or only warns.
          * @enum {string}
@@ -1630,11 +3095,121 @@ export interface components {
          */
         Side: "source" | "destination" | "both";
         /**
+         * SilencePage
+         * @description Silences of a run's guest, in the order of time.
+         */
+        SilencePage: {
+            /** Items */
+            items: components["schemas"]["SilenceView"][];
+            /**
+             * Next
+             * @description Pass it as `after` for the items that follow; null at the end.
+             */
+            next: string | null;
+        };
+        /**
+         * SilenceView
+         * @description A gap in the guest's heartbeat, as it was heard on the host.
+         */
+        SilenceView: {
+            /** At Ms */
+            at_ms: number;
+            /** Duration Ms */
+            duration_ms: number;
+        };
+        /**
+         * SlotView
+         * @description Of which campaign a run is, and which of its measurements.
+         */
+        SlotView: {
+            /**
+             * Campaign
+             * Format: uuid
+             */
+            campaign: string;
+            /** Arm */
+            arm: string;
+            /**
+             * Block
+             * @description From 1; 0 is the warm-up, which does not count.
+             */
+            block: number;
+            /** Position */
+            position: number;
+        };
+        /**
          * Status
          * @description How a tunable ended.
          * @enum {string}
          */
         Status: "effective" | "pending migration" | "pending restart" | "overwritten" | "rejected" | "reverted" | "unknown";
+        /**
+         * StepEffect
+         * @description What became of a convergence step.
+         * @enum {string}
+         */
+        StepEffect: "pending" | "done" | "refused" | "unknown";
+        /**
+         * StepRecordView
+         * @description A convergence step that came due, or a change that a user asked for meanwhile.
+         */
+        StepRecordView: {
+            /**
+             * Number
+             * @description Its place in the list; null for a user's change.
+             */
+            number: number | null;
+            /**
+             * At Ms
+             * @description Since the migration was started.
+             */
+            at_ms: number;
+            /** Iteration */
+            iteration: number;
+            /** Action */
+            action: string;
+            /**
+             * Reason
+             * @description Why it was due, with the figures.
+             */
+            reason: string;
+            effect: components["schemas"]["StepEffect"];
+            /**
+             * Detail
+             * @description QEMU's words where it was refused, what is known otherwise.
+             */
+            detail: string;
+        };
+        /**
+         * StepView
+         * @description A convergence step: what is done when a migration does not come to an end.
+         */
+        StepView: {
+            /** When */
+            when: {
+                [key: string]: number;
+            };
+            /** Then */
+            then: {
+                [key: string]: unknown;
+            };
+        };
+        /**
+         * TableSummary
+         * @description What a table is about.
+         */
+        TableSummary: {
+            /** Name */
+            name: string;
+            /** Title */
+            title: string;
+            /** Unit */
+            unit: string;
+            /** Rows */
+            rows: number;
+            /** Metric */
+            metric: string | null;
+        };
         /**
          * TakesEffect
          * @description When a planned value takes effect.
@@ -1758,7 +3333,7 @@ export interface components {
         Unit: "" | "count" | "entries" | "percent" | "bytes" | "bytes_per_s" | "mib_per_s" | "ms_per_gib" | "ns" | "ms";
         /**
          * ValuesCheck
-         * @description Values to try out.
+         * @description Values to try out, and steps with them.
          */
         ValuesCheck: {
             /**
@@ -1771,6 +3346,26 @@ export interface components {
             values: {
                 [key: string]: boolean | number | string | null;
             };
+            /**
+             * Steps
+             * @description Convergence steps, in the order in which they are taken. `when` has `after_iterations`, `after_s`, or `stalled_s` with `shrink_percent`; `then` has `set` with values, or `do`: pause, postcopy or abort.
+             * @default []
+             * @example [
+             *       {
+             *         "then": {
+             *           "set": {
+             *             "downtime_limit_ms": 500
+             *           }
+             *         },
+             *         "when": {
+             *           "after_iterations": 4
+             *         }
+             *       }
+             *     ]
+             */
+            steps: {
+                [key: string]: unknown;
+            }[];
         };
         /**
          * VerificationView
@@ -6564,6 +8159,149 @@ export interface operations {
             };
         };
     };
+    change_migration: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                migration: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MigrationChange"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MigrationView"];
+                };
+            };
+            /** @description The body is no JSON. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header does not name this machine's loopback address. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A host or its QEMU did not answer, or not to the end: what was asked for is then unknown, and has to be looked at again. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
     list_samples: {
         parameters: {
             query?: {
@@ -6587,6 +8325,2455 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["SamplePage"];
                 };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header does not name this machine's loopback address. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    list_rounds: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description What the page before gave as `next`. */
+                after?: string | null;
+            };
+            header?: never;
+            path: {
+                migration: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RoundPage"];
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header does not name this machine's loopback address. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    list_scenarios: {
+        parameters: {
+            query?: {
+                /** @description Families, scenarios, or either with *; none gives all. */
+                family?: string[];
+                /** @description The quick selection of them, in small. */
+                quick?: boolean;
+                /** @description Where it is to be run. */
+                place?: components["schemas"]["Place"];
+                /** @description By its name, as GET /qemus has it. */
+                qemu?: string;
+                /** @description Null where the machine can. */
+                kvm?: boolean | null;
+                /** @description Most items on the page. */
+                limit?: number;
+                /** @description What the page before gave as `next`. */
+                after?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScenarioPage"];
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header does not name this machine's loopback address. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    get_scenario: {
+        parameters: {
+            query?: {
+                /** @description Where it is to be run. */
+                place?: components["schemas"]["Place"];
+                /** @description By its name, as GET /qemus has it. */
+                qemu?: string;
+                /** @description Null where the machine can. */
+                kvm?: boolean | null;
+            };
+            header?: never;
+            path: {
+                family: string;
+                variant: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScenarioView"];
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header does not name this machine's loopback address. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    list_metrics: {
+        parameters: {
+            query?: {
+                /** @description Most items on the page. */
+                limit?: number;
+                /** @description What the page before gave as `next`. */
+                after?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MetricPage"];
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header does not name this machine's loopback address. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    get_metric: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MetricView"];
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header does not name this machine's loopback address. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    list_qemus: {
+        parameters: {
+            query?: {
+                /** @description Most items on the page. */
+                limit?: number;
+                /** @description What the page before gave as `next`. */
+                after?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QemuPage"];
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header does not name this machine's loopback address. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    list_runs: {
+        parameters: {
+            query?: {
+                scenario?: string | null;
+                family?: string | null;
+                profile?: string | null;
+                /** @description Any of them. */
+                state?: components["schemas"]["RunState"][];
+                /** @description Of the environment. */
+                fingerprint?: string | null;
+                /** @description The machine's name. */
+                host?: string | null;
+                campaign?: string | null;
+                arm?: string | null;
+                /** @description Most items on the page. */
+                limit?: number;
+                /** @description What the page before gave as `next`. */
+                after?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunPage"];
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header does not name this machine's loopback address. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    start_run: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RunCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    /** @description Where what was made is found. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunView"];
+                };
+            };
+            /** @description The body is no JSON. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header does not name this machine's loopback address. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    import_run: {
+        parameters: {
+            query?: {
+                /** @description What the file is called; kept with the run. */
+                name?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    [key: string]: unknown;
+                };
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    /** @description Where what was made is found. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunView"];
+                };
+            };
+            /** @description The body is no JSON. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header does not name this machine's loopback address. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    get_run: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunDetail"];
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header does not name this machine's loopback address. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    cancel_run: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunView"];
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header does not name this machine's loopback address. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    list_run_samples: {
+        parameters: {
+            query?: {
+                /** @description Most rows on the page. */
+                limit?: number;
+                /** @description What the page before gave as `next`. */
+                after?: string | null;
+            };
+            header?: never;
+            path: {
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunSamplePage"];
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header does not name this machine's loopback address. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    list_run_passes: {
+        parameters: {
+            query?: {
+                /** @description Most rows on the page. */
+                limit?: number;
+                /** @description What the page before gave as `next`. */
+                after?: string | null;
+            };
+            header?: never;
+            path: {
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GuestPassPage"];
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header does not name this machine's loopback address. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    list_run_silences: {
+        parameters: {
+            query?: {
+                /** @description Most rows on the page. */
+                limit?: number;
+                /** @description What the page before gave as `next`. */
+                after?: string | null;
+            };
+            header?: never;
+            path: {
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SilencePage"];
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header does not name this machine's loopback address. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    list_run_cpu: {
+        parameters: {
+            query?: {
+                /** @description Most rows on the page. */
+                limit?: number;
+                /** @description What the page before gave as `next`. */
+                after?: string | null;
+            };
+            header?: never;
+            path: {
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CpuSamplePage"];
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header does not name this machine's loopback address. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    list_run_rounds: {
+        parameters: {
+            query?: {
+                /** @description Most rows on the page. */
+                limit?: number;
+                /** @description What the page before gave as `next`. */
+                after?: string | null;
+            };
+            header?: never;
+            path: {
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunRoundPage"];
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header does not name this machine's loopback address. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    plot_run: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header does not name this machine's loopback address. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    export_run: {
+        parameters: {
+            query?: {
+                /** @description `json` and `csv.gz` hold all of it; `guestperf` what that knows. */
+                format?: components["schemas"]["FileFormat"];
+            };
+            header?: never;
+            path: {
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header does not name this machine's loopback address. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    get_environment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                fingerprint: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvironmentView"];
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header does not name this machine's loopback address. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    list_references: {
+        parameters: {
+            query?: {
+                /** @description Most items on the page. */
+                limit?: number;
+                /** @description What the page before gave as `next`. */
+                after?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReferencePage"];
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header does not name this machine's loopback address. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    get_reference: {
+        parameters: {
+            query?: {
+                /** @description Only this table of the source. */
+                table?: string | null;
+            };
+            header?: {
+                /** @description An ETag that GET gave. */
+                "If-None-Match"?: string | null;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    /** @description Of this content, for If-None-Match. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReferenceView"];
+                };
+            };
+            /** @description The content is the one that If-None-Match names. */
+            304: {
+                headers: {
+                    /** @description Of this content, for If-None-Match. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
             401: {

@@ -20,6 +20,12 @@ export function MigrationProgress({
         ...(progress.expected_downtime_ms === null
           ? []
           : [`downtime ${duration(progress.expected_downtime_ms)} expected`]),
+        ...(progress.reaper
+          ? [
+              `rings emptied every ${duration(progress.reaper.interval_ms)}, ` +
+                `fullest ${percent(progress.reaper.fullest * 100)}`,
+            ]
+          : []),
       ].join(" · ")
     : "waiting for the first figures";
   return (

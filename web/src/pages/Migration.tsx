@@ -30,7 +30,9 @@ import { MigrationLabel, StatusLabel } from "../components/StateLabel";
 import { TunableName } from "../components/TunableName";
 import { useToasts } from "../components/toasts";
 import { useProgress } from "../components/useProgress";
+import { Reaper } from "./migration/Reaper";
 import { Samples } from "./migration/Samples";
+import { Steps } from "./migration/Steps";
 
 export default function MigrationPage() {
   const { id = "" } = useParams();
@@ -86,6 +88,16 @@ export default function MigrationPage() {
               <StackItem>
                 <Outcomes outcomes={data.outcomes} />
               </StackItem>
+              {data.reaper && (
+                <StackItem>
+                  <Reaper id={id} reaper={data.reaper} running={!data.ended} />
+                </StackItem>
+              )}
+              {data.step_texts.length + data.step_records.length > 0 && (
+                <StackItem>
+                  <Steps texts={data.step_texts} records={data.step_records} />
+                </StackItem>
+              )}
               <StackItem>
                 <Samples id={id} running={!data.ended} />
               </StackItem>

@@ -5,6 +5,8 @@ import {
   Card,
   CardBody,
   CardTitle,
+  List,
+  ListItem,
   PageSection,
   Stack,
   StackItem,
@@ -67,6 +69,16 @@ export default function Profile() {
                   <CardTitle component="h2">What it sets</CardTitle>
                   <CardBody>
                     <Values texts={data.texts} />
+                    {data.step_texts.length > 0 && (
+                      <>
+                        <p>When a migration does not end:</p>
+                        <List component="ol">
+                          {data.step_texts.map((text) => (
+                            <ListItem key={text}>{text}</ListItem>
+                          ))}
+                        </List>
+                      </>
+                    )}
                   </CardBody>
                 </Card>
               </StackItem>

@@ -1,7 +1,7 @@
 import { Button, Card, CardBody, CardHeader, CardTitle } from "@patternfly/react-core";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
-import { allSamples } from "../../api/queries";
+import { samples as samplesOf } from "../../api/queries";
 import { Async, Empty } from "../../components/Async";
 import { Chart } from "../../components/Chart";
 import { bytes, count } from "../../components/format";
@@ -9,7 +9,7 @@ import { rates, remaining } from "./series";
 
 /** The whole series, drawn and to download. */
 export function Samples({ id, running }: { id: string; running: boolean }) {
-  const found = useQuery({ ...allSamples(id), refetchInterval: running ? 1000 : false });
+  const found = useQuery({ ...samplesOf(id), refetchInterval: running ? 1000 : false });
   const samples = found.data;
   const rateChart = useMemo(() => rates(samples ?? []), [samples]);
   const remainingChart = useMemo(() => remaining(samples ?? [], bytes), [samples]);

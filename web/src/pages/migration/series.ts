@@ -84,3 +84,33 @@ export function remaining(
     ],
   };
 }
+
+/** How long the reaper waited, and how full it found the fullest ring. */
+export function reaping(rounds: readonly Schemas["RoundView"][]): ChartOption {
+  const intervals = rounds.map((each): [number, number] => [each.at_ms, each.interval_ms]);
+  const fills = rounds.map((each): [number, number] => [
+    each.at_ms,
+    Math.max(0, ...each.fills) * 100,
+  ]);
+  return {
+    ...common,
+    grid: { ...common.grid, right: 64 },
+    xAxis: { ...time, min: "dataMin" },
+    yAxis: [
+      { type: "value", min: 0, axisLabel: { formatter: duration } },
+      { type: "value", min: 0, axisLabel: { formatter: "{value} %" } },
+    ],
+    tooltip: { trigger: "axis" },
+    series: [
+      {
+        ...line("Interval", intervals),
+        tooltip: { valueFormatter: (value: unknown) => duration(Number(value)) },
+      },
+      {
+        ...line("Fullest ring", fills),
+        yAxisIndex: 1,
+        tooltip: { valueFormatter: (value: unknown) => `${Number(value).toFixed(1)} %` },
+      },
+    ],
+  };
+}

@@ -10,12 +10,14 @@ import {
   TextInput,
 } from "@patternfly/react-core";
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
+import { type FormEvent, useMemo, useState } from "react";
 import { checkValues, createProfile, replaceProfile } from "../../api/actions";
 import { ApiError, type Schemas } from "../../api/client";
 import { Failure } from "../../components/Async";
 import { useSettled } from "../../components/settled";
 import { useToasts } from "../../components/toasts";
+import { StepsEditor } from "./StepsEditor";
+import { asStep, edited } from "./steps";
 import { TunableField } from "./TunableField";
 
 type Tunable = Schemas["TunableView"];
@@ -46,21 +48,23 @@ export function ProfileForm({
   const [description, setDescription] = useState(based?.description ?? "");
   const [note, setNote] = useState("");
   const [values, setValues] = useState(() => asTyped(based?.values ?? {}));
+  const [steps, setSteps] = useState(() => (based?.steps ?? []).map(edited));
   const toasts = useToasts();
   const queries = useQueryClient();
 
-  const settled = useSettled(values, 250);
+  const typed = useMemo(() => ({ values, steps: steps.map(asStep) }), [values, steps]);
+  const settled = useSettled(typed, 250);
   const check = useQuery({
     queryKey: ["check", settled],
-    queryFn: () => checkValues(settled),
+    queryFn: () => checkValues(settled.values, settled.steps),
     retry: false,
     placeholderData: keepPreviousData,
   });
   const save = useMutation({
     mutationFn: () =>
       based === null
-        ? createProfile({ name, values, description, note })
-        : replaceProfile(based.name, based.revision, { values, description, note }),
+        ? createProfile({ name, ...typed, description, note })
+        : replaceProfile(based.name, based.revision, { ...typed, description, note }),
     onSuccess: (stored) => {
       queries.setQueryData(["profile", "one", stored.name], stored);
       toasts.done(`${stored.name} is saved`, `Revision ${stored.revision}`);
@@ -123,6 +127,21 @@ export function ProfileForm({
           </FormFieldGroup>
         );
       })}
+      <FormFieldGroup
+        header={
+          <FormFieldGroupHeader
+            titleText={{ text: "When a migration does not end", id: "steps-title" }}
+            titleDescription="Taken in this order, each once, while pre-copy runs"
+          />
+        }
+      >
+        <StepsEditor
+          steps={steps}
+          settable={tunables.filter((each) => each.running)}
+          problems={problems}
+          change={setSteps}
+        />
+      </FormFieldGroup>
       <FormGroup label="Why this change" fieldId="profile-note">
         <TextArea
           id="profile-note"

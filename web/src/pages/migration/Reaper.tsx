@@ -1,0 +1,71 @@
+import {
+  Alert,
+  Card,
+  CardBody,
+  CardTitle,
+  DescriptionList,
+  DescriptionListDescription,
+  DescriptionListGroup,
+  DescriptionListTerm,
+} from "@patternfly/react-core";
+import { useQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
+import type { Schemas } from "../../api/client";
+import { rounds } from "../../api/queries";
+import { Async } from "../../components/Async";
+import { Chart } from "../../components/Chart";
+import { count, duration, percent } from "../../components/format";
+import { reaping } from "./series";
+
+/** What the dirty-ring reaper did beside this migration. */
+export function Reaper({
+  id,
+  reaper,
+  running,
+}: {
+  id: string;
+  reaper: Schemas["ReaperView"];
+  running: boolean;
+}) {
+  const found = useQuery({ ...rounds(id), refetchInterval: running ? 1000 : false });
+  const option = useMemo(() => reaping(found.data ?? []), [found.data]);
+  const facts: [string, string][] = [
+    ["Policy", reaper.policy],
+    ["Ring", `${count(reaper.ring_entries)} entries`],
+    ["Rounds", `${count(reaper.round_count)}, ${count(reaper.rounds_before)} before it began`],
+    ["Rounds with a full ring", count(reaper.filled_rounds)],
+    ["Fullest ring", percent(reaper.fullest * 100)],
+    [
+      "Interval",
+      `${duration(reaper.mean_interval_ms)} mean, ${duration(reaper.shortest_interval_ms)} to ${duration(reaper.longest_interval_ms)}`,
+    ],
+    ["A round's cost", duration(reaper.mean_cost_ms)],
+  ];
+  return (
+    <Card>
+      <CardTitle component="h2">Dirty-ring reaper</CardTitle>
+      <CardBody>
+        {reaper.reason && <Alert isInline variant="warning" title={reaper.reason} />}
+        <DescriptionList columnModifier={{ default: "1Col", md: "2Col", xl: "3Col" }} isCompact>
+          {facts.map(([term, value]) => (
+            <DescriptionListGroup key={term}>
+              <DescriptionListTerm>{term}</DescriptionListTerm>
+              <DescriptionListDescription>{value}</DescriptionListDescription>
+            </DescriptionListGroup>
+          ))}
+        </DescriptionList>
+        <Async query={found}>
+          {(data) =>
+            data.length > 0 && (
+              <Chart
+                option={option}
+                label="The reaper's interval and the fullest ring"
+                height={240}
+              />
+            )
+          }
+        </Async>
+      </CardBody>
+    </Card>
+  );
+}
