@@ -387,5 +387,8 @@ def test_libvirts_refusal_is_passed_on(bench: Bench) -> None:
     with pytest.raises(LabError, match="is running on"):
         lab.define_vm(bench.settings, small_vm(), host="b")
     assert passes(running.serial), "a running VM's log must stay"
+    with pytest.raises(LabError) as refused:
+        lab.define_vm(bench.settings, replace(small_vm(), name="other", listener=Path("/nowhere")))
+    assert refused.value.problems[0].field == "listener"
     with pytest.raises(LabError, match="no host 'c'"):
         lab.define_vm(bench.settings, small_vm(), host="c")

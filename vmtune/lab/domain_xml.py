@@ -13,6 +13,8 @@ from vmtune.lab.settings import DiskSettings, VmSettings
 
 BEAT_PORT = 0xE9
 """Where the guest writes its heartbeat, as in ``guest/beat.h``."""
+LISTENER_SOCKETS = ("serial", "beat")
+"""Names of the sockets in a listener's folder: serial port and heartbeat."""
 _KVM_CREATE_VM = 0xAE01
 # A name always gets the same UUID, so that a VM defined again is the same VM.
 _UUID_SPACE = uuid.UUID("6f3e6d6c-3b7e-4b0e-9a5c-5d9c1a9f2b11")
@@ -96,10 +98,10 @@ def _add_devices(domain: Element, vm: VmSettings, files: VmFiles) -> None:
         SubElement(serial, "source", log, path=str(files.serial))
         SubElement(serial, "target", port="0")
     else:
-        serial = _add_socket(devices, vm.listener / "serial")
+        serial, beat = (_add_socket(devices, vm.listener / name) for name in LISTENER_SOCKETS)
         SubElement(serial, "log", log, file=str(files.serial))
         SubElement(serial, "target", port="0")
-        _add_debug_console(_add_socket(devices, vm.listener / "beat"))
+        _add_debug_console(beat)
     SubElement(devices, "memballoon", model="none")
 
 

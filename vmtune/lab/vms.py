@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vmtune.errors import LabError
-from vmtune.lab.domain_xml import VmFiles, build_domain_xml, kvm_usable, vm_uuid
+from vmtune.lab.domain_xml import LISTENER_SOCKETS, VmFiles, build_domain_xml, kvm_usable, vm_uuid
 from vmtune.lab.host import HostPlan, plan_hosts
 from vmtune.lab.marker import read_marker
 from vmtune.lab.programs import run
@@ -98,7 +98,7 @@ def define_vm(
 
     :param host: ``a`` or ``b``.
     :raise LabError: the lab is not there; a VM of that name runs on either
-        host; KVM is asked for and not usable; libvirt refuses.
+        host; KVM is asked for and not usable; nobody listens; libvirt refuses.
     """
     settings = settings or LabSettings()
     vm = vm or VmSettings()
@@ -122,6 +122,8 @@ def define_vm(
                 code="vm_running",
                 remedy="stop it, or give the VM another name",
             )
+    if vm.listener is not None:
+        _require_sockets(vm.listener)
     kvm = _choose_kvm(vm)
     files = _make_files(settings, vm)
     virsh(at.uri, "define", "/proc/self/fd/0", stdin=build_domain_xml(vm, files, kvm=kvm))
@@ -153,6 +155,17 @@ def _choose_kvm(vm: VmSettings) -> bool:
             remedy="leave the field unset: the VM then runs by TCG",
         )
     return usable
+
+
+def _require_sockets(listener: Path) -> None:
+    for path in (listener / name for name in LISTENER_SOCKETS):
+        if not path.is_socket():
+            raise LabError(
+                f"{path} is no socket",
+                field="listener",
+                code="no_listener",
+                remedy="begin to listen before the VM starts",
+            )
 
 
 def _make_files(settings: LabSettings, vm: VmSettings) -> VmFiles:
