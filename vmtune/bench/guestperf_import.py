@@ -108,7 +108,10 @@ def _name(report: Document, values: Mapping[str, Value], steps: tuple[Step, ...]
     ours = GUESTPERF_NAMES.get(theirs, theirs)
     known = SCENARIOS.get(ours)
     if known is not None and known.steps == steps:
-        if _but_ring(_as_set(known.values, report["hardware"]["mem"])) == _but_ring(values):
+        wanted = _as_set(known.values, report["hardware"]["mem"])
+        if theirs in GUESTPERF_NAMES:  # the ring is a part of its hardware
+            wanted["dirty_ring_size_entries"] = values.get("dirty_ring_size_entries", 0)
+        if _in_use(wanted) == _in_use(values):
             return ours
     plain = _ODD.sub("-", theirs).strip("._-")[:_LONGEST_NAME].rstrip("._-")
     return f"{NAME}/{plain or 'unnamed'}"
@@ -124,12 +127,13 @@ def _as_set(values: Mapping[str, Value], memory_gib: int) -> dict[str, Value]:
     cache = values.get("xbzrle_cache_size_bytes")
     if isinstance(cache, int):
         made["xbzrle_cache_size_bytes"] = nearest_power_of_two(cache * memory_gib)
-    return {name: value for name, value in made.items() if value is not False}
+    return made
 
 
-def _but_ring(values: Mapping[str, Value]) -> dict[str, Value]:
-    """The ring is a part of guestperf's hardware, not of its scenarios."""
-    return {name: value for name, value in values.items() if name != "dirty_ring_size_entries"}
+def _in_use(values: Mapping[str, Value]) -> dict[str, Value]:
+    """Without what is off, which is the same as not set."""
+    off = (False, 0, "off", "none")
+    return {name: value for name, value in values.items() if value not in off}
 
 
 def _values(report: Document) -> dict[str, Value]:

@@ -355,7 +355,7 @@ def test_our_runs_survive_as_far_as_guestperf_can_hold_them(run: Run) -> None:
     assert same(json.loads(export_report(again)), json.loads(exported))
     assert again.state is run.state
     held = {name for name in run.values if name in again.values}
-    lost = {name for name, value in run.values.items() if value is not False} - held
+    lost = {name for name, v in run.values.items() if v not in (False, 0, "off", "none")} - held
     ours = run.scenario if not lost else "guestperf/" + run.scenario.replace("/", "-")
     assert again.scenario == ours
     assert {name: again.values[name] for name in held} == {n: run.values[n] for n in held}
@@ -379,6 +379,19 @@ def test_our_runs_survive_as_far_as_guestperf_can_hold_them(run: Run) -> None:
         assert (theirs.worker, theirs.number) == (ours.worker, ours.number)
         assert theirs.at_ms - shift == pytest.approx(ours.at_ms, abs=0.001)
         assert theirs.duration_us == pytest.approx(16 * ours.duration_us, abs=501)
+
+
+def test_a_ring_of_another_size_is_another_of_our_scenarios_but_not_of_guestperfs() -> None:
+    scenario = SCENARIOS["dirty-ring/4096-stock"]
+    run = replace(own_run(), scenario=scenario.name, setup=to_json(scenario),
+                  values=scenario.values)  # fmt: skip
+    report = json.loads(export_report(run))
+    assert import_report(json.dumps(report), ID, NOW).scenario == scenario.name
+    report["hardware"]["dirty_ring_size"] = 8192
+    assert import_report(json.dumps(report), ID, NOW).scenario == "guestperf/dirty-ring-4096-stock"
+    theirs = sample_report("new-failed")
+    theirs["hardware"]["dirty_ring_size"] = 8192
+    assert import_report(json.dumps(theirs), ID, NOW).scenario == "compr-dirty-limit/20MB"
 
 
 def test_iterations_are_counted_as_guestperf_does() -> None:
