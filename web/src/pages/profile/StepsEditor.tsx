@@ -41,7 +41,7 @@ export function StepsEditor({
         const told = problems.filter((each) => each.field.startsWith(`steps.${index}`));
         return (
           // biome-ignore lint/suspicious/noArrayIndexKey: a step is its place in the order
-          <div key={index} role="group" aria-label={`Step ${index + 1}`}>
+          <fieldset key={index} aria-label={`Step ${index + 1}`}>
             <Flex>
               <FlexItem>
                 <FormSelect
@@ -122,7 +122,7 @@ export function StepsEditor({
                 </HelperText>
               </FormHelperText>
             ))}
-          </div>
+          </fieldset>
         );
       })}
       <div>
