@@ -13,7 +13,7 @@ from vmtune.control.reaping import PAGES_PER_MIB, usable_entries
 from vmtune.domain.changes import Change
 from vmtune.domain.dirty_rates import DirtyRates
 from vmtune.domain.facts import Reading, VmState
-from vmtune.domain.migration import QemuStatus, Sample
+from vmtune.domain.migration import QemuStatus, Sample, Snapshot
 from vmtune.domain.tunables import Value
 from vmtune.errors import CommandRefused, TooLate, VmtuneError
 
@@ -97,6 +97,7 @@ class MadeQemu:
     slow_ms: float = 2.0
     state: VmState = VmState.RUNNING
     stuck: bool = False
+    iteration: int = 1
     values: dict[str, Value | None] = field(default_factory=dict)
     errors: dict[str, list[VmtuneError | Exception | None]] = field(default_factory=dict)
     calls: list[str] = field(default_factory=list)
@@ -133,6 +134,10 @@ class MadeQemu:
         for change in changes:
             self.writes.append((change.tunable, change.value))
             self.values[change.tunable] = self.keeps(change.tunable, change.value)
+
+    async def migration(self, vm: UUID, at_ms: int = 0) -> Snapshot:
+        self._called("migration")
+        return Snapshot(QemuStatus.ACTIVE, sample(iteration=self.iteration))
 
     async def measure_dirty_rates(self, vm: UUID, over_ms: int) -> None:
         self._called("measure_dirty_rates")

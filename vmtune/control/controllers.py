@@ -110,7 +110,7 @@ class Controllers:
         """Carry out the steps that *sample* makes due. Samples come in the order of time."""
         if self._reaper is not None:
             if sample.status is QemuStatus.ACTIVE:
-                self._reaper.migration_is_active()
+                self._reaper.migration_is_active(sample.iteration)
             elif sample.status.in_postcopy:
                 self._reaper.finish()  # the guest writes elsewhere now
         await self._conductor.on_sample(sample)

@@ -11,6 +11,7 @@ policy hears of a round only if a ring was full.
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -81,6 +82,8 @@ class Reaper:
         self._resumes = past is not None
         self._origin: float | None = None
         self._tracked_since: float | None = None
+        self._iteration = 0
+        self._iteration_before = 0
         self._kept: list[_Done] = []
         self._latest: _Done | None = None
         self._stopping = asyncio.Event()
@@ -103,8 +106,9 @@ class Reaper:
         if not self._resumes:
             self._report = replace(self._report, rounds_before=self._report.round_count)
 
-    def migration_is_active(self) -> None:
+    def migration_is_active(self, iteration: int) -> None:
         """QEMU has said so: from now on it tracks dirty pages all the time."""
+        self._iteration = max(self._iteration, iteration)
         if self._tracked_since is None:
             self._tracked_since = self._time.now()
 
@@ -212,7 +216,7 @@ class Reaper:
                     lost_since = None
                     self._report = replace(self._report, reason="")
                     self._count_one("interruptions")
-                self._learn(rates, now, last_ended, interval_ms)
+                await self._learn(rates, now, last_ended, interval_ms)
                 last_ended, interval_ms = now, self._pace.interval_ms
                 self._first.set()
                 continue
@@ -248,13 +252,18 @@ class Reaper:
                 raise CommandRefused(f"QEMU has not ended a measurement in {LOST_AFTER_S:g} s")
             await self._time.sleep(_LOOK_EVERY_S)
 
-    def _learn(self, rates: DirtyRates, now: float, last_ended: float, interval_ms: int) -> None:
+    async def _learn(
+        self, rates: DirtyRates, now: float, last_ended: float, interval_ms: int
+    ) -> None:
         """Record a round, and tell the policy of it."""
         elapsed_ms = max(1.0, (now - last_ended) * 1000)
         cost_ms = max(0.0, elapsed_ms - interval_ms)
         entries = self._report.ring_entries
         fills = fill_ratios(rates.vcpu_mib_per_s, rates.measured_ms, entries)
         seen = Round(elapsed_ms, cost_ms, fills, entries)
+        if seen.filled:
+            seen = replace(seen, shared=await self._was_shared())
+        self._iteration_before = self._iteration
         scale = self._scale(elapsed_ms, rates.measured_ms, last_ended)
         if scale is not None:
             self._pace = self._pace.after(replace(seen, fills=tuple(f * scale for f in fills)))
@@ -263,6 +272,15 @@ class Reaper:
         self._latest = _Done(now, interval_ms, elapsed_ms, cost_ms, fills)
         self._kept.append(self._latest)
         self._count(self._latest, seen)
+
+    async def _was_shared(self) -> bool:
+        """Whether the migration has synchronised since the round before. Only asked where the
+        rings look full: then a lot hangs on it."""
+        with suppress(VmtuneError):
+            snapshot = await self._controls.migration(self._vm)
+            if snapshot.sample is not None:
+                self._iteration = max(self._iteration, snapshot.sample.iteration)
+        return self._iteration > self._iteration_before
 
     def _scale(self, elapsed_ms: float, measured_ms: int, last_ended: float) -> float | None:
         """By how much more would have been collected, had tracking been on since the round

@@ -140,12 +140,15 @@ class Round:
         :func:`fill_ratios` gives them. Above 1 where a ring had filled and QEMU had emptied it
         in between.
     :param ring_entries: the ring's size.
+    :param shared: the migration's own synchronisation has emptied the rings as well in this
+        time: they may have been filled by halves several times.
     """
 
     elapsed_ms: float
     cost_ms: float
     fills: tuple[float, ...]
     ring_entries: int
+    shared: bool = False
 
     def __post_init__(self) -> None:
         if self.elapsed_ms <= 0 or self.cost_ms < 0 or self.ring_entries <= 0:
@@ -168,7 +171,7 @@ class Round:
         QEMU counts ring-full exits nowhere, but does count the pages that it collects at them.
         """
         usable = usable_entries(self.ring_entries) / self.ring_entries
-        return self.fullest >= _AS_GOOD_AS_FULL * usable
+        return not self.shared and self.fullest >= _AS_GOOD_AS_FULL * usable
 
 
 def usable_entries(ring_entries: int) -> int:

@@ -12,6 +12,7 @@ from vmtune.domain.changes import Change
 from vmtune.domain.controlled import StepRecord
 from vmtune.domain.dirty_rates import DirtyRates
 from vmtune.domain.facts import Reading, VmState
+from vmtune.domain.migration import Snapshot
 
 
 class Controls(Protocol):
@@ -23,6 +24,9 @@ class Controls(Protocol):
 
     async def write(self, vm: UUID, changes: Sequence[Change]) -> None:
         """Set values."""
+
+    async def migration(self, vm: UUID, at_ms: int = 0) -> Snapshot:
+        """The VM's outgoing migration, as QEMU says right now."""
 
     async def measure_dirty_rates(self, vm: UUID, over_ms: int) -> None:
         """Begin to measure, which empties all dirty rings at its end."""

@@ -183,6 +183,32 @@ async def test_a_full_ring_is_a_full_ring_whenever_it_is_found() -> None:
         assert report.rounds[-1].interval_ms < 200
 
 
+@pytest.mark.parametrize("told", [True, False], ids=["told by samples", "asked for"])
+async def test_rings_that_the_migration_empties_as_well_are_not_called_full(told: bool) -> None:
+    """Its last iterations follow each other so fast that a round counts several rings' worth."""
+    async with trial(pages_per_s=(300_000.0,), slow_ms=400) as t:
+        await t.start()
+        for iteration in range(2, 60):
+            await t.time.pass_(0.1)
+            t.qemu.iteration = iteration
+            if told:
+                await t.controllers.on_sample(sample(iteration=iteration))
+        report = await t.leave()
+        assert report.fullest > 0.9
+        assert report.filled_rounds == 0
+
+
+async def test_a_full_ring_is_told_where_the_migration_cannot_be_asked() -> None:
+    async with trial(pages_per_s=(400_000.0,), slow_ms=400) as t:
+        await t.start()
+        await t.time.pass_(2)
+        t.qemu.errors["migration"] = [LOST] * 100
+        before = t.controllers.report
+        await t.time.pass_(3)
+        assert before is not None
+        assert (await t.leave()).filled_rounds > before.filled_rounds
+
+
 async def test_it_ends_with_the_round_that_is_under_way() -> None:
     async with trial() as t:
         await t.start()
