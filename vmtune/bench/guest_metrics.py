@@ -89,7 +89,7 @@ def _progress(
     written = 0.0
     for stretch in all_of_it:
         span = (stretch.since_ms, stretch.until_ms)
-        if stretch.ended and span[1] > span[0]:
+        if span[1] > span[0]:
             share = overlap(span, migration) / (span[1] - span[0])
             written += share * stretch.written_bytes * stretch.passes
     rate = written / _MIB / lasted * 1000

@@ -156,7 +156,8 @@ _GUEST = (
         "guest_write_mib_per_s", "Guest's write progress", Unit.MIB_PER_S, Direction.HIGHER,
         Group.GUEST,
         "The memory that all workers went over while the migration ran, by the host's clock. A "
-        "pass across either end counts by its share of time.",
+        "pass across either end counts by its share of time; one that had not ended with the "
+        "record counts as if it had, so that with few and long passes this is an upper bound.",
         _BEGUN, _OVER, "when there was no pass at all, or " + _NO_MIGRATION,
     ),
     Metric(

@@ -109,7 +109,8 @@ def test_a_guest_that_stands_still_to_the_end_is_slow_all_the_while() -> None:
     assert found["guest_drop_ms"] == 1600
     assert found["guest_excess_ms"] == 1500
     assert found["guest_worst_ms_per_gib"] == 1600 * 16
-    assert found["guest_write_mib_per_s"] == 0
+    # At best it was about to end its pass.
+    assert found["guest_write_mib_per_s"] == pytest.approx(64 * 600 / 1600 / 0.6)
 
 
 def test_a_pass_across_the_start_counts_by_its_share() -> None:
