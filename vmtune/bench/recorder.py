@@ -16,6 +16,7 @@ from vmtune.domain.outcome import Outcome
 from vmtune.domain.runs import CpuSample, HostSide, RunRecord
 
 _CPU_EVERY_S = 0.2
+_THREADS_END_WITHIN_S = 1.0
 
 
 class Recorder:
@@ -65,9 +66,15 @@ class Recorder:
                 if reader is not None:
                     reader.close()
                 reader = self._readers[side] = QemuCpu(pid, side)
-            sample = reader.sample(self.at_ms(), self.migration is not None)
+            sample = reader.sample(self.at_ms(), self._migrating())
             if sample is not None:
                 self._cpu.append(sample)
+
+    def _migrating(self) -> bool:
+        """Whether threads that come and go are the migration's: they outlive it a little."""
+        if self.migration is None:
+            return False
+        return self.ended is None or time.monotonic() - self.ended < _THREADS_END_WITHIN_S
 
     def migration_starts(self) -> float:
         """Note that the migration is begun now; when that is."""
