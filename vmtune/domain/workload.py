@@ -43,8 +43,8 @@ class Workload:
         rests; 0: never. See ``vmtune/lab/guest/beat.h`` for how to hear it.
     :param cpu_ring: the processor's protection ring that the workers run in, 0 or 3. Mostly it
         makes no difference. Under a KVM that emulates a guest kernel's instructions one by one,
-        at about a microsecond each, ring 3 is a hundred times as fast, and the only way to lay
-        out or write whole pages within reasonable time.
+        at about a microsecond each, ring 3 is a hundred times as fast, and the only way to write
+        whole pages within reasonable time. With a share above 0 they run in ring 3 in any case.
     :raise InvalidInput: naming the field.
     """
 

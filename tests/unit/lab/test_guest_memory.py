@@ -50,14 +50,16 @@ def assert_nothing_else_written(memory: bytes, start: GuestStart) -> None:
 
 
 async def test_content_has_its_shares_and_keeps_them(program: Path, tmp_path: Path) -> None:
-    work = Workload(10 * MIB, zero_percent=20, random_percent=30, dirty_mb_per_s=100, cpu_ring=3)
+    work = Workload(10 * MIB, zero_percent=20, random_percent=30, dirty_mb_per_s=100)
     async with guest(program, tmp_path, work.command_line(), vcpus=2) as running:
         start, _ = await running.until(2)
         before = await running.memory()
         _, passes = await running.until(4)
         after = await running.memory()
+        levels = re.findall(r"CPL=(\d)", await registers(running))
     assert start.workload == work
     assert start.workers == 2
+    assert levels == ["3", "3"]
     assert {each.worker for each in passes} == {0, 1}
 
     def kinds(memory: bytes) -> list[str]:
