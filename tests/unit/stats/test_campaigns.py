@@ -153,6 +153,13 @@ def test_a_floor_is_what_chance_makes_of_the_signs() -> None:
     assert calibrate(a, one_sided, TIME, "here").observed == pytest.approx(1.1)
 
 
+def test_what_a_calibration_itself_shows_is_noise_too() -> None:
+    a = Sample.of("a", [100.0] * 20, blocks=True)
+    b = Sample.of("b", [110.0 + 0.1 * n for n in range(20)], blocks=True)
+    floor = calibrate(a, b, TIME, "here")
+    assert floor.effect == floor.observed == pytest.approx(1.11, abs=0.01)
+
+
 @pytest.mark.parametrize("size", [12, 13])
 def test_all_signs_and_drawn_ones_come_to_about_the_same(size: int) -> None:
     floor = calibrate(*calibration(size, 5), TIME, "here")

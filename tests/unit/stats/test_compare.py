@@ -293,6 +293,52 @@ def test_how_many_converge_tells_nothing_of_a_metric_whose_limits_lie_among_its_
     assert found.verdict is Verdict.INCONCLUSIVE
 
 
+def test_where_limits_lie_among_the_values_the_logrank_test_alone_decides() -> None:
+    a = Sample(
+        "a", tuple(Observation(900.0 if n > 2 else 1000.0 + n, n > 2, block=n) for n in range(10))
+    )
+    found = compare(a, arm("b", [50.0 + n for n in range(10)], blocks=False), TIME)
+    assert found.verdict is Verdict.BETTER
+    assert found.survival is not None
+    assert not found.survival.limits_highest
+    assert found.survival.p < 0.001
+    assert "shares" not in found.reason
+
+
+def test_how_many_converge_decides_where_times_do_not() -> None:
+    # Those of B that converge do so early: the curves cross, and the logrank test sees nothing.
+    a = arm("a", [1990.0 + n for n in range(10)], blocks=False)
+    b = Sample("b", tuple(Observation(100.0 + n if n < 4 else 2000, n >= 4) for n in range(10)))
+    found = compare(a, b, TIME)
+    assert found.survival is not None
+    assert found.survival.p > 0.025
+    assert found.verdict is Verdict.WORSE
+
+
+def test_two_primary_comparisons_are_two() -> None:
+    primary = replace(TIME, primary=True)
+    one, other = (
+        Contrast(arm("a", STEADY), arm("b", times(STEADY[::-1], factor)), primary)
+        for factor in (0.8, 1.0)
+    )
+    found = compare_many([one, other])
+    assert found[0].adjusted_p == pytest.approx(2 * 2 / 1024)
+
+
+@pytest.mark.parametrize("blocks", [True, False])
+def test_a_run_at_its_limit_is_above_one_that_ended_there(blocks: bool) -> None:
+    at_limit = [Observation(100.0, True, block=n if blocks else None) for n in range(6)]
+    ended = arm("b", [100.0] * 6, blocks=blocks)
+    if blocks:
+        ended = Sample("b", tuple(replace(o, block=n) for n, o in enumerate(ended.observations)))
+    found = compare(Sample("a", tuple(at_limit)), ended, TIME)
+    assert (found.better_share, found.equal_share, found.cliffs_delta) == (1.0, 0.0, -1.0)
+    back = compare(ended, Sample("a", tuple(at_limit)), TIME)
+    assert (back.better_share, back.cliffs_delta) == (0.0, 1.0)
+    both = compare(Sample("a", tuple(at_limit)), Sample("b", tuple(at_limit)), TIME)
+    assert both.equal_share == 1.0
+
+
 def test_among_many_metrics_a_survival_verdict_needs_its_adjusted_p_too() -> None:
     stock = arm("stock", STEADY[:6])
     tuned = limited("tuned", [1100.0, *[math.inf] * 5], 2000)
@@ -335,6 +381,9 @@ def test_a_metric_of_yes_and_no_is_compared_by_its_share() -> None:
     assert found.shares is not None
     assert (found.shares.a_count, found.shares.b_count) == (1, 10)
     assert "percentage points" in found.reason
+    few = compare(arm("a", [0.0] * 4), arm("b", [1.0, 1, 1, 0]), criterion)
+    assert few.verdict is Verdict.INCONCLUSIVE
+    assert "the exact test does not bear that out" in few.reason
     alike = compare(arm("a", [1.0] * 10), arm("b", [1.0] * 10), criterion)
     assert alike.verdict is Verdict.INCONCLUSIVE
     with pytest.raises(InvalidInput, match="0 and 1"):

@@ -88,6 +88,16 @@ def test_whatever_the_values_are_their_interval_lies_within_that_of_their_spans(
     assert wide.estimate_high >= true.estimate - 1e-12
 
 
+@pytest.mark.parametrize("paired", [True, False])
+def test_the_interval_of_spans_is_no_wider_than_the_farthest_values_make_it(paired: bool) -> None:
+    a, b = np.random.default_rng(3).normal(size=(2, 9))
+    spans = [Spans(values, values - 0.1, values + 0.2) for values in (a, b)]
+    wide = shift(*spans, paired=paired, confidence=0.95)
+    assert wide.high == pytest.approx(plain(a - 0.1, b + 0.2, paired=paired).high)
+    assert wide.low == pytest.approx(plain(a + 0.2, b - 0.1, paired=paired).low)
+    assert wide.estimate == plain(a, b, paired=paired).estimate
+
+
 def test_a_span_that_reaches_down_to_zero_has_no_logarithm_below() -> None:
     spans = Spans(np.array([1.0, 2.0]), np.array([-0.5, 1.0]), np.array([2.5, 3.0])).log()
     assert spans.low[0] == -np.inf
