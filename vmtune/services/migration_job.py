@@ -173,6 +173,8 @@ class MigrationJob:
         }
         run.started = time.monotonic()
         controllers.migration_starts(run.started)
+        # Whoever takes over from now on knows that the reaper ran already.
+        await self._flush(record.id, run)
         order = MigrateOrder(record.vm, values, announce)
         run.handle = await planned.driver.start_migration(order, planned.destination)
 

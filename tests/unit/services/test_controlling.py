@@ -406,6 +406,17 @@ class TestAnotherService:
         assert {o.status for o in done.outcomes} == {Status.UNKNOWN}
         assert "could not go on for a while" in done.outcomes[0].reason
 
+    async def test_the_reaper_is_known_to_have_run_from_the_start(self, it: World) -> None:
+        """It dies before the first second is over."""
+        await it.profile(**REAPED)
+        it.source.faults.append(Fault(FaultKind.HANG, "migrate"))
+        record = await it.migrations.start(MigrationRequest(VM, "b", "p"))
+        await it.until(lambda: not it.source.faults)
+        stored = it.store.migrations.get(record.id).reaper
+        assert stored is not None
+        assert (stored.end, stored.rounds_before) == (ReaperEnd.RUNNING, 1)
+        assert len(it.store.migrations.rounds(record.id)) == 1
+
     async def test_a_reaper_that_nobody_takes_up_was_interrupted(self, it: World) -> None:
         await it.profile(**REAPED)
         record = await begin(it)
