@@ -52,6 +52,7 @@ QUICK = Scenario(
     most_iterations=10_000,
 )
 SLOW = {"max_bandwidth_bytes_per_s": 4 * MIB}
+HALF_A_SECOND = {"max_bandwidth_bytes_per_s": 32 * MIB}
 OF_OTHER_TUNABLES = {
     *("missed_zero_copy", "throttle_max_percent", "dirty_limit_throttle_ms"),
     *("dirty_limit_ring_full_ms", "ring_full_exits", "reaper_rounds"),
@@ -176,15 +177,31 @@ async def test_one_that_does_not_converge_is_cancelled_and_kept(
     assert found["transferred_bytes"] > 0
 
 
+def kill_qemu(base: Path, side: HostSide) -> None:
+    for pid in processes_of(base):
+        with contextlib.suppress(OSError):
+            incoming = b"-incoming" in Path(f"/proc/{pid}/cmdline").read_bytes()
+            if incoming == (side is HostSide.DESTINATION):
+                os.kill(pid, signal.SIGKILL)
+
+
+async def test_a_source_that_dies_in_warm_up_is_a_result_too(base: Path) -> None:
+    def kill(progress: RunProgress) -> None:
+        if progress.phase is Phase.WARM_UP and progress.at_ms:
+            kill_qemu(base, HostSide.SOURCE)
+
+    result = await run(base, replace(QUICK, warmup_s=60), kill)
+    assert result.state is RunState.FAILED
+    assert "source: QEMU died of SIGKILL" in result.failure
+    assert result.record.migration_ms is None
+    assert metrics(result, QUICK).keys() <= {"guest_baseline_ms_per_gib"}
+
+
 @pytest.mark.parametrize("side", HostSide)
 async def test_a_qemu_that_dies_is_a_result_with_its_last_words(base: Path, side: HostSide) -> None:
     def kill(progress: RunProgress) -> None:
         if progress.sample is not None and progress.sample.iteration:
-            for pid in processes_of(base):
-                with contextlib.suppress(OSError):
-                    incoming = b"-incoming" in Path(f"/proc/{pid}/cmdline").read_bytes()
-                    if incoming == (side is HostSide.DESTINATION):
-                        os.kill(pid, signal.SIGKILL)
+            kill_qemu(base, side)
 
     scenario = replace(QUICK, values=SLOW)
     result = await run(base, scenario, kill)
@@ -305,9 +322,14 @@ def test_a_killed_benchmark_leaves_no_qemu_and_the_next_clears_its_folder(base: 
 async def test_on_libvirts_hosts(base: Path, converges: bool) -> None:
     lab = await asyncio.to_thread(running_lab)
     vms = await asyncio.to_thread(status, lab)
-    values = {"downtime_limit_ms": 700, "announce_rounds": 3} if converges else SLOW
+    values: dict[str, Any] = SLOW
+    if converges:
+        values = {"downtime_limit_ms": 700, "announce_rounds": 3}
+        ring = {"dirty_ring_size_entries": 4096, "reaper_policy": "predict"}
+        values |= {} if NO_KVM else ring
     scenario = replace(QUICK, values=values, most_seconds=60 if converges else 1, cooldown_s=1)
-    result = await run(base, scenario, place=LibvirtPlace(lab))
+    counted = replace(scenario, count_ring_full="reaper_policy" in values)
+    result = await run(base, counted, place=LibvirtPlace(lab), kvm=not NO_KVM and converges)
     expected = RunState.COMPLETED if converges else RunState.NOT_CONVERGED
     assert result.state is expected, result.failure
     check_timeline(result.record)
@@ -317,6 +339,7 @@ async def test_on_libvirts_hosts(base: Path, converges: bool) -> None:
     assert found["source_cpu_vcpu_ms"] > 0
     assert found["destination_cpu_other_ms"] > 0
     assert found["guest_silence_ms"] > 0
+    assert ("ring_full_exits" in found) == counted.count_ring_full
     ended = result.record.migration_ended_ms
     assert ended is not None
     assert any(p.at_ms > ended for p in result.record.passes)

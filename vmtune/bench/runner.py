@@ -31,6 +31,7 @@ _REPORTS_WITHIN = 4
 """Times the warm-up: a guest that has not reported by then is migrated all the same."""
 _REPORTS_WITHIN_LEAST_S = 30.0
 _LOOK_EVERY_S = 0.25
+_DIES_WITHIN_S = 0.5
 _GUESSED_MIGRATION_S = 20.0
 
 
@@ -73,13 +74,13 @@ async def _run(
         await _warm_up(scenario, stage, recorder, telling)
         verdict = await trip.make(proof)
     except VmtuneError as error:
-        return Verdict(RunState.FAILED, _with_last_words(str(error), stage))
+        return Verdict(RunState.FAILED, await _with_last_words(str(error), stage))
     until = time.monotonic() + scenario.cooldown_s
     while (left := until - time.monotonic()) > 0 and _alive(stage):
         telling.tell(Phase.COOL_DOWN)
         await asyncio.sleep(min(left, _LOOK_EVERY_S))
     if verdict.state is RunState.FAILED:
-        return Verdict(verdict.state, _with_last_words(verdict.failure, stage))
+        return Verdict(verdict.state, await _with_last_words(verdict.failure, stage))
     return verdict
 
 
@@ -87,7 +88,9 @@ def _alive(stage: Stage) -> bool:
     return any(stage.pid(side) is not None for side in HostSide)
 
 
-def _with_last_words(failure: str, stage: Stage) -> str:
+async def _with_last_words(failure: str, stage: Stage) -> str:
+    # A killed QEMU lets go of its monitor first, and is dead a little later.
+    await asyncio.sleep(_DIES_WITHIN_S)
     said = [f"{side.value}: {words}" for side in HostSide if (words := stage.last_words(side))]
     return "; ".join([failure, *said])
 
@@ -135,7 +138,7 @@ async def _guest_starts(stage: Stage) -> float:
         if fault is not None or ended or time.monotonic() > deadline:
             reason = f"{fault.parameter}: {fault.reason}" if fault else "it says nothing"
             raise SetupError(
-                _with_last_words(f"the guest did not start: {reason}", stage),
+                await _with_last_words(f"the guest did not start: {reason}", stage),
                 code="guest_did_not_start",
             )
         await stage.hearing.news(_LOOK_EVERY_S)
