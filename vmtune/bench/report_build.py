@@ -34,7 +34,6 @@ from vmtune.stats.model import (
     DEFAULT_MARGIN,
     Criterion,
     Design,
-    Direction,
     NoiseFloor,
     Observation,
     Sample,
@@ -178,7 +177,7 @@ def criterion_of(metric: Metric, values: Iterable[float], plan: Plan) -> Criteri
     whole = metric.unit is Unit.MS and all(value == int(value) for value in values)
     return Criterion(
         metric=metric.name,
-        direction=Direction(metric.direction.value),
+        direction=metric.direction,
         unit=_UNITS.get(metric.unit, metric.unit.value),
         margin=plan.margin,
         resolution=_ONE_MS if whole else 0.0,
@@ -236,7 +235,7 @@ def _metric(metric: Metric) -> ReportMetric:
         metric.name,
         metric.title,
         metric.unit,
-        Direction(metric.direction.value),
+        metric.direction,
         metric.description,
     )
 

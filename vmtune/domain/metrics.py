@@ -14,6 +14,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from vmtune.domain.runs import HostSide
+from vmtune.stats import model
 from vmtune.units import Unit
 
 SLOW_FACTOR = 1.25
@@ -24,13 +25,8 @@ LEAST_STRETCH_MS = 50
 reports come a few milliseconds late."""
 
 
-class Direction(StrEnum):
-    """Which way is better."""
-
-    LOWER = "lower"
-    HIGHER = "higher"
-    NONE = "none"
-    """Neither: it explains other metrics."""
+Direction = model.Direction
+"""Which way is better. The statistics' own: their verdicts follow from it."""
 
 
 class Group(StrEnum):

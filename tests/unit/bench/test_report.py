@@ -331,6 +331,24 @@ def test_the_page_is_whole_and_needs_nothing_else(kind: str) -> None:
     assert all(each.run in shown for each in made.runs)
 
 
+def test_the_page_shows_every_run_and_every_failure() -> None:
+    made = report()
+    page = to_html(made)
+    assert "Runs that failed: 1 of 40" in page
+    assert page.count("QEMU on the destination ended (signal 9)") == 1
+    for arm in made.arms:
+        assert all(value in page for value in arm.facts.values())
+    for metric in made.metrics:
+        assert metric.measures.split(".")[0] in page.replace("&#x27;", "'")
+    strip = re.findall(r"<h3>Total time <span.*?</svg>", page, re.DOTALL)[0]
+    assert strip.count("<circle") == 20
+    limits = sum("total_time_ms" in run.censored for run in made.runs)
+    assert page.count("<title>more than 30,000 ms") == limits > 0
+    assert page.count("<title>block ") == 10 + 9
+    raw = page.partition("Raw values")[2]
+    assert all(f">{each.run}</td>" in raw for each in made.runs)
+
+
 def test_hostile_names_do_not_break_markdowns_tables() -> None:
     text = to_markdown(hostile())
     assert "<script>" not in text
