@@ -4,12 +4,15 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support.live import wait_for, why_no_lab
 from vmtune.client.demo import LAB, PROFILES, ROUNDS
+from vmtune.client.demo_reaper import ARMS
 from vmtune.lab import down, status
+from vmtune.lab.domain_xml import kvm_usable
 
 NO_LAB = why_no_lab()
 pytestmark = [
@@ -31,10 +34,27 @@ def left_behind() -> list[str]:
     return found
 
 
+def assert_runs(runs: list[dict[str, Any]]) -> None:
+    """One run of each way to empty dirty rings; none without KVM, which has them."""
+    if not kvm_usable():
+        assert runs == []
+        return
+    assert [run["scenario"].removeprefix("demo/") for run in runs] == [
+        scenario.removeprefix("dirty-ring/") for scenario in ARMS.values()
+    ]
+    for run, scenario in zip(runs, ARMS.values(), strict=True):
+        assert "guest_write_share_percent" in run["metrics"], run["failure"]
+        assert ("ring_full_exits" in run["metrics"]) == ("bitmap" not in scenario)
+        reaped = not scenario.endswith(("bitmap", "stock"))
+        assert (run["metrics"].get("reaper_rounds", 0) > 0) == reaped
+
+
 def test_it_migrates_under_both_profiles_and_cleans_up() -> None:
     done = demo("--json")
     assert done.returncode == 0, done.stderr
-    records = json.loads(done.stdout)["migrations"]
+    printed = json.loads(done.stdout)
+    assert_runs(printed["runs"])
+    records = printed["migrations"]
     assert len(records) == ROUNDS * len(PROFILES)
     tuned = [r for r in records if r["profile"] == "tuned" and r["state"] == "completed"]
     assert tuned

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import signal
 import socket
 import subprocess
@@ -60,6 +61,7 @@ def running_service(folder: Path) -> Iterator[Service]:
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,
+            env={**os.environ, "VMTUNE_BENCH_DIR": str(folder / "bench")},
             preexec_fn=_end_with_parent,  # noqa: PLW1509 - no threads run yet
         )
     try:
