@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import shutil
 import signal
 import subprocess
+import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -136,6 +138,13 @@ class DirectStage:
         return await asyncio.to_thread(self._qemus[HostSide.SOURCE].errors.ring_full_exits)
 
 
+@functools.cache
+def _guest() -> bytes:
+    """The guest's program: some kilobytes, built once for all runs of this process."""
+    with tempfile.TemporaryDirectory(prefix="vmtune-guest-") as folder:
+        return build_guest(Path(folder)).read_bytes()
+
+
 @asynccontextmanager
 async def direct_stage(
     place: DirectPlace, scenario: Scenario, kvm: bool
@@ -156,7 +165,8 @@ async def direct_stage(
     require_programs("setpriv")
     await asyncio.to_thread(clear_left_behind, place.folder)
     with run_folder(place.folder) as folder:
-        kernel = await asyncio.to_thread(build_guest, folder / "guest")
+        kernel = folder / "guest.elf"
+        await asyncio.to_thread(lambda: kernel.write_bytes(_guest()))
         hearing = Hearing(folder, scenario.workload.beat_ms)
         qemus: dict[HostSide, BenchQemu] = {}
         drivers: list[QmpDriver] = []
