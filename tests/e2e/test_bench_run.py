@@ -227,7 +227,9 @@ async def test_what_the_preflight_forbids_is_a_failure_that_says_why(base: Path)
 
 async def test_a_paused_guest_goes_on_where_it_has_arrived(base: Path) -> None:
     at_once = Step(AfterIterations(0), Deed.PAUSE)
-    scenario = replace(QUICK, steps=(at_once,), transport=Transport.UNIX, cooldown_s=1, values=SLOW)
+    scenario = replace(
+        QUICK, steps=(at_once,), transport=Transport.UNIX, cooldown_s=1, values=HALF_A_SECOND
+    )
     result = await run(base, scenario)
     assert result.state is RunState.COMPLETED, result.failure
     assert [step.number for step in result.record.steps] == [0]
