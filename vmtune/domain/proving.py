@@ -95,7 +95,7 @@ def when_reaped(before: Outcome, report: ReaperReport | None) -> Outcome:
     if wanted == OFF and report is None:
         return Outcome(name, Status.EFFECTIVE, wanted, wanted)
     if report is None:
-        return Outcome(name, Status.UNKNOWN, wanted, None, "the reaper left no report")
+        return Outcome(name, Status.REJECTED, wanted, None, "no reaper ran")
     if report.throughout:
         return Outcome(name, Status.EFFECTIVE, wanted, wanted)
     match report.end:

@@ -104,7 +104,11 @@ def _seconds(text: str, field: str) -> int:
     try:
         milliseconds = units.parse(f"{text}s" if text.isdecimal() else text, Unit.MS)
     except UnitError as error:
-        raise InvalidInput(str(error), field=field, remedy="write a time such as 300s") from error
+        raise InvalidInput(
+            f"{text[:60]!r} is neither a time nor a number of iterations",
+            field=field,
+            remedy="write a time such as 300s, or 4 iterations",
+        ) from error
     if milliseconds % 1000:
         raise InvalidInput(
             f"{text} is no whole number of seconds", field=field, remedy="write whole seconds"

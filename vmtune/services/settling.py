@@ -12,7 +12,6 @@ from uuid import UUID
 import structlog
 
 from vmtune.domain.changes import Change
-from vmtune.domain.control_rows import OFF
 from vmtune.domain.controlled import ReaperEnd
 from vmtune.domain.facts import VmState
 from vmtune.domain.migration import (
@@ -267,7 +266,7 @@ def _settled(record: Migration, why: str) -> dict[str, Outcome]:
         if before.status is not Status.PENDING_MIGRATION:
             continue
         settled[name] = Outcome(name, Status.UNKNOWN, wanted, None, why)
-        if TUNABLES[name].route is Route.CONTROL and (record.reaper or wanted == OFF):
+        if TUNABLES[name].route is Route.CONTROL:
             settled[name] = when_reaped(before, record.reaper)
     return settled
 

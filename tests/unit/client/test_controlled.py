@@ -134,7 +134,10 @@ def test_a_plan_shows_the_steps(service: StubService, vmtune: Vmtune) -> None:
     service.on("GET", "/vms", page(docs.vm(), problems=[]))
     document = {**docs.plan(clean=True), "steps": [POSTCOPY], "step_texts": [IN_WORDS[1]]}
     service.on("POST", f"/vms/{docs.VM}/plan", document)
-    assert f"  1. {IN_WORDS[1]}" in vmtune("plan", "db1").out
+    document["items"] = [{**document["items"][0], "tunable": "reaper_policy", "route": "control"}]
+    out = vmtune("plan", "db1").out
+    assert f"  1. {IN_WORDS[1]}" in out
+    assert "reaper_policy        -      on  control" in out
 
 
 class TestMigration:

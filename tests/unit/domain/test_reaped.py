@@ -38,7 +38,7 @@ def test_it_took_effect_where_it_ran_from_before_the_migration_to_its_end() -> N
 @pytest.mark.parametrize(
     ("report", "status", "reason"),
     [
-        (None, Status.UNKNOWN, "no report"),
+        (None, Status.REJECTED, "no reaper ran"),
         (REPORT, Status.UNKNOWN, "could not go on for a while"),
         (replace(THROUGHOUT, rounds_before=0), Status.UNKNOWN, "after the migration's start"),
         (replace(REPORT, end=ReaperEnd.INTERRUPTED), Status.UNKNOWN, "vmtune ended before"),

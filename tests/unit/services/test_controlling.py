@@ -114,7 +114,8 @@ class TestReaper:
                 await it.migrations.start(MigrationRequest(VM, "b", "p"))
             done = await it.migrate("p", overrides=("reaper_needs_ring",))
             assert (done.state, done.reaper) == (MigrationState.COMPLETED, None)
-            assert done.outcomes[0].status is Status.REJECTED
+            assert [o.status for o in done.outcomes] == [Status.REJECTED] * 2
+            assert done.outcomes[1].reason == "no reaper ran"
             assert it.source.ring.measurements == 0
 
     async def test_an_old_qemu_is_told_beforehand(self, tmp_path: Path) -> None:

@@ -76,7 +76,8 @@ def _cells(item: Document) -> tuple[str, ...]:
     now = ", ".join(f"{part} {text}" for part, text in parts.items()) if differ else ""
     when = _WHEN.get(str(item["takes_effect"]), str(item["takes_effect"]))
     wanted = str(item["wanted"]["text"])
-    seen = now or str(current["text"])
+    # What vmtune does itself is set nowhere.
+    seen = "-" if item["route"] == "control" else now or str(current["text"])
     return item["tunable"], seen, wanted, item["route"], when, item["overwriter"]
 
 
