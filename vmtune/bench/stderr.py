@@ -20,6 +20,7 @@ from termios import FIONREAD
 RING_FULL = "kvm_dirty_ring_full"
 """QEMU's trace event (accel/kvm/trace-events)."""
 _MARK = RING_FULL.encode()
+_WARNING = ": warning: "
 _PIPE_BYTES = 1 << 20
 _READ_BYTES = 1 << 20
 _FLOOD_BYTES = 4096
@@ -51,9 +52,11 @@ class RingFullCounter:
         self._other = self._other[-_KEPT_BYTES:]
 
     def other(self) -> str:
-        """The last of what was no trace."""
+        """The last of what was no trace, and no warning: those come with every start, and
+        explain no end."""
         rest = b"" if _MARK in self._rest else self._rest
-        return (self._other + rest).decode(errors="replace").strip()
+        lines = (self._other + rest).decode(errors="replace").splitlines()
+        return "\n".join(line for line in lines if _WARNING not in line).strip()
 
 
 class Stderr:

@@ -34,6 +34,12 @@ def test_only_the_last_of_much_is_kept() -> None:
     assert counter.other().endswith("last words")
 
 
+def test_warnings_explain_no_end() -> None:
+    counter = RingFullCounter()
+    counter.add(b"qemu: warning: host lacks a feature\nqemu: cannot go on\n")
+    assert counter.other() == "qemu: cannot go on"
+
+
 @pytest.fixture
 def errors() -> Stderr:
     return Stderr()
