@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -179,6 +180,7 @@ def lab(reaping: str, **more: FactValue) -> Facts:
         "memory_bytes": 512 * MIB,
         "region_bytes": 384 * MIB,
         "zero_copy_send": False,
+        "multifd_channels": 1,
         **ring,
         **more,
     }
@@ -195,6 +197,7 @@ def test_a_small_machine_finds_its_place_in_the_dirty_ring_table() -> None:
         "vCPUs: 1 here, 2 there (0.5 times)",
         "VM memory: 512 MiB here, 4 GiB there (0.125 times)",
         "Memory written: 384 MiB here, 3 GiB there (0.125 times)",
+        "Channels: 1 here, the source does not say",
         "Measured with: not recorded here, QEMU guestperf there",
         "Reaper policy: predict here, levels there",
         "Reaper runs: outside QEMU here, inside QEMU there",
@@ -202,7 +205,7 @@ def test_a_small_machine_finds_its_place_in_the_dirty_ring_table() -> None:
     effect = effect_beside(each, table, lab("stock"), reaped)
     assert isinstance(effect, EffectMatch)
     assert effect.published.ratio.text == "0.270"
-    assert len(effect.differences) == 6
+    assert len(effect.differences) == 7
     standing = stand(table, effect, OwnEffect(0.4, 0.31, 0.52))
     assert standing.agreement is Agreement.SAME
     assert standing.text == ("same direction; own ratio 0.4 (0.31 to 0.52), published ratio 0.270")
@@ -217,6 +220,19 @@ def test_the_larger_region_is_nearer_to_the_larger_published_one() -> None:
         assert isinstance(found, Match)
         assert found.row.at["region_bytes"] == nearest * GIB
         assert found.distance == pytest.approx(abs(math.log2(region / (nearest * GIB))))
+
+
+def test_a_figure_of_which_more_is_known_goes_before_a_nearer_one() -> None:
+    each = reference("dirty-ring-reaper")
+    far = each.tables["drop"].rows[0]
+    vague = replace(far, at={"vcpus": 2, "memory_bytes": 4 * GIB})
+    own = lab("none", vcpus=2, memory_bytes=4 * GIB)
+    found = cell_beside(each, _only(each.tables["drop"], vague, far), own)
+    assert isinstance(found, Match)
+    assert (found.row, found.unknown) == (far, 1)  # of both, the channels are not known
+    alone = cell_beside(each, _only(each.tables["drop"], vague), own)
+    assert isinstance(alone, Match)
+    assert (alone.unknown, alone.distance) == (2, 0)
 
 
 def test_another_thing_does_not_match_and_the_reason_names_it() -> None:

@@ -68,6 +68,15 @@ def test_an_untuned_run() -> None:
     }
 
 
+def test_no_limit_is_no_size() -> None:
+    free = replace(
+        SCENARIO, workload=Workload(region_bytes=384 * MIB, random_percent=30), values={}
+    )
+    found = facts_of_run(replace(run(RunRecord()), setup=to_json(free), values={}))
+    assert not {"dirty_mb_per_s", "link_bytes_per_s"} & set(found)
+    assert found["guest_content"] == "30 % incompressible, 0 % zeros, the rest a pattern"
+
+
 def test_a_tuned_run() -> None:
     tuned = facts_of_run(run(RunRecord(), multifd=True, zero_copy_send=True, auto_converge=True))
     assert tuned["multifd_channels"] == 2  # QEMU's own
