@@ -501,7 +501,7 @@ def numbered(name: str, observations: list[Observation], *, blocks: bool) -> Sam
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(OBSERVATIONS, OBSERVATIONS, st.booleans(), st.sampled_from([0.0, 1.0]))
 def test_whatever_the_runs_are_there_is_an_answer(
     a: list[Observation], b: list[Observation], blocks: bool, resolution: float
