@@ -32,6 +32,7 @@ from vmtune.store.schema import (
     VmRow,
 )
 from vmtune.store.schema_access import AuditRow, TokenRow, WebSessionRow
+from vmtune.store.schema_campaigns import CampaignRow
 
 ACT: ContextVar[Act | None] = ContextVar("vmtune_act", default=None)
 """Who does what is being done; None where the service does it by itself."""
@@ -77,6 +78,7 @@ AUDITED: Mapping[type[Base], Audited] = {
     RunRow: Audited(
         "run", lambda r: r.id, "scenario values profile revision host campaign imported_from"
     ),
+    CampaignRow: Audited("campaign", lambda r: r.id, "name campaign host state"),
     TokenRow: Audited(
         "token",
         lambda r: r.id,
@@ -92,6 +94,7 @@ NOT_AUDITED: Mapping[str, str] = {
     "run_heads": "measured",
     "run_chunks": "measured",
     "run_metrics": "measured",
+    "noise_floors": "measured",
     "events": "told to those who follow, and told here already",
     "audit": "is the log",
 }

@@ -10,6 +10,7 @@ from typing import Self
 from vmtune.store.applications import ApplicationRepository
 from vmtune.store.assignments import AssignmentRepository
 from vmtune.store.audit_log import AuditRepository
+from vmtune.store.campaigns import CampaignRepository
 from vmtune.store.database import Database, make_private, utc_now
 from vmtune.store.events import EventRepository
 from vmtune.store.failures import masked, parse_url, translated
@@ -39,6 +40,7 @@ class Store:
         self.applications = ApplicationRepository(database)
         self.migrations = MigrationRepository(database)
         self.runs = RunRepository(database)
+        self.campaigns = CampaignRepository(database)
         self.events = EventRepository(database)
         self.tokens = TokenRepository(database)
         self.audit = AuditRepository(database)

@@ -15,10 +15,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import UUID
 
+from tests.support.campaigns import FORECAST, a_campaign
 from tests.support.records import make_record
 from tests.support.rounds import REPORT, make_rounds
 from tests.support.samples import make_samples
 from vmtune.domain.access import Identity, Kind, Reach, Rights, Scope
+from vmtune.domain.campaign_record import CampaignState
 from vmtune.domain.changes import Change
 from vmtune.domain.controlled import StepEffect, StepRecord
 from vmtune.domain.inventory import EventTopic, Host
@@ -29,7 +31,9 @@ from vmtune.domain.runs import RunState, Slot
 from vmtune.domain.steps import AfterSeconds, Deed, Step
 from vmtune.domain.tokens import Token
 from vmtune.errors import Problem
+from vmtune.stats.model import Design, NoiseFloor, Scale
 from vmtune.store import Store, upgrade
+from vmtune.store.campaigns import StoredFloor
 
 VM = UUID("00000000-0000-4000-8000-00000000000a")
 OTHER = UUID("00000000-0000-4000-8000-00000000000b")
@@ -80,6 +84,12 @@ def fill(store: Store) -> None:
     figures = {"total_time_ms": 1234.0, "converged": 1.0}
     store.runs.finish(ran.id, RunState.COMPLETED, make_record(60), figures)
     store.runs.begin(scenario="quick/idle", setup={"name": "quick/idle"}, values={})
+    store.campaigns.begin(a_campaign(), FORECAST, "here", OTHER)
+    store.campaigns.enter(OTHER, CampaignState.PAUSED, "the lab is down")
+    floor = NoiseFloor(
+        "total_time_ms", "0123456789abcdef", Scale.RATIO, Design.PAIRED, 6, 1.03, 1.01
+    )
+    store.campaigns.keep_floors(OTHER, [StoredFloor("quick/busy", floor)])
     reader = Rights(frozenset({Scope.READ}), Reach(frozenset({"a"}), frozenset({("tier", "db")})))
     for id, name in (("aaaaaaaaaaaa", "ci"), ("bbbbbbbbbbbb", "left")):
         creator = Identity(Kind.USER, "0", "root")

@@ -11,6 +11,7 @@ from uuid import UUID
 
 import pytest
 
+from tests.support.campaigns import a_campaign
 from tests.support.records import make_record
 from tests.support.rounds import REPORT
 from vmtune.domain.migration import MigrationState
@@ -77,6 +78,12 @@ def test_an_older_database_is_upgraded_and_keeps_what_it_holds(dump: Path, tmp_p
             assert left.revoked_at is not None
             assert store.tokens.session("0" * 64) is not None
             assert store.audit.check().entries > 20
+        if dump.stem >= "0005":
+            (campaign,) = store.campaigns.unfinished()
+            assert (campaign.state, campaign.reason) == ("paused", "the lab is down")
+            assert campaign.campaign == a_campaign()
+            (floor,) = store.campaigns.floors(["0123456789abcdef"])
+            assert (floor.scenario, floor.floor.effect) == ("quick/busy", 1.03)
         assert store.audit.check().broken_at is None
 
 
