@@ -14,9 +14,18 @@ from vmtune.errors import InvalidInput
 
 _URI = re.compile(
     r"(?P<scheme>qemu(?:\+(?:unix|tcp|ssh|tls|libssh|libssh2))?|qmp\+unix)://"
-    r"(?P<server>[A-Za-z0-9@._:\[\]-]*)(?P<path>/[A-Za-z0-9._/-]*)(?:\?[A-Za-z0-9=&_./-]*)?"
+    r"(?:(?P<user>[A-Za-z0-9._][A-Za-z0-9._-]*)@)?"
+    r"(?P<server>(?:[A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?)?"
+    r"(?P<path>/[A-Za-z0-9._/-]*)(?:\?(?P<query>[A-Za-z0-9=&_./,:%+-]*))?"
 )
-_ADDRESS = re.compile(r"[A-Za-z0-9._:\[\]-]{1,253}")
+# libvirt takes more: of those, `command` and `netcat` run what they name.
+_QUERY = frozenset(
+    (
+        "socket", "mode", "keyfile", "known_hosts", "known_hosts_verify", "sshauth", "no_tty",
+        "no_verify", "no_sanity", "pkipath", "proxy", "tls_priority",
+    )
+)  # fmt: skip
+_ADDRESS = re.compile(r"[A-Za-z0-9\[][A-Za-z0-9._:\[\]-]{0,252}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +68,21 @@ def check_uri(uri: str, what: str = "uri") -> str:
     """
     match = _URI.fullmatch(uri)
     remote = match is not None and "+" in match["scheme"] and match["scheme"][-4:] != "unix"
-    if match is None or (remote and not match["server"]):
+    parts = match["path"].split("/") if match else []
+    if match is None or (remote and not match["server"]) or ".." in parts:
         raise InvalidInput(
             f"{uri[:100]!r} is no host that vmtune can drive",
             field=what,
             remedy="write a libvirt URI such as qemu:///system or qemu+ssh://root@NAME/system, "
-            "or qmp+unix:///FOLDER for a folder of QMP sockets",
+            "or qmp+unix:///FOLDER for a folder of QMP sockets; a password cannot be part of it",
+        )
+    named = [part.partition("=")[0] for part in (match["query"] or "").split("&") if part]
+    unknown = [name for name in named if name not in _QUERY]
+    if unknown:
+        raise InvalidInput(
+            f"{uri[:100]!r} has the parameter {unknown[0]}, which vmtune does not pass on",
+            field=what,
+            remedy=f"leave it out; there are {', '.join(sorted(_QUERY))}",
         )
     return uri
 
