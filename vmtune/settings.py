@@ -15,13 +15,18 @@ from vmtune.errors import InvalidInput, Problem
 
 DEFAULT_FILE = Path("/etc/vmtune/vmtune.toml")
 PREFIX = "VMTUNE_"
-# Variables that others read: where the file is, the command's socket, what the lab keeps.
-_NOT_OURS = ("VMTUNE_CONFIG", "VMTUNE_SOCKET", "VMTUNE_CACHE")
+# Variables that others read: where the file is, the command's own, what the lab keeps.
+_NOT_OURS = tuple(
+    f"{PREFIX}{name}" for name in ("CONFIG", "SOCKET", "CACHE", "URL", "TOKEN", "TOKEN_FILE")
+)
 _NOT_OUR_PREFIXES = ("VMTUNE_LAB_", "VMTUNE_DEMO_", "VMTUNE_TEST_")
 
 _LOOPBACK = ("127.0.0.1", "::1")
 LOG_FORMATS = ("console", "json")
 LOG_LEVELS = ("debug", "info", "warning", "error")
+_HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
+_PROXY = re.compile(r"[0-9a-fA-F.:]{2,45}(/[0-9]{1,3})?")
+_QMP_COMMAND = re.compile(r"[a-z][a-z0-9_-]{1,63}|x-[a-z0-9_-]{1,63}")
 _GROUP = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,31}")
 _QEMU_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 _MOST_FOLDER_BYTES = 75  # so that sockets of a run fit below it
@@ -58,8 +63,17 @@ class Settings:
         SQLite file in *state_dir*.
     :param jobs_database_url: likewise for the job engine; empty for a SQLite file of its own,
         or for *database_url* where that is PostgreSQL.
-    :param listen_address: a loopback address; there is no access control on TCP yet.
-    :param listen_port: 0 for no TCP at all.
+    :param listen_address: the address of the TCP port. One that other machines reach needs
+        *tls_cert*, or *insecure_listen*.
+    :param listen_port: 0 for no TCP at all. Nothing is served there without a token.
+    :param tls_cert: certificate chain in PEM, for TLS on the TCP port; *tls_key* its key.
+    :param insecure_listen: let tokens cross a network in the clear.
+    :param allowed_hosts: names under which the TCP port is reached, beside the loopback's.
+    :param trusted_proxies: addresses of reverse proxies whose X-Forwarded-For and
+        X-Forwarded-Proto are believed.
+    :param session_idle_minutes: a browser that asks nothing for so long is signed out.
+    :param allow_qmp_commands: QMP commands that tunable packs may send beside those that
+        vmtune itself sends.
     :param sample_hz: samples a second of a running migration, 0.1 to 100.
     :param max_body_bytes: largest body of a request, 1 KiB to 64 MiB.
     :param max_import_bytes: likewise of a run that is imported, 1 KiB to 1 GiB.
@@ -79,6 +93,13 @@ class Settings:
     jobs_database_url: str = ""
     listen_address: str = _LOOPBACK[0]
     listen_port: int = 8470
+    tls_cert: Path = Path()
+    tls_key: Path = Path()
+    insecure_listen: bool = False
+    allowed_hosts: tuple[str, ...] = ()
+    trusted_proxies: tuple[str, ...] = ()
+    session_idle_minutes: int = 30
+    allow_qmp_commands: tuple[str, ...] = ()
     sample_hz: float = 10.0
     max_body_bytes: int = 1 << 20
     max_import_bytes: int = 64 << 20
@@ -138,9 +159,53 @@ class Settings:
                 problems.append(
                     Problem(key, "invalid_setting", f"{key} in {source}: {error}", _remedy(key))
                 )
+        if not problems:
+            settings = cls(**values)
+            problems += _contradictions(settings)
         if problems:
             raise InvalidInput("the settings cannot be accepted", problems=problems)
-        return cls(**values)
+        return settings
+
+    @property
+    def host_names(self) -> tuple[str, ...]:
+        """The names under which the TCP port is reached, beside the loopback's."""
+        if self.listen_address in ("0.0.0.0", "::"):  # noqa: S104 - no name: all addresses
+            return self.allowed_hosts
+        return (self.listen_address, *self.allowed_hosts)
+
+    @property
+    def tls(self) -> bool:
+        """Whether the TCP port speaks TLS itself."""
+        return self.tls_cert != Path()
+
+
+def is_loopback(address: str) -> bool:
+    """Whether only this machine reaches *address*."""
+    import ipaddress  # noqa: PLC0415 - most invocations listen nowhere
+
+    return ipaddress.ip_address(address).is_loopback
+
+
+def _contradictions(settings: Settings) -> list[Problem]:
+    """What each setting may be, and all together not."""
+    problems: list[Problem] = []
+    if (settings.tls_cert == Path()) != (settings.tls_key == Path()):
+        missing, given = ("tls_key", "tls_cert") if settings.tls else ("tls_cert", "tls_key")
+        problems.append(
+            Problem(missing, "missing", f"{given} is set and {missing} is not", "set both")
+        )
+    plain = settings.listen_port and not settings.tls and not settings.insecure_listen
+    if plain and not is_loopback(settings.listen_address):
+        problems.append(
+            Problem(
+                "listen_address",
+                "insecure_listener",
+                f"tokens sent to {settings.listen_address} would cross the network in the clear",
+                "set tls_cert and tls_key; or listen on 127.0.0.1 behind a reverse proxy that "
+                "does TLS; or insist with insecure_listen = true",
+            )
+        )
+    return problems
 
 
 def _is_ours(name: str) -> bool:
@@ -247,12 +312,26 @@ def _url(raw: object) -> str:
 
 
 def _address(raw: object) -> str:
-    if raw not in _LOOPBACK:
-        raise ValueError(
-            f"{raw!r} is no loopback address; there is no access control on TCP yet, so only "
-            f"{' and '.join(_LOOPBACK)} are accepted"
-        )
-    return str(raw)
+    import ipaddress  # noqa: PLC0415 - most invocations set none
+
+    try:
+        return str(ipaddress.ip_address(str(raw)))
+    except ValueError:
+        raise ValueError(f"expects an IP address, not {raw!r}") from None
+
+
+def _list_of(what: str, pattern: re.Pattern[str]) -> Callable[[object], tuple[str, ...]]:
+    def accept(raw: object) -> tuple[str, ...]:
+        if isinstance(raw, str):  # as a variable has it
+            raw = [part.strip() for part in raw.split(",") if part.strip()]
+        if not isinstance(raw, list):
+            raise ValueError(f"expects a list of {what}, not {raw!r}")
+        for one in raw:
+            if not isinstance(one, str) or not pattern.fullmatch(one):
+                raise ValueError(f"expects a list of {what}; {one!r} is none")
+        return tuple(raw)
+
+    return accept
 
 
 def _integer(least: int, most: int) -> Callable[[object], int]:
@@ -305,6 +384,13 @@ _ACCEPT: Mapping[str, Callable[[object], object]] = {
     "jobs_database_url": _url,
     "listen_address": _address,
     "listen_port": _integer(0, 65535),
+    "tls_cert": _path,
+    "tls_key": _path,
+    "insecure_listen": _truth,
+    "allowed_hosts": _list_of("host names", _HOST_NAME),
+    "trusted_proxies": _list_of("IP addresses", _PROXY),
+    "session_idle_minutes": _integer(1, 24 * 60),
+    "allow_qmp_commands": _list_of("QMP commands", _QMP_COMMAND),
     "sample_hz": _number(0.1, 100),
     "max_body_bytes": _integer(1 << 10, 64 << 20),
     "max_import_bytes": _integer(1 << 10, 1 << 30),

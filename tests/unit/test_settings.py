@@ -95,7 +95,17 @@ def test_variables_of_others_and_empty_ones_are_left_alone() -> None:
         ("bench_qemus", "O=/q"),
         ("bench_qemus", "../x=/q"),
         ("database_url", "mysql://h/d"),
-        ("listen_address", "0.0.0.0"),
+        ("listen_address", "localhost"),
+        ("listen_address", "192.0.2.300"),
+        ("socket_group", "a group"),
+        ("socket_group", "-x"),
+        ("tls_cert", "relative.pem"),
+        ("insecure_listen", "perhaps"),
+        ("allowed_hosts", "a b"),
+        ("allowed_hosts", "https://a"),
+        ("trusted_proxies", "proxy.example"),
+        ("session_idle_minutes", "0"),
+        ("allow_qmp_commands", "quit;"),
         ("destination_command_line", "maybe"),
         ("log_format", "xml"),
         ("log_level", "loud"),
@@ -134,9 +144,48 @@ def test_qemus_of_benchmarks_have_names(tmp_path: Path) -> None:
     assert by_variable.qemus == {"system": BenchQemu("system", Path("/opt/q")), "old": old}
 
 
-def test_a_refused_address_says_why() -> None:
-    with pytest.raises(InvalidInput, match="no access control"):
-        Settings.load(None, {"VMTUNE_LISTEN_ADDRESS": "192.0.2.1"})
+@pytest.mark.parametrize("address", ["192.0.2.1", "0.0.0.0", "::", "2001:db8::1"])
+def test_tokens_do_not_cross_a_network_in_the_clear_unless_one_insists(address: str) -> None:
+    given = {"VMTUNE_LISTEN_ADDRESS": address}
+    with pytest.raises(InvalidInput) as refused:
+        Settings.load(None, given)
+    (problem,) = refused.value.problems
+    assert (problem.field, problem.code) == ("listen_address", "insecure_listener")
+    assert "tls_cert" in problem.remedy
+    assert "insecure_listen" in problem.remedy
+    tls = {"VMTUNE_TLS_CERT": "/c.pem", "VMTUNE_TLS_KEY": "/k.pem"}
+    for more in ({"VMTUNE_INSECURE_LISTEN": "on"}, {"VMTUNE_LISTEN_PORT": "0"}, tls):
+        assert Settings.load(None, {**given, **more}).listen_address == address
+    assert Settings.load(None, {**given, **tls}).tls
+    for loopback in ("127.0.0.1", "::1", "127.1.2.3"):
+        Settings.load(None, {"VMTUNE_LISTEN_ADDRESS": loopback})
+
+
+@pytest.mark.parametrize(("given", "missing"), [("cert", "key"), ("key", "cert")])
+def test_a_certificate_has_its_key(given: str, missing: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        Settings.load(None, {f"VMTUNE_TLS_{given.upper()}": "/x.pem"})
+    assert refused.value.problems[0].field == f"tls_{missing}"
+
+
+def test_lists_in_files_and_variables(tmp_path: Path) -> None:
+    path = written(tmp_path, 'allowed_hosts = ["a.example", "b"]\nallow_qmp_commands = ["x-y"]\n')
+    settings = Settings.load(path, {})
+    assert settings.allowed_hosts == ("a.example", "b")
+    assert settings.allow_qmp_commands == ("x-y",)
+    settings = Settings.load(
+        path, {"VMTUNE_ALLOWED_HOSTS": "c, d", "VMTUNE_TRUSTED_PROXIES": "::1"}
+    )
+    assert (settings.allowed_hosts, settings.trusted_proxies) == (("c", "d"), ("::1",))
+    for line in ('allowed_hosts = "a b"', "allowed_hosts = 3", "allowed_hosts = [3]"):
+        with pytest.raises(InvalidInput, match="allowed_hosts"):
+            Settings.load(written(tmp_path, line), {})
+
+
+def test_an_address_that_means_all_is_no_name() -> None:
+    every = Settings(listen_address="0.0.0.0", allowed_hosts=("a",))
+    assert every.host_names == ("a",)
+    assert Settings(listen_address="192.0.2.1").host_names == ("192.0.2.1",)
 
 
 def test_a_refused_url_does_not_show_its_password() -> None:

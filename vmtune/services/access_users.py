@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import grp
 import os
 import pwd
@@ -56,7 +57,7 @@ class LocalUsers:
         self._group = group
         self._clock = clock
         self._number = group_id(group) if group else None
-        self._remembered: dict[tuple[int, str], tuple[float, bool]] = {}
+        self._remembered: dict[tuple[int, str], tuple[float | None, bool]] = {}
 
     def identify(self, peer: Peer) -> Identity:
         """Who the process belongs to.
@@ -76,14 +77,14 @@ class LocalUsers:
             )
         return Identity(Kind.USER, str(peer.uid), name, FULL)
 
-    def still_may(self, uid: int, name: str) -> bool:
+    async def still_may(self, uid: int, name: str) -> bool:
         """Whether that user exists and may still use the service."""
         if uid == _ROOT:
             return True
         now = self._clock()
-        asked_at, known = self._remembered.get((uid, name), (-_REMEMBERED_S, False))
-        if now - asked_at >= _REMEMBERED_S:
-            known = self._look(uid, name)
+        asked_at, known = self._remembered.get((uid, name), (None, False))
+        if asked_at is None or now - asked_at >= _REMEMBERED_S:
+            known = await asyncio.to_thread(self._look, uid, name)  # it may ask the network
             self._remembered[uid, name] = (now, known)
         return known
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from uuid import UUID
@@ -118,13 +118,19 @@ class HostService:
             migration_address=host.migration_address or facts.migration_address,
         )
 
-    async def list_vms(self, host: str | None = None) -> VmListing:
+    async def list_vms(
+        self, host: str | None = None, among: Collection[str] | None = None
+    ) -> VmListing:
         """Ask one host, or all at once.
+
+        :param among: of all, only those of these names; None for all.
 
         :raise HostUnreachable: the one host that was named does not answer. Of all hosts,
             those that do not answer are told as problems.
         """
         names = [host] if host else [h.name for h in await self._all_hosts()]
+        if among is not None:
+            names = [name for name in names if name in among]
         answers = await asyncio.gather(*map(self._ask, names), return_exceptions=True)
         listed: dict[str, list[VmSummary]] = {}
         problems: list[Problem] = []

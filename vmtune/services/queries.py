@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 from uuid import UUID
 
+from vmtune.domain.access import EVERYTHING, Reach
 from vmtune.domain.controlled import ReaperRound
 from vmtune.domain.facts import Reading, VmFacts, VmState
 from vmtune.domain.inventory import Host
@@ -87,9 +88,9 @@ class Queries:
             list(references().values()), "references", lambda each: (each.id,), after, limit
         )
 
-    async def hosts(self, after: str | None, limit: int) -> Page[Host]:
+    async def hosts(self, after: str | None, limit: int, reach: Reach = EVERYTHING) -> Page[Host]:
         """Hosts in the order of their names."""
-        return await asyncio.to_thread(self._store.hosts.list, after, limit)
+        return await asyncio.to_thread(self._store.hosts.list, after, limit, reach)
 
     async def host_count(self) -> int:
         """How many hosts there are."""
@@ -104,14 +105,16 @@ class Queries:
 
         return await asyncio.to_thread(count)
 
-    async def vms(self, wanted: VmFilter, after: str | None, limit: int) -> VmPage:
+    async def vms(
+        self, wanted: VmFilter, after: str | None, limit: int, reach: Reach = EVERYTHING
+    ) -> VmPage:
         """VMs as the hosts list them right now, in the order of their names.
 
         :raise NotFound: no such host.
         :raise HostUnreachable: the host that the filter names does not answer.
         """
-        listing = await self._hosts.list_vms(wanted.host)
-        found = [vm for vm in listing.vms if wanted.lets(vm)]
+        listing = await self._hosts.list_vms(wanted.host, reach.hosts)
+        found = [vm for vm in listing.vms if wanted.lets(vm) and reach.has_vm(vm.host, vm.labels)]
         return VmPage(_part(found, "live_vms", _vm_key, after, limit), listing.problems)
 
     async def labels(self, vm: UUID) -> Mapping[str, str]:
@@ -164,11 +167,12 @@ class Queries:
         state: ApplicationState | None,
         after: str | None,
         limit: int,
+        reach: Reach = EVERYTHING,
     ) -> Page[Application]:
         """Applications, newest first."""
         return await asyncio.to_thread(
             self._store.applications.list,
-            vm=vm, host=host, state=state, after=after, limit=limit,
+            vm=vm, host=host, state=state, after=after, limit=limit, reach=reach,
         )  # fmt: skip
 
     async def application(self, application: UUID) -> Application:
@@ -183,11 +187,13 @@ class Queries:
         profile: str | None,
         after: str | None,
         limit: int,
+        reach: Reach = EVERYTHING,
     ) -> Page[Migration]:
         """Migrations, newest first."""
         return await asyncio.to_thread(
             self._store.migrations.list,
             vm=vm, host=host, state=state, profile=profile, after=after, limit=limit,
+            reach=reach,
         )  # fmt: skip
 
     async def migration(self, migration: UUID) -> Migration:

@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from vmtune.domain.access import EVERYTHING, Reach
 from vmtune.domain.changes import Change
 from vmtune.domain.outcome import Application, ApplicationState, Outcome
 from vmtune.domain.tunables import Value
@@ -16,6 +17,7 @@ from vmtune.store import codec, operations
 from vmtune.store.database import Database
 from vmtune.store.operations import Operation
 from vmtune.store.paging import Page, check_limit, make_cursor, page, read_cursor
+from vmtune.store.reach import within
 from vmtune.store.schema import ApplicationRow
 
 _S = ApplicationState
@@ -148,10 +150,12 @@ class ApplicationRepository:
         state: ApplicationState | None = None,
         after: str | None = None,
         limit: int = 100,
+        reach: Reach = EVERYTHING,
     ) -> Page[Application]:
         """Applications, newest first."""
         query = select(ApplicationRow).order_by(ApplicationRow.number.desc())
         query = query.limit(check_limit(limit) + 1)
+        query = query.where(*within(reach, (ApplicationRow.host,), ApplicationRow.vm))
         if vm is not None:
             query = query.where(ApplicationRow.vm == vm)
         if host is not None:

@@ -9,6 +9,7 @@ from uuid import UUID
 from sqlalchemy import delete, select, tuple_
 from sqlalchemy.orm import Session
 
+from vmtune.domain.access import EVERYTHING, Reach
 from vmtune.domain.inventory import Host, Vm
 from vmtune.domain.migration import MigrationState
 from vmtune.domain.outcome import ApplicationState
@@ -54,9 +55,13 @@ class HostRepository:
         with self._database.read() as session:
             return _host(_host_row(session, name))
 
-    def list(self, after: str | None = None, limit: int = 100) -> Page[Host]:
+    def list(
+        self, after: str | None = None, limit: int = 100, reach: Reach = EVERYTHING
+    ) -> Page[Host]:
         """Hosts in the order of their names."""
         query = select(HostRow).order_by(HostRow.name).limit(check_limit(limit) + 1)
+        if reach.hosts is not None:
+            query = query.where(HostRow.name.in_(reach.hosts))
         if after is not None:
             (name,) = read_cursor("hosts", after, str)
             query = query.where(HostRow.name > name)

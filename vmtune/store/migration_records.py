@@ -11,6 +11,7 @@ from uuid import UUID, uuid4
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from vmtune.domain.access import EVERYTHING, Reach
 from vmtune.domain.changes import Change
 from vmtune.domain.controlled import ReaperReport, ReaperRound, StepRecord
 from vmtune.domain.migration import (
@@ -30,6 +31,7 @@ from vmtune.store.columns import storable
 from vmtune.store.database import Database
 from vmtune.store.operations import Operation
 from vmtune.store.paging import Page, check_limit, make_cursor, page, read_cursor
+from vmtune.store.reach import within
 from vmtune.store.schema import MigrationRow
 
 _S = MigrationState
@@ -215,6 +217,7 @@ class MigrationRepository:
         profile: str | None = None,
         after: str | None = None,
         limit: int = 100,
+        reach: Reach = EVERYTHING,
     ) -> Page[Migration]:
         """Migrations, newest first.
 
@@ -222,6 +225,9 @@ class MigrationRepository:
         """
         query = select(MigrationRow).order_by(MigrationRow.number.desc())
         query = query.limit(check_limit(limit) + 1)
+        query = query.where(
+            *within(reach, (MigrationRow.source, MigrationRow.destination), MigrationRow.vm)
+        )
         if vm is not None:
             query = query.where(MigrationRow.vm == vm)
         if host is not None:

@@ -220,10 +220,15 @@ def load_rights(stored: JsonObject) -> Rights:
 def _row(session: Session, id: str) -> TokenRow:
     row = session.get(TokenRow, id)
     if row is None:
-        raise NotFound(
-            f"there is no token {id[:60]}", field="token", remedy="vmtune token list shows them"
-        )
+        raise no_token(id)
     return row
+
+
+def no_token(id: str) -> NotFound:
+    """The error of a token that is not there."""
+    return NotFound(
+        f"there is no token {id[:60]}", field="token", remedy="vmtune token list shows them"
+    )
 
 
 def _find(session: Session, id: str) -> Found | None:

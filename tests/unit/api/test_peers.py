@@ -123,19 +123,19 @@ def test_the_services_own_user_is_served() -> None:
         LocalUsers("").identify(Peer(1, 54321, frozenset()))
 
 
-def test_a_user_who_is_gone_may_no_longer() -> None:
+async def test_a_user_who_is_gone_may_no_longer() -> None:
     now = [0.0]
     users = LocalUsers("daemon", clock=lambda: now[0])
-    assert users.still_may(0, "root")
-    assert users.still_may(1, "daemon")  # that group is its own
-    assert not users.still_may(NOBODY, "nobody")
-    assert not users.still_may(1, "somebody-else")
-    assert not users.still_may(54321, "gone")
+    assert await users.still_may(0, "root")
+    assert await users.still_may(1, "daemon")  # that group is its own
+    assert not await users.still_may(NOBODY, "nobody")
+    assert not await users.still_may(1, "somebody-else")
+    assert not await users.still_may(54321, "gone")
     users._remembered[54321, "gone"] = (0.0, True)
     now[0] = 9.9
-    assert users.still_may(54321, "gone")
+    assert await users.still_may(54321, "gone")
     now[0] = 10.0
-    assert not users.still_may(54321, "gone")
+    assert not await users.still_may(54321, "gone")
 
 
 def test_a_symbolic_link_for_a_folder_is_refused(tmp_path: Path) -> None:

@@ -1,0 +1,40 @@
+"""Everything about who may do what, together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vmtune.services.access_browsers import BrowserService
+from vmtune.services.access_guard import Guard
+from vmtune.services.access_tokens import TokenService
+from vmtune.services.access_users import LocalUsers
+from vmtune.services.audit import AuditService
+from vmtune.services.hosts import HostService
+from vmtune.settings import Settings
+from vmtune.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The services that find out who asks, keep them within their reach, and note it."""
+
+    users: LocalUsers
+    tokens: TokenService
+    browsers: BrowserService
+    guard: Guard
+    audit: AuditService
+
+    @classmethod
+    def make(
+        cls, settings: Settings, users: LocalUsers, store: Store, hosts: HostService
+    ) -> Access:
+        """All of them over one store."""
+        tokens = TokenService(store, users)
+        browsers = BrowserService(store, tokens, settings.session_idle_minutes)
+        return cls(users, tokens, browsers, Guard(store, hosts), AuditService(store))
+
+    async def tidy(self) -> None:
+        """Store what need not be stored at each request, and forget what is over."""
+        await self.tokens.note_uses()
+        await self.browsers.tidy()
+        await self.audit.tell_the_rest()

@@ -1,0 +1,96 @@
+"""The audit log: what requests came to, and reading it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import structlog
+
+from vmtune.domain.access import NOBODY
+from vmtune.domain.audit import Act, Entry, Integrity, Outcome
+from vmtune.errors import VmtuneError
+from vmtune.store import Page, Store
+from vmtune.store.audit_log import AuditFilter
+from vmtune.store.auditing import ACT
+
+log = structlog.get_logger(__name__)
+
+_MINUTE_S = 60.0
+_MOST_A_MINUTE = 30
+_MOST_ASKERS = 200
+
+
+class AuditService:
+    """Notes what was refused or failed; what was changed is noted by the change itself.
+
+    Thirty refusals a minute and asker are told one by one, the others as a number: who
+    hammers at the door must not fill the disk.
+    """
+
+    def __init__(self, store: Store, clock: Callable[[], float] = time.monotonic) -> None:
+        self._store = store
+        self._clock = clock
+        self._since = clock()
+        self._refused: dict[str, int] = {}
+
+    @contextmanager
+    def during(self, act: Act) -> Iterator[None]:
+        """Have every change within the block noted as *act*."""
+        token = ACT.set(act)
+        try:
+            yield
+        finally:
+            act.is_open = False
+            ACT.reset(token)
+
+    async def note(
+        self, act: Act, outcome: Outcome, subject: str, status: int, codes: Sequence[str]
+    ) -> None:
+        """Note how a request ended. Never fails: what was done is done, and the log of the
+        service has what this one lacks."""
+        if outcome is Outcome.REFUSED and not self._is_told(act):
+            return
+        try:
+            await asyncio.to_thread(self._store.audit.add, act, outcome, subject, status, codes)
+        except VmtuneError as error:
+            log.error("not in the audit log", action=act.action, actor=str(act.actor),
+                      outcome=outcome.value, status=status, reason=str(error))  # fmt: skip
+
+    def _is_told(self, act: Act) -> bool:
+        asker = act.actor.id or act.origin
+        if asker not in self._refused and len(self._refused) >= _MOST_ASKERS:
+            asker = "others"
+        count = self._refused[asker] = self._refused.get(asker, 0) + 1
+        return count <= _MOST_A_MINUTE
+
+    async def tell_the_rest(self) -> None:
+        """Note how many refusals of the last minute were not told one by one."""
+        if self._clock() - self._since < _MINUTE_S:
+            return
+        refused, self._refused = self._refused, {}
+        self._since = self._clock()
+        for asker, count in refused.items():
+            if count > _MOST_A_MINUTE:
+                act = Act(NOBODY, asker, "refused")
+                subject = f"{count - _MOST_A_MINUTE} more attempts within a minute"
+                await asyncio.to_thread(
+                    self._store.audit.add, act, Outcome.REFUSED, subject, None, ()
+                )
+
+    async def list(self, wanted: AuditFilter, after: str | None, limit: int) -> Page[Entry]:
+        """Entries, newest first."""
+        return await asyncio.to_thread(self._store.audit.list, wanted, after, limit)
+
+    async def all(self, wanted: AuditFilter) -> AsyncIterator[Sequence[Entry]]:
+        """All entries, oldest first, some at a time."""
+        number = 0
+        while batch := await asyncio.to_thread(self._store.audit.oldest_first, wanted, number):
+            yield batch
+            number = batch[-1].number
+
+    async def check(self) -> Integrity:
+        """Whether the log is as it was written."""
+        return await asyncio.to_thread(self._store.audit.check)
