@@ -1,23 +1,37 @@
-"""Finds out who asks, before any route sees the request."""
+"""Finds out who asks, before any route sees the request.
+
+At the unix socket that is the user whose process connected. Over TCP it is who holds the token
+in ``Authorization``, or who signed the browser in; without either, nothing is served but what
+:data:`OPEN` names, and the web UI's files, which hold nothing of the service.
+"""
 
 from __future__ import annotations
 
+import hmac
+from collections.abc import Mapping
 from typing import Any
 
+from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from vmtune.api.cookies import CSRF_HEADER, session_cookie
 from vmtune.api.deps import Container
-from vmtune.api.errors import problem_response
-from vmtune.domain.access import FULL, Identity, Kind
-from vmtune.errors import VmtuneError
+from vmtune.api.middleware import READS, refuse
+from vmtune.api.security import unknown
+from vmtune.api.sign_in import sign_in_page
+from vmtune.domain.access import NOBODY, Identity
+from vmtune.errors import Forbidden, SetupError, Unauthenticated, VmtuneError
+from vmtune.services.access import Access
+from vmtune.services.access_browsers import Browser
 
-# Until there are tokens, who may log in to the machine may use the loopback port.
-_LOOPBACK = Identity(Kind.USER, "", "over TCP", FULL)
+API = "/api/"
+OPEN = {("GET", "/api/v1/live"), ("POST", "/api/v1/session")}
+_FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
 
 
 class Authenticate:
-    """Notes in ``scope["state"]["identity"]`` who asks: at the unix socket the user whose
-    process connected."""
+    """Notes in ``scope["state"]`` who asks (``identity``), and for a browser that is signed
+    in which one it is (``browser``)."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -26,12 +40,139 @@ class Authenticate:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        try:
+            identity = await self._identify(scope)
+        except VmtuneError as error:
+            if isinstance(error, Unauthenticated) and _wants_a_page(scope):
+                await sign_in_page()(scope, receive, send)
+            else:
+                await refuse(error, scope, receive, send)
+            return
+        scope["state"]["identity"] = identity
+        await self._app(scope, receive, send)
+
+    async def _identify(self, scope: Scope) -> Identity:
         state: dict[str, Any] = scope["state"]  # any: Starlette's
         container: Container | None = scope["app"].state.container
-        peer = state.get("peer")
-        try:
-            state["identity"] = container.users.identify(peer) if container and peer else _LOOPBACK
-        except VmtuneError as error:
-            await problem_response(error, state["request_id"])(scope, receive, send)
-            return
-        await self._app(scope, receive, send)
+        if container is None:
+            raise SetupError("the service is starting", code="starting", remedy="try again")
+        state["identity"] = NOBODY
+        identity = await _who(scope, container)
+        act = state.get("act")
+        if act is not None:
+            act.actor = identity
+        is_open = (scope["method"], scope["path"]) in OPEN
+        if identity is NOBODY and not is_open and not _is_file(scope):
+            raise unknown()
+        return identity
+
+
+async def _who(scope: Scope, container: Container) -> Identity:
+    """Who asks; :data:`NOBODY` where they do not say.
+
+    :raise Unauthenticated: they say, and it is not so.
+    """
+    sent = [value for name, value in scope["headers"] if name == b"authorization"]
+    if sent:
+        return await container.access.tokens.identify(_bearer(sent), address_of(scope))
+    if is_unix(scope):
+        peer = scope["state"].get("peer")
+        names = {name.decode("latin-1") for name, _ in scope["headers"]}
+        if peer is None or names & set(_FORWARDED):
+            # A proxy passes strangers on: they are not who the proxy runs as.
+            return NOBODY
+        return container.access.users.identify(peer)
+    if (scope["method"], scope["path"]) in OPEN or _is_file(scope):
+        return NOBODY
+    cookie = cookie_of(scope)
+    if cookie is None:
+        return NOBODY
+    browser = await container.access.browsers.identify(cookie)
+    scope["state"]["browser"] = browser
+    if scope["method"] not in READS:
+        _check_csrf(scope, browser)
+    return browser.identity
+
+
+async def still_lets_in(scope: Scope, access: Access) -> bool:
+    """Whether what let a request in would let it in again. A local user stays one for as
+    long as the connection lasts."""
+    sent = [value for name, value in scope["headers"] if name == b"authorization"]
+    browser: Browser | None = scope["state"].get("browser")
+    try:
+        if sent:
+            await access.tokens.identify(_bearer(sent), address_of(scope))
+        elif browser is not None:
+            await access.browsers.identify(browser.cookie, asks=False)
+    except Unauthenticated:
+        return False
+    except VmtuneError:  # a database that is busy takes no right away
+        return True
+    return True
+
+
+def _bearer(sent: list[bytes]) -> str:
+    scheme, _, token = sent[0].decode("latin-1").strip().partition(" ")
+    if len(sent) > 1 or scheme.lower() != "bearer" or not token.strip():
+        raise Unauthenticated(
+            "the Authorization header is not understood",
+            field="Authorization",
+            code="authorization_malformed",
+            remedy="send one: `Authorization: Bearer TOKEN`",
+        )
+    return token.strip()
+
+
+def _check_csrf(scope: Scope, browser: Browser) -> None:
+    """A change has to come from a page of the service: only its pages can read the word that
+    they send. That the Origin is the service's own has been checked before."""
+    headers = headers_of(scope)
+    sent = headers.get(CSRF_HEADER, "")
+    site = headers.get("sec-fetch-site", "same-origin")
+    word_is_right = hmac.compare_digest(sent.encode("latin-1", "replace"), browser.csrf.encode())
+    if not word_is_right or site not in ("same-origin", "none"):
+        raise Forbidden(
+            "the change does not come from a page of this service",
+            field=CSRF_HEADER,
+            code="csrf",
+            remedy=f"send the csrf of GET /api/v1/session as {CSRF_HEADER}; programs use a token",
+        )
+
+
+def headers_of(scope: Scope) -> Mapping[str, str]:
+    """The request's headers; of those sent twice the last."""
+    return {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+
+
+def cookie_of(scope: Scope) -> str | None:
+    """The session's cookie, where there is one."""
+    sent = headers_of(scope).get("cookie", "")
+    return cookie_parser(sent).get(session_cookie(scope["scheme"])) if sent else None
+
+
+def is_unix(scope: Scope) -> bool:
+    """Whether the request came over a unix socket."""
+    server = scope.get("server")
+    return bool(server and server[1] is None)
+
+
+def address_of(scope: Scope) -> str:
+    """From where the request comes, in words."""
+    peer = scope["state"].get("peer")
+    if peer is not None:
+        return f"process {peer.pid} of user {peer.uid}"
+    client = scope.get("client")
+    return str(client[0]) if client else "unknown"
+
+
+def _is_file(scope: Scope) -> bool:
+    """Whether it is no part of the API, but a file of the web UI's."""
+    path = scope["path"]
+    named = not path.startswith(API) and "." in path.rpartition("/")[2]
+    return scope["method"] in READS and named
+
+
+def _wants_a_page(scope: Scope) -> bool:
+    """Whether a person in a browser is to see where to sign in."""
+    accepts = headers_of(scope).get("accept", "")
+    return scope["method"] in READS and "text/html" in accepts

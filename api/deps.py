@@ -15,6 +15,7 @@ from vmtune.domain.inventory import Host
 from vmtune.domain.situation import Permissions
 from vmtune.drivers.base import Driver
 from vmtune.jobs.base import JobEngine
+from vmtune.services.access import Access
 from vmtune.services.access_users import LocalUsers
 from vmtune.services.applications import ApplyService
 from vmtune.services.bus import EventBus
@@ -44,7 +45,7 @@ class Container:
     """
 
     settings: Settings
-    users: LocalUsers
+    access: Access
     bus: EventBus
     hosts: HostService
     profiles: ProfileService
@@ -103,6 +104,8 @@ async def open_container(
         stack.push_async_callback(bus.drain)
         hosts = HostService(store, bus, driver_factory)
         stack.push_async_callback(hosts.close)
+        access = Access.make(settings, users, store, hosts)
+        stack.push_async_callback(access.tokens.note_uses)
         profiles = ProfileService(store, bus)
         assignments = AssignmentService(store, bus, profiles)
         permissions = Permissions(settings.destination_command_line)
@@ -119,11 +122,11 @@ async def open_container(
         stack.push_async_callback(engine.stop)
         await engine.start()
         await bench.runs.resume()
-        chores = (job.settle_unknown, applications.settle_unknown, bus.forget_old)
+        chores = (job.settle_unknown, applications.settle_unknown, bus.forget_old, access.tidy)
         await stack.enter_async_context(_settling(*chores))
         yield Container(
             settings=settings,
-            users=users,
+            access=access,
             bus=bus,
             hosts=hosts,
             profiles=profiles,

@@ -30,6 +30,7 @@ from vmtune.errors import (
     Unauthenticated,
     VmtuneError,
 )
+from vmtune.services.access_guard import OutOfReach
 
 log = structlog.get_logger(__name__)
 
@@ -177,6 +178,7 @@ def add_handlers(app: FastAPI, methods_at: Methods) -> None:
     async def vmtune_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, VmtuneError)
         request_id = request.state.request_id
+        request.state.out_of_reach = isinstance(error, OutOfReach)  # for the audit log alone
         if status_of(error) == 500:
             log.error("an error without a status", error=str(error), kind=type(error).__name__)
             return internal_error(request_id)

@@ -10,14 +10,16 @@ from fastapi.responses import HTMLResponse
 from fastapi.routing import APIRoute
 
 from vmtune import __version__
+from vmtune.api.audited import Audited
 from vmtune.api.authentication import Authenticate
 from vmtune.api.deps import Container
 from vmtune.api.docs import page
 from vmtune.api.errors import add_handlers
-from vmtune.api.middleware import BodyLimit, Gate, RequestContext
+from vmtune.api.middleware import Bodies, BodyLimit, Gate, RequestContext
 from vmtune.api.routes import (
     applications,
     assignments,
+    audit,
     events,
     health,
     hosts,
@@ -26,6 +28,8 @@ from vmtune.api.routes import (
     reference,
     runs,
     scenarios,
+    session,
+    tokens,
     tunables,
     vms,
 )
@@ -41,6 +45,9 @@ ROUTERS: tuple[APIRouter, ...] = tuple(
     module.router
     for module in (
         health,
+        session,
+        tokens,
+        audit,
         tunables,
         hosts,
         vms,
@@ -78,13 +85,16 @@ def create_app(settings: Settings, container: Container | None = None) -> FastAP
     app.add_route(f"{PREFIX}/docs", _docs, include_in_schema=False)
     app.mount("/", WebUi())
     add_handlers(app, methods_at)
-    app.add_middleware(Authenticate)
+    # The last is the first that a request meets.
     imports = BodyLimit(settings.max_import_bytes, "max_import_bytes")
     app.add_middleware(
-        Gate,
+        Bodies,
         max_body_bytes=settings.max_body_bytes,
         others={f"{PREFIX}/runs/import": imports},
     )
+    app.add_middleware(Authenticate)
+    app.add_middleware(Gate, names=settings.host_names)
+    app.add_middleware(Audited)
     app.add_middleware(RequestContext)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # FastAPI's own way
     return app

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -27,9 +27,9 @@ from vmtune.errors import VmtuneError
 log = structlog.get_logger(__name__)
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
-_READS = ("GET", "HEAD", "OPTIONS")
+READS = ("GET", "HEAD", "OPTIONS")
 _DRAIN_WITHIN_S = 2.0
-_DRAIN_TIMES = 16
+_DRAIN_BYTES = 16 << 20
 
 
 def _headers(scope: Scope) -> Mapping[str, str]:
@@ -80,13 +80,34 @@ class BodyLimit:
 
 
 class Gate:
-    """Refuses what no route should see: requests that a web page was tricked into sending,
-    bodies that are no JSON, bodies that are too large.
+    """Refuses requests that a web page was tricked into sending.
 
     The loopback address is no protection from browsers: a name that an attacker owns may
     resolve to it (DNS rebinding), and a page of any origin may post to it. So over TCP the
-    Host header has to name this machine's loopback, and a change must not come from a page
-    of another origin. The unix socket is out of a browser's reach.
+    Host header has to name this service, and a change must not come from a page of another
+    origin. The unix socket is out of a browser's reach.
+
+    :param names: under which the service is reached, beside the loopback's.
+    """
+
+    def __init__(self, app: ASGIApp, names: Collection[str] = ()) -> None:
+        self._app = app
+        self._names = (*_LOOPBACK, *(name.lower() for name in names))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and _over_tcp(scope):
+            headers = _headers(scope)
+            try:
+                _check_host(headers, self._names)
+                _check_origin(scope["method"], headers)
+            except VmtuneError as error:
+                await refuse(error, scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+
+class Bodies:
+    """Refuses bodies that are no JSON, or too large.
 
     :param max_body_bytes: the largest body that is taken.
     :param others: other limits, by path.
@@ -106,13 +127,10 @@ class Gate:
         headers = _headers(scope)
         limit = self._others.get(scope["path"], self._limit)
         try:
-            if _over_tcp(scope):
-                _check_host(headers)
-                _check_origin(scope["method"], headers)
             _check_media_type(headers)
             _check_length(headers, limit)
         except VmtuneError as error:
-            await _refuse(error, limit, scope, receive, send)
+            await refuse(error, scope, receive, send)
             return
         await self._app(scope, self._counting(receive, limit), send)
 
@@ -125,7 +143,7 @@ class Gate:
             message = await receive()
             seen += len(message.get("body", b""))
             if seen > limit.most_bytes:
-                await _drain(receive, limit)
+                await _drain(receive)
                 # As this kind it passes through whoever reads the body.
                 raise HTTPException(413) from _too_large(limit)
             return message
@@ -133,21 +151,20 @@ class Gate:
         return counted
 
 
-async def _refuse(
-    error: VmtuneError, limit: BodyLimit, scope: Scope, receive: Receive, send: Send
-) -> None:
-    await _drain(receive, limit)
+async def refuse(error: VmtuneError, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer with *error*, once the body has come: a client that is cut off while it sends
+    does not see why."""
+    await _drain(receive)
     response: Response = problem_response(error, scope["state"]["request_id"])
     await response(scope, receive, send)
 
 
-async def _drain(receive: Receive, limit: BodyLimit) -> None:
-    """Read a body to its end, within bounds: a client that is cut off while it sends does not
-    see why."""
+async def _drain(receive: Receive) -> None:
+    """Read a body to its end, within bounds."""
     seen = 0
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_DRAIN_WITHIN_S):
-            while seen <= limit.most_bytes * _DRAIN_TIMES:
+            while seen <= _DRAIN_BYTES:
                 message = await receive()
                 seen += len(message.get("body", b""))
                 if not message.get("more_body", False):
@@ -180,20 +197,21 @@ def _name_of(authority: str) -> str:
         return ""
 
 
-def _check_host(headers: Mapping[str, str]) -> None:
+def _check_host(headers: Mapping[str, str], names: Collection[str]) -> None:
     host = headers.get("host", "")
     # Any port: it may be reached through a forwarded one.
-    if _name_of(host) not in _LOOPBACK:
+    if _name_of(host) not in names:
         raise ForeignHost(
-            f"the Host header names {host[:60]!r}, not this machine's loopback address",
+            f"the Host header names {host[:60]!r}, which is no name of this service",
             field="Host",
-            remedy=f"ask for {' or '.join(_LOOPBACK)}, or use the unix socket",
+            remedy=f"ask for {' or '.join(names)}, use the unix socket, or add the name to the "
+            "setting allowed_hosts",
         )
 
 
 def _check_origin(method: str, headers: Mapping[str, str]) -> None:
     origin = headers.get("origin")
-    if method in _READS or origin is None:
+    if method in READS or origin is None:
         return
     if origin.partition("://")[2] != headers.get("host"):
         raise ForeignOrigin(

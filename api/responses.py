@@ -16,7 +16,7 @@ _MEANINGS = {
     412: "If-Match names a revision that is no longer current.",
     413: "The body is too large.",
     415: "The body is not sent as application/json.",
-    421: "The Host header does not name this machine's loopback address.",
+    421: "The Host header names neither this machine's loopback address nor an allowed host.",
     422: "Input that cannot be accepted; `errors` names each field.",
     424: "A host or its QEMU did not answer, or not to the end: what was asked for is then "
     "unknown, and has to be looked at again.",

@@ -90,7 +90,15 @@ def _needs(dependants: Iterable[Dependant]) -> Iterable[Needs]:
 
 
 async def closed_unless_declared(request: Request, identity: Who) -> None:
-    """A route that somebody forgot to declare a scope for is for administrators alone."""
+    """A route that somebody forgot to declare a scope for is for administrators alone.
+
+    Also says what is asked for, for the audit log.
+    """
     route = request.scope.get("route")
-    if isinstance(route, APIRoute) and not declared(route):
+    if not isinstance(route, APIRoute):
+        return
+    scopes = declared(route)
+    if not scopes:
         check_scope(identity, Scope.ADMIN)
+    request.state.act.action = route.name
+    request.state.only_reads = scopes == [Scope.READ]

@@ -18,12 +18,14 @@ from vmtune.api.main import create_app
 from vmtune.api.protocol import Protocol
 from vmtune.api.routes.common import PREFIX
 from vmtune.api.sockets import listening, state_lock
+from vmtune.api.tls import Tls
 from vmtune.settings import Settings
 
 log = structlog.get_logger(__name__)
 
 _GRACE_S = 2
 _KEEP_ALIVE_S = 30
+_HANDSHAKE_WITHIN_S = 10
 
 
 def serve(settings: Settings) -> None:
@@ -49,6 +51,7 @@ async def _serve(settings: Settings) -> None:
             server = Server(container)
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, server.stop)
+            loop.add_signal_handler(signal.SIGHUP, server.reload)
             await server.serve(sockets)
             notify("STOPPING=1")
     log.info("stopped")
@@ -59,11 +62,14 @@ class Server(uvicorn.Server):
 
     def __init__(self, container: Container) -> None:
         self._container = container
+        settings = container.settings
+        self._tls = Tls(settings) if settings.tls else None
         super().__init__(
             uvicorn.Config(
-                create_app(container.settings, container),
+                create_app(settings, container),
                 http=Protocol,
-                proxy_headers=False,
+                proxy_headers=bool(settings.trusted_proxies),
+                forwarded_allow_ips=list(settings.trusted_proxies),
                 lifespan="off",
                 log_config=None,
                 access_log=False,
@@ -85,16 +91,42 @@ class Server(uvicorn.Server):
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Accept requests, and say so."""
-        await super().startup(sockets)
+        """Accept requests, and say so. Only TCP is encrypted: the unix socket leaves the
+        machine never."""
         settings = self._container.settings
+        tcp = [one for one in sockets or () if one.family != socket.AF_UNIX] if self._tls else []
+        await super().startup([one for one in sockets or () if one not in tcp])
+        for one in tcp:
+            await self._accept_tls(one)
         where = {"socket": str(settings.socket_path)}
         if settings.listen_port:
             name = f"[{settings.listen_address}]" if ":" in settings.listen_address else ""
-            base = f"http://{name or settings.listen_address}:{settings.listen_port}"
+            scheme = "https" if self._tls else "http"
+            base = f"{scheme}://{name or settings.listen_address}:{settings.listen_port}"
             where |= {"url": base + PREFIX, "documentation": f"{base}{PREFIX}/docs"}
         log.info("ready", **where)
         notify("READY=1")
+
+    async def _accept_tls(self, one: socket.socket) -> None:
+        assert self._tls is not None, "only with TLS"
+        loop = asyncio.get_running_loop()
+
+        def protocol() -> Protocol:
+            return Protocol(self.config, self.server_state, self.lifespan.state, loop)
+
+        server = await loop.create_server(
+            protocol,
+            sock=one,
+            ssl=self._tls.context,
+            ssl_handshake_timeout=_HANDSHAKE_WITHIN_S,
+            backlog=self.config.backlog,
+        )
+        self.servers.append(server)
+
+    def reload(self) -> None:
+        """Read the certificate again, as after its renewal."""
+        if self._tls is not None:
+            self._tls.reload()
 
 
 def notify(message: str) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 from fastapi import Request
+from fastapi._compat import ModelField
+from fastapi.dependencies.models import Dependant
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
@@ -71,6 +73,13 @@ def _body_fields(route: object) -> list[str]:
     return []
 
 
+def _query_params(dependant: Dependant) -> Iterator[ModelField]:
+    """The query parameters of a route, and of what it depends on."""
+    yield from dependant.query_params
+    for other in dependant.dependencies:
+        yield from _query_params(other)
+
+
 def check_query(request: Request) -> None:
     """Refuse query parameters that the route does not have: a misspelt filter would let
     everything through.
@@ -80,7 +89,7 @@ def check_query(request: Request) -> None:
     route = request.scope.get("route")
     if not isinstance(route, APIRoute):
         return
-    known = [parameter.alias for parameter in route.dependant.query_params]
+    known = [parameter.alias for parameter in _query_params(route.dependant)]
     unknown = [name for name in request.query_params if name not in known]
     if unknown:
         problems = [unknown_name(name, name[:_LONGEST], known, "parameter") for name in unknown]

@@ -6,10 +6,11 @@ from uuid import UUID
 
 from fastapi import APIRouter
 
+from vmtune.api.reach import ApplicationInReach
 from vmtune.api.responses import ASKS_A_HOST, problems
 from vmtune.api.routes.common import After, Limit, Services
 from vmtune.api.schemas.applications import ApplicationPage, ApplicationView
-from vmtune.api.security import APPLY, READ
+from vmtune.api.security import APPLY, READ, Who
 from vmtune.domain.outcome import ApplicationState
 
 router = APIRouter(prefix="/applications", tags=["applications"])
@@ -18,6 +19,7 @@ router = APIRouter(prefix="/applications", tags=["applications"])
 @router.get("", responses=problems(), dependencies=[READ])
 async def list_applications(
     on: Services,
+    who: Who,
     vm: UUID | None = None,
     host: str | None = None,
     state: ApplicationState | None = None,
@@ -25,17 +27,20 @@ async def list_applications(
     after: After = None,
 ) -> ApplicationPage:
     """Applications, newest first."""
-    page = await on.queries.applications(vm, host, state, after, limit)
+    page = await on.queries.applications(vm, host, state, after, limit, who.rights.reach)
     return ApplicationPage(items=[ApplicationView.of(a) for a in page.items], next=page.next)
 
 
 @router.get("/{application}", responses=problems(404), dependencies=[READ])
-async def get_application(on: Services, application: UUID) -> ApplicationView:
+async def get_application(application: ApplicationInReach) -> ApplicationView:
     """One application."""
-    return ApplicationView.of(await on.queries.application(application))
+    return ApplicationView.of(application)
 
 
 @router.post("/{application}/revert", responses=problems(*ASKS_A_HOST), dependencies=[APPLY])
-async def revert_application(on: Services, application: UUID) -> ApplicationView:
+async def revert_application(
+    on: Services, who: Who, application: ApplicationInReach
+) -> ApplicationView:
     """Put back what was set before, and prove it by reading back."""
-    return ApplicationView.of(await on.applications.revert(application))
+    await on.access.guard.vm(who, application.vm)  # it may be elsewhere by now
+    return ApplicationView.of(await on.applications.revert(application.id))

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Query
+from fastapi import APIRouter, Header, Query, Request
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
+from vmtune.api.authentication import still_lets_in
 from vmtune.api.responses import problems
 from vmtune.api.routes.common import Services
 from vmtune.api.schemas.events import EventView
-from vmtune.api.security import READ
+from vmtune.api.security import READ, Who
 from vmtune.domain.inventory import Event, EventTopic
+from vmtune.services.access import Access
 from vmtune.services.bus import Progress
+
+_LOOK_EVERY_S = 60.0
 
 router = APIRouter(tags=["events"])
 Number = Annotated[int, Query(ge=0, le=2**63 - 1)]
@@ -25,6 +30,8 @@ Number = Annotated[int, Query(ge=0, le=2**63 - 1)]
 )
 async def follow_events(
     on: Services,
+    request: Request,
+    who: Who,
     after: Annotated[
         int | None, Query(ge=0, le=2**63 - 1, description="Resume after this event.")
     ] = None,
@@ -45,13 +52,15 @@ async def follow_events(
     """
     resume = last_event_id if last_event_id is not None else after
     messages = on.bus.follow(resume)
-    async for message in _until(messages, on.stopping):
+    async for message in _until(messages, on.stopping, _Permission(on.access, request)):
         if message is None:
             yield ServerSentEvent(comment="following")
             continue
         if topic and message.topic not in topic:
             continue
         if subject is not None and message.subject != subject:
+            continue
+        if not await on.access.guard.sees_event(who, message):
             continue
         yield ServerSentEvent(
             data=EventView.of(message),
@@ -60,24 +69,45 @@ async def follow_events(
         )
 
 
+class _Permission:
+    """Whether who follows still may: looked at again whenever somebody may have lost it, and
+    each minute, for what ends by itself."""
+
+    def __init__(self, access: Access, request: Request) -> None:
+        self._access = access
+        self._request = request
+
+    async def end(self) -> None:
+        """Return once it has ended."""
+        while True:
+            changed = self._access.tokens.changed
+            if not await still_lets_in(self._request.scope, self._access):
+                return
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_LOOK_EVERY_S):
+                    await changed.wait()
+
+
 async def _until(
-    messages: AsyncIterator[Event | Progress], stopping: asyncio.Event
+    messages: AsyncIterator[Event | Progress], stopping: asyncio.Event, may: _Permission
 ) -> AsyncIterator[Event | Progress | None]:
-    """*messages* until the service stops; the first is None, once they are listened to."""
+    """*messages* until the service stops, or who follows may no longer; the first is None,
+    once they are listened to."""
     stop = asyncio.ensure_future(stopping.wait())
+    ended = asyncio.ensure_future(may.end())
     following = asyncio.ensure_future(anext(messages))
     try:
         await asyncio.sleep(0)
         yield None
         while True:
-            await asyncio.wait({stop, following}, return_when=asyncio.FIRST_COMPLETED)
-            if stop.done():
+            await asyncio.wait({stop, ended, following}, return_when=asyncio.FIRST_COMPLETED)
+            if stop.done() or ended.done():
                 return
             yield following.result()
             following = asyncio.ensure_future(anext(messages))
     finally:
-        stop.cancel()
-        following.cancel()
-        await asyncio.gather(stop, following, return_exceptions=True)
+        for task in (stop, ended, following):
+            task.cancel()
+        await asyncio.gather(stop, ended, following, return_exceptions=True)
         if isinstance(messages, AsyncGenerator):
             await messages.aclose()

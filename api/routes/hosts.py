@@ -7,13 +7,14 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Response
 
+from vmtune.api.reach import HostInReach
 from vmtune.api.responses import ASKS_A_HOST, LOCATION, WITH_BODY, problems, with_headers
-from vmtune.api.routes.common import PREFIX, After, Limit, Name, Services
+from vmtune.api.routes.common import PREFIX, After, Limit, Services
 from vmtune.api.routes.vms import list_page
 from vmtune.api.schemas.common import problems_of
 from vmtune.api.schemas.hosts import HostCreate, HostDetail, HostFactsView, HostPage, HostView
 from vmtune.api.schemas.vms import VmPage
-from vmtune.api.security import HOST, READ
+from vmtune.api.security import HOST, READ, Who
 from vmtune.domain.facts import VmState
 from vmtune.errors import VmtuneError
 from vmtune.services.queries import VmFilter, parse_labels
@@ -22,9 +23,9 @@ router = APIRouter(prefix="/hosts", tags=["hosts"])
 
 
 @router.get("", responses=problems(), dependencies=[READ])
-async def list_hosts(on: Services, limit: Limit = 50, after: After = None) -> HostPage:
+async def list_hosts(on: Services, who: Who, limit: Limit = 50, after: After = None) -> HostPage:
     """Hosts in the order of their names."""
-    page = await on.queries.hosts(after, limit)
+    page = await on.queries.hosts(after, limit, who.rights.reach)
     return HostPage(items=[HostView.of(host) for host in page.items], next=page.next)
 
 
@@ -34,15 +35,16 @@ async def list_hosts(on: Services, limit: Limit = 50, after: After = None) -> Ho
     responses=problems(*WITH_BODY, 409, 424) | with_headers(201, LOCATION),
     dependencies=[HOST],
 )
-async def add_host(on: Services, body: HostCreate, response: Response) -> HostView:
+async def add_host(on: Services, who: Who, body: HostCreate, response: Response) -> HostView:
     """Remember a host, after talking to it once."""
+    on.access.guard.unrestricted(who, "a new host is none of these")
     host = await on.hosts.add(body.name, body.uri, body.peer_uri, body.migration_address)
     response.headers["Location"] = f"{PREFIX}/hosts/{quote(host.name, safe='')}"
     return HostView.of(host)
 
 
 @router.get("/{name}", responses=problems(404), dependencies=[READ])
-async def get_host(on: Services, name: Name) -> HostDetail:
+async def get_host(on: Services, name: HostInReach) -> HostDetail:
     """A host, with what it says of itself right now, or why it does not."""
     host = await on.hosts.get(name)
     shown = HostView.of(host).model_dump()
@@ -54,15 +56,17 @@ async def get_host(on: Services, name: Name) -> HostDetail:
 
 
 @router.delete("/{name}", status_code=204, responses=problems(404, 409), dependencies=[HOST])
-async def remove_host(on: Services, name: Name) -> None:
+async def remove_host(on: Services, who: Who, name: HostInReach) -> None:
     """Forget a host. The host itself, its VMs and their history are left alone."""
+    on.access.guard.unrestricted(who, "others may have VMs there")
     await on.hosts.remove(name)
 
 
 @router.get("/{name}/vms", responses=problems(*ASKS_A_HOST), dependencies=[READ])
 async def list_host_vms(
     on: Services,
-    name: Name,
+    who: Who,
+    name: HostInReach,
     state: VmState | None = None,
     label: Annotated[list[str], Query(description="key=value, any number of times.")] = [],  # noqa: B006 - FastAPI copies it
     limit: Limit = 50,
@@ -70,4 +74,4 @@ async def list_host_vms(
 ) -> VmPage:
     """The VMs that a host lists right now."""
     wanted = VmFilter(host=name, state=state, labels=parse_labels(label))
-    return await list_page(on, wanted, limit, after)
+    return await list_page(on, who, wanted, limit, after)

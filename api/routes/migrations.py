@@ -7,6 +7,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Query, Response
 
+from vmtune.api.reach import MigrationInReach
 from vmtune.api.responses import ASKS_A_HOST, LOCATION, WITH_BODY, problems, with_headers
 from vmtune.api.routes.common import PREFIX, After, Limit, Services
 from vmtune.api.schemas.controlled import MigrationChange, RoundPage, RoundView
@@ -17,7 +18,7 @@ from vmtune.api.schemas.migrations import (
     SamplePage,
     SampleView,
 )
-from vmtune.api.security import MIGRATE, READ
+from vmtune.api.security import MIGRATE, READ, Who
 from vmtune.domain.migration import MigrationState
 from vmtune.services.migrations import MigrationRequest
 
@@ -27,6 +28,7 @@ router = APIRouter(prefix="/migrations", tags=["migrations"])
 @router.get("", responses=problems(), dependencies=[READ])
 async def list_migrations(
     on: Services,
+    who: Who,
     vm: UUID | None = None,
     host: Annotated[str | None, Query(description="Its source or its destination.")] = None,
     state: MigrationState | None = None,
@@ -35,7 +37,7 @@ async def list_migrations(
     after: After = None,
 ) -> MigrationPage:
     """Migrations, newest first."""
-    page = await on.queries.migrations(vm, host, state, profile, after, limit)
+    page = await on.queries.migrations(vm, host, state, profile, after, limit, who.rights.reach)
     return MigrationPage(items=[MigrationView.of(m) for m in page.items], next=page.next)
 
 
@@ -45,8 +47,12 @@ async def list_migrations(
     responses=problems(*WITH_BODY, *ASKS_A_HOST) | with_headers(202, LOCATION),
     dependencies=[MIGRATE],
 )
-async def start_migration(on: Services, body: MigrationCreate, response: Response) -> MigrationView:
+async def start_migration(
+    on: Services, who: Who, body: MigrationCreate, response: Response
+) -> MigrationView:
     """Begin a live migration. It goes on as a job, also across a restart of the service."""
+    await on.access.guard.vm(who, body.vm)
+    on.access.guard.host(who, body.destination)
     request = MigrationRequest(
         body.vm, body.destination, body.profile, body.revision, tuple(body.overrides)
     )
@@ -56,9 +62,9 @@ async def start_migration(on: Services, body: MigrationCreate, response: Respons
 
 
 @router.get("/{migration}", responses=problems(404), dependencies=[READ])
-async def get_migration(on: Services, migration: UUID) -> MigrationView:
+async def get_migration(migration: MigrationInReach) -> MigrationView:
     """One migration, as it stands."""
-    return MigrationView.of(await on.queries.migration(migration))
+    return MigrationView.of(migration)
 
 
 @router.patch("/{migration}", responses=problems(*WITH_BODY, *ASKS_A_HOST), dependencies=[MIGRATE])
@@ -71,21 +77,22 @@ async def change_migration(on: Services, migration: UUID, body: MigrationChange)
 @router.delete(
     "/{migration}", status_code=202, responses=problems(*ASKS_A_HOST), dependencies=[MIGRATE]
 )
-async def abort_migration(on: Services, migration: UUID) -> MigrationView:
+async def abort_migration(on: Services, who: Who, migration: MigrationInReach) -> MigrationView:
     """Ask for its abort. `abort` of the record tells whether that came in time."""
-    return MigrationView.of(await on.migrations.abort(migration))
+    on.access.guard.host(who, migration.source)
+    return MigrationView.of(await on.migrations.abort(migration.id))
 
 
 @router.get("/{migration}/samples", responses=problems(404), dependencies=[READ])
 async def list_samples(
     on: Services,
-    migration: UUID,
+    migration: MigrationInReach,
     limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
     after: After = None,
 ) -> SamplePage:
     """Samples, oldest first. Those of one millisecond are never separated, so that a page
     may have a few more than *limit*."""
-    page = await on.queries.samples(migration, after, limit)
+    page = await on.queries.samples(migration.id, after, limit)
     return SamplePage(items=[SampleView.of(s) for s in page.items], next=page.next)
 
 

@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, Header, Query, Response
 
+from vmtune.api.reach import EVERYWHERE
 from vmtune.api.responses import ETAG, LOCATION, WITH_BODY, problems, with_headers
 from vmtune.api.routes.common import (
     PREFIX,
@@ -61,7 +62,7 @@ async def list_profiles(
     "",
     status_code=201,
     responses=problems(*WITH_BODY, 409) | with_headers(201, LOCATION, ETAG),
-    dependencies=[PROFILE],
+    dependencies=[PROFILE, EVERYWHERE],
 )
 async def create_profile(on: Services, body: ProfileCreate, response: Response) -> ProfileView:
     """A new profile at revision 1."""
@@ -90,7 +91,7 @@ async def get_profile(on: Services, name: Name, response: Response) -> ProfileVi
     return _shown(await on.profiles.get(name), response)
 
 
-@router.put("/{name}", responses=_CHANGE, dependencies=[PROFILE])
+@router.put("/{name}", responses=_CHANGE, dependencies=[PROFILE, EVERYWHERE])
 async def replace_profile(
     on: Services, name: Name, body: ProfileReplace, expected: IfMatch, response: Response
 ) -> ProfileView:
@@ -101,7 +102,7 @@ async def replace_profile(
     return _shown(profile, response)
 
 
-@router.patch("/{name}", responses=_CHANGE, dependencies=[PROFILE])
+@router.patch("/{name}", responses=_CHANGE, dependencies=[PROFILE, EVERYWHERE])
 async def amend_profile(
     on: Services, name: Name, body: ProfilePatch, expected: IfMatch, response: Response
 ) -> ProfileView:
@@ -114,7 +115,10 @@ async def amend_profile(
 
 
 @router.delete(
-    "/{name}", status_code=204, responses=problems(404, 409, 412), dependencies=[PROFILE]
+    "/{name}",
+    status_code=204,
+    responses=problems(404, 409, 412),
+    dependencies=[PROFILE, EVERYWHERE],
 )
 async def delete_profile(
     on: Services, name: Name, if_match: Annotated[str | None, Header(alias="If-Match")] = None
@@ -149,7 +153,7 @@ async def get_revision(on: Services, name: Name, number: RevisionNumber) -> Revi
 @router.post(
     "/{name}/revisions/{number}/restore",
     responses=problems(404, 409, 412, 428) | with_headers(200, ETAG),
-    dependencies=[PROFILE],
+    dependencies=[PROFILE, EVERYWHERE],
 )
 async def restore_revision(
     on: Services, name: Name, number: RevisionNumber, expected: IfMatch, response: Response

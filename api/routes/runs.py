@@ -7,6 +7,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Body, Query, Response
 
+from vmtune.api.reach import EVERYWHERE
 from vmtune.api.responses import LOCATION, WITH_BODY, problems, with_headers
 from vmtune.api.routes.common import PREFIX, After, Limit, Name, Services
 from vmtune.api.schemas.migrations import SampleView
@@ -34,7 +35,7 @@ from vmtune.services.runs import QueuedRun, RunRequest
 from vmtune.services.runs_files import FileFormat, exported, plotted
 from vmtune.store.run_rows import RunFilter
 
-router = APIRouter(tags=["runs"])
+router = APIRouter(tags=["runs"], dependencies=[EVERYWHERE])
 Rows = Annotated[int, Query(ge=1, le=1000, description="Most rows on the page.")]
 
 

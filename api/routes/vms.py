@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from typing import Annotated
-from uuid import UUID
 
 from fastapi import APIRouter, Query, Response
 
 from vmtune.api.deps import Container
+from vmtune.api.reach import VmInReach
 from vmtune.api.responses import ASKS_A_HOST, LOCATION, WITH_BODY, problems, with_headers
 from vmtune.api.routes.common import PREFIX, After, Limit, Services
 from vmtune.api.schemas.applications import ApplicationCreate, ApplicationView, VerificationView
@@ -23,7 +23,8 @@ from vmtune.api.schemas.vms import (
     VmView,
     readings_of,
 )
-from vmtune.api.security import APPLY, HOST, READ
+from vmtune.api.security import APPLY, HOST, READ, Who
+from vmtune.domain.access import Identity
 from vmtune.domain.facts import VmState
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.services.queries import VmFilter, parse_labels
@@ -32,9 +33,11 @@ router = APIRouter(prefix="/vms", tags=["vms"])
 Labels = Annotated[list[str], Query(description="key=value, any number of times.")]
 
 
-async def list_page(on: Container, wanted: VmFilter, limit: int, after: str | None) -> VmPage:
+async def list_page(
+    on: Container, who: Identity, wanted: VmFilter, limit: int, after: str | None
+) -> VmPage:
     """A page of VMs as the API shows it."""
-    listed = await on.queries.vms(wanted, after, limit)
+    listed = await on.queries.vms(wanted, after, limit, who.rights.reach)
     return VmPage(
         items=[VmView.of(vm) for vm in listed.page.items],
         next=listed.page.next,
@@ -45,6 +48,7 @@ async def list_page(on: Container, wanted: VmFilter, limit: int, after: str | No
 @router.get("", responses=problems(*ASKS_A_HOST), dependencies=[READ])
 async def list_vms(
     on: Services,
+    who: Who,
     host: str | None = None,
     name: str | None = None,
     state: VmState | None = None,
@@ -53,33 +57,36 @@ async def list_vms(
     after: After = None,
 ) -> VmPage:
     """VMs as the hosts list them right now, and why hosts are missing from it."""
+    if host is not None:
+        on.access.guard.host(who, host)
     wanted = VmFilter(host, name, state, parse_labels(label))
-    return await list_page(on, wanted, limit, after)
+    return await list_page(on, who, wanted, limit, after)
 
 
 @router.get("/{vm}", responses=problems(*ASKS_A_HOST), dependencies=[READ])
-async def get_vm(on: Services, vm: UUID) -> VmDetail:
+async def get_vm(on: Services, vm: VmInReach) -> VmDetail:
     """A VM and its QEMU, probed now, with a reading of every tunable that can be read."""
     host, _, facts = await on.hosts.locate(vm)
     return VmDetail.of(host, facts, await on.queries.labels(vm))
 
 
 @router.put("/{vm}/labels", responses=problems(*WITH_BODY, 404), dependencies=[HOST])
-async def replace_labels(on: Services, vm: UUID, body: LabelsReplace) -> LabelsView:
+async def replace_labels(on: Services, who: Who, vm: VmInReach, body: LabelsReplace) -> LabelsView:
     """Replace all labels of a VM."""
+    on.access.guard.may_label(who)
     known = await on.hosts.label(vm, body.labels)
     return LabelsView(uuid=known.uuid, labels=dict(known.labels))
 
 
 @router.get("/{vm}/explain", responses=problems(*ASKS_A_HOST), dependencies=[READ])
-async def explain_vm(on: Services, vm: UUID) -> ExplanationView:
+async def explain_vm(on: Services, vm: VmInReach) -> ExplanationView:
     """Which assignment the VM gets, those it was chosen over, and why."""
     host, _, _ = await on.hosts.locate(vm)
     return ExplanationView.of(vm, host, await on.assignments.explain(vm, host))
 
 
 @router.get("/{vm}/effective", responses=problems(*ASKS_A_HOST), dependencies=[READ])
-async def get_effective(on: Services, vm: UUID) -> EffectiveView:
+async def get_effective(on: Services, vm: VmInReach) -> EffectiveView:
     """The current value of every tunable, the host's own among them."""
     host, facts, readings = await on.queries.effective(vm)
     return EffectiveView(
@@ -88,9 +95,13 @@ async def get_effective(on: Services, vm: UUID) -> EffectiveView:
 
 
 @router.post("/{vm}/plan", responses=problems(*WITH_BODY, *ASKS_A_HOST), dependencies=[READ])
-async def plan_vm(on: Services, vm: UUID, body: PlanCreate | None = None) -> PlanView:
+async def plan_vm(
+    on: Services, who: Who, vm: VmInReach, body: PlanCreate | None = None
+) -> PlanView:
     """What would be set where and when, and what stands against it. Changes nothing."""
     wanted = body or PlanCreate()
+    if wanted.destination is not None:
+        on.access.guard.host(who, wanted.destination)
     planned = await on.plans.plan(vm, wanted.profile, wanted.revision, wanted.destination)
     return PlanView.of(planned.plan)
 
@@ -102,7 +113,7 @@ async def plan_vm(on: Services, vm: UUID, body: PlanCreate | None = None) -> Pla
     dependencies=[APPLY],
 )
 async def apply_to_vm(
-    on: Services, vm: UUID, response: Response, body: ApplicationCreate | None = None
+    on: Services, vm: VmInReach, response: Response, body: ApplicationCreate | None = None
 ) -> ApplicationView:
     """Carry the plan out and read everything back. Look at `state`: an application that was
     refused half-way is recorded too, as failed, with everything put back."""
@@ -113,6 +124,6 @@ async def apply_to_vm(
 
 
 @router.post("/{vm}/verify", responses=problems(*ASKS_A_HOST), dependencies=[READ])
-async def verify_vm(on: Services, vm: UUID) -> VerificationView:
+async def verify_vm(on: Services, vm: VmInReach) -> VerificationView:
     """Hold what the VM runs with against its standing application, or its assignment."""
     return VerificationView.of(await on.applications.verify(vm))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import itertools
 import json
 import re
 import tempfile
@@ -34,6 +35,7 @@ from vmtune.store import upgrade
 PREFIX = "/api/v1"
 ROOT = Peer(1, 0, frozenset({0}))
 """A process of root's, as which the client asks where nothing else is said."""
+_NUMBERS = itertools.count(1)
 Json = Any  # any: JSON
 
 
@@ -45,6 +47,7 @@ class Api:
     container: Container
     jobs: InlineEngine
     drivers: dict[str, FakeDriver]
+    reload: Callable[[], None] = lambda: None  # where it is served
 
     @property
     def source(self) -> FakeQemu:
@@ -126,7 +129,8 @@ async def running_api(
 ) -> AsyncIterator[Api]:
     """The application, with host a (which has the VM) and b (where a QEMU waits for it).
 
-    Without a port in *base_url* requests come as over the unix socket, from root.
+    Without a port in *base_url* requests come as over the unix socket, from root; with one as
+    over TCP, with a token that allows everything.
 
     :param options: further settings.
     :param bench_tools: none given: runs end at once.
@@ -158,9 +162,22 @@ async def running_api(
         async with httpx.AsyncClient(
             transport=transport, base_url=base_url, event_hooks=hooks
         ) as client:
+            if over_tcp:
+                client.headers["Authorization"] = f"Bearer {await admin_token(container)}"
             for name in hosts:
                 await container.hosts.add(name, f"qmp+unix:///fake/{name}")
             yield Api(client, container, jobs, drivers)
+
+
+async def admin_token(container: Container, **restricted: Any) -> str:
+    """The text of a token that root made.
+
+    :param restricted: what :meth:`TokenService.create` takes; everything allowed without.
+    """
+    root = container.access.users.identify(ROOT)
+    given = {"name": f"t{next(_NUMBERS)}", "scopes": ["admin"], **restricted}
+    _, secret = await container.access.tokens.create(root, **given)
+    return secret.text
 
 
 def as_peer(app: ASGIApp, peer: Peer) -> ASGIApp:

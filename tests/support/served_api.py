@@ -31,6 +31,7 @@ def served_api(
         async with running_api(folder, options=given, **settings) as api:
             server = Server(api.container)
             with listening(api.container.settings) as sockets:
+                api.reload = server.reload
                 served.append((api, server, asyncio.get_running_loop()))
                 ready.set()
                 await server.serve(sockets)

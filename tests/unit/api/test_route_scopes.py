@@ -23,9 +23,10 @@ READING_POSTS = {
     ("POST", "/api/v1/profiles/check"),
     ("POST", "/api/v1/vms/{vm}/plan"),
     ("POST", "/api/v1/vms/{vm}/verify"),
+    ("DELETE", "/api/v1/session"),  # of one's own
 }
 """What changes nothing although it is no GET."""
-FOR_EVERYBODY: set[tuple[str, str]] = set()
+FOR_EVERYBODY = {("GET", "/api/v1/live"), ("POST", "/api/v1/session")}
 PLAIN = {"/api/v1/openapi.json", "/api/v1/docs"}
 """Routes that are none of FastAPI's; the middleware lets only those in who may read."""
 

@@ -197,9 +197,13 @@ def test_it_listens_on_both(shared: Service) -> None:
     mode = shared.settings.socket_path.stat().st_mode
     assert (stat.S_ISSOCK(mode), stat.S_IMODE(mode)) == (True, 0o600)
     assert shared.ask("GET", "/health")[1]["status"] == "ok"
-    for host, status in (("localhost", 200), ("evil.example", 421)):
+    for host, path, status in (
+        ("localhost", "live", 204),
+        ("localhost", "health", 401),
+        ("evil.example", "live", 421),
+    ):
         tcp = shared.tcp()
-        tcp.request("GET", "/api/v1/health", headers={"Host": host})
+        tcp.request("GET", f"/api/v1/{path}", headers={"Host": host})
         assert tcp.getresponse().status == status
 
 

@@ -1,0 +1,43 @@
+"""The two cookies of a browser that is signed in."""
+
+from __future__ import annotations
+
+from starlette.responses import Response
+
+from vmtune.services.access_browsers import Browser
+
+CSRF_HEADER = "x-vmtune-csrf"
+_SESSION, _CSRF = "vmtune_session", "vmtune_csrf"
+_SECURE = "__Host-"
+"""Browsers take a cookie of such a name only over TLS, and from this very host."""
+
+
+def session_cookie(scheme: str) -> str:
+    """The name of the session's cookie."""
+    return (_SECURE if scheme == "https" else "") + _SESSION
+
+
+def set_cookies(response: Response, scheme: str, browser: Browser) -> None:
+    """Have the browser keep both: the session's for nobody but the service, and the word for
+    changes, which the service's own pages read and send back."""
+    secure = scheme == "https"
+    for name, value, hidden in (
+        (session_cookie(scheme), browser.cookie, True),
+        (_CSRF, browser.csrf, False),
+    ):
+        response.set_cookie(
+            name,
+            value,
+            expires=browser.expires_at,
+            path="/",
+            secure=secure,
+            httponly=hidden,
+            samesite="strict",
+        )
+
+
+def clear_cookies(response: Response, scheme: str) -> None:
+    """Have the browser forget both."""
+    secure = scheme == "https"
+    for name, hidden in ((session_cookie(scheme), True), (_CSRF, False)):
+        response.delete_cookie(name, path="/", secure=secure, httponly=hidden, samesite="strict")

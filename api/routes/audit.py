@@ -1,0 +1,116 @@
+"""The audit log: who changed what and why, and who was refused."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import AsyncIterator
+from enum import StrEnum
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query
+from fastapi.responses import StreamingResponse
+from pydantic import AwareDatetime
+
+from vmtune.api.deps import Container
+from vmtune.api.reach import EVERYWHERE
+from vmtune.api.responses import problems
+from vmtune.api.routes.common import After, Limit, Services
+from vmtune.api.schemas.access import EntryPage, EntryView, IntegrityView
+from vmtune.api.security import ADMIN
+from vmtune.domain.audit import Outcome
+from vmtune.store.audit_log import AuditFilter
+
+_Text = Annotated[str | None, Query(max_length=200)]
+
+
+router = APIRouter(prefix="/audit", tags=["audit"], dependencies=[EVERYWHERE])
+
+
+async def _wanted(
+    actor: _Text = None,
+    action: _Text = None,
+    outcome: Outcome | None = None,
+    about: Annotated[
+        str | None, Query(max_length=200, description="A part of the subject.")
+    ] = None,
+    since: AwareDatetime | None = None,
+    until: AwareDatetime | None = None,
+) -> AuditFilter:
+    return AuditFilter(actor, action, outcome, about, since, until)
+
+
+Wanted = Annotated[AuditFilter, Depends(_wanted)]
+
+
+class Form(StrEnum):
+    """How the log is exported."""
+
+    JSONL = "jsonl"
+    CSV = "csv"
+
+
+_TYPES = {Form.JSONL: "application/x-ndjson", Form.CSV: "text/csv"}
+_COLUMNS = (
+    "number", "at", "kind", "id", "name", "origin", "action", "subject", "outcome", "status",
+    "reason", "request", "codes", "changes", "hash",
+)  # fmt: skip
+
+
+@router.get("", responses=problems(), dependencies=[ADMIN])
+async def list_audit(
+    on: Services, wanted: Wanted, limit: Limit = 50, after: After = None
+) -> EntryPage:
+    """Entries, newest first."""
+    page = await on.access.audit.list(wanted, after, limit)
+    return EntryPage(items=[EntryView.of(e) for e in page.items], next=page.next)
+
+
+@router.get(
+    "/export",
+    responses=problems()
+    | {200: {"content": {kind: {"schema": {"type": "string"}} for kind in _TYPES.values()}}},
+    response_class=StreamingResponse,
+    dependencies=[ADMIN],
+)
+async def export_audit(on: Services, wanted: Wanted, form: Form = Form.JSONL) -> StreamingResponse:
+    """All entries, oldest first: one JSON object a line, or as CSV."""
+    lines = _as_csv(on, wanted) if form is Form.CSV else _as_json(on, wanted)
+    return StreamingResponse(
+        lines,
+        media_type=_TYPES[form],
+        headers={"Content-Disposition": f'attachment; filename="vmtune-audit.{form.value}"'},
+    )
+
+
+@router.get("/integrity", responses=problems(), dependencies=[ADMIN])
+async def check_audit(on: Services) -> IntegrityView:
+    """Whether each entry still follows from the one before it."""
+    return IntegrityView.of(await on.access.audit.check())
+
+
+async def _as_json(on: Container, wanted: AuditFilter) -> AsyncIterator[str]:
+    async for batch in on.access.audit.all(wanted):
+        yield "".join(EntryView.of(entry).model_dump_json() + "\n" for entry in batch)
+
+
+async def _as_csv(on: Container, wanted: AuditFilter) -> AsyncIterator[str]:
+    yield ",".join(_COLUMNS) + "\r\n"
+    async for batch in on.access.audit.all(wanted):
+        text = io.StringIO()
+        writer = csv.writer(text)
+        for entry in batch:
+            shown = EntryView.of(entry).model_dump(mode="json")
+            row = {**shown, **shown["who"]}
+            row["codes"] = " ".join(shown["codes"])
+            row["changes"] = json.dumps(shown["changes"])
+            writer.writerow([_harmless(row[name]) for name in _COLUMNS])
+        yield text.getvalue()
+
+
+def _harmless(cell: object) -> object:
+    """A cell that no spreadsheet takes for a formula: some are what strangers sent."""
+    if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return "'" + cell
+    return cell

@@ -1,0 +1,54 @@
+"""Tokens, with which programs and people who are not at the machine prove who they are."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Response
+
+from vmtune.api.responses import LOCATION, WITH_BODY, problems, with_headers
+from vmtune.api.routes.common import PREFIX, After, Limit, Services
+from vmtune.api.schemas.access import TokenCreate, TokenMade, TokenPage, TokenView
+from vmtune.api.security import ADMIN, Who
+
+router = APIRouter(prefix="/tokens", tags=["tokens"])
+TokenId = Annotated[str, Path(max_length=60)]
+
+
+@router.get("", responses=problems(), dependencies=[ADMIN])
+async def list_tokens(on: Services, who: Who, limit: Limit = 50, after: After = None) -> TokenPage:
+    """Tokens in the order of their names, expired and revoked ones too. Who is restricted to
+    some hosts or VMs sees those that it made."""
+    page = await on.access.tokens.list(who, after, limit)
+    now = datetime.now(UTC)
+    return TokenPage(items=[TokenView.of(t, now) for t in page.items], next=page.next)
+
+
+@router.post(
+    "",
+    status_code=201,
+    responses=problems(*WITH_BODY, 409) | with_headers(201, LOCATION),
+    dependencies=[ADMIN],
+)
+async def create_token(on: Services, who: Who, body: TokenCreate, response: Response) -> TokenMade:
+    """A new token, whose secret is shown this once. It may do at most what its creator may,
+    and ends with it."""
+    token, secret = await on.access.tokens.create(
+        who, body.name, body.scopes, body.hosts, body.selector, body.expires_at
+    )
+    response.headers["Location"] = f"{PREFIX}/tokens/{token.id}"
+    return TokenMade.made(token, secret.text, datetime.now(UTC))
+
+
+@router.get("/{token}", responses=problems(404), dependencies=[ADMIN])
+async def get_token(on: Services, who: Who, token: TokenId) -> TokenView:
+    """One token."""
+    return TokenView.of(await on.access.tokens.get(who, token), datetime.now(UTC))
+
+
+@router.delete("/{token}", status_code=204, responses=problems(404), dependencies=[ADMIN])
+async def revoke_token(on: Services, who: Who, token: TokenId) -> None:
+    """Revoke a token: from now on it lets nobody in, and tokens that it made neither. Browsers
+    that signed in with it are signed out."""
+    await on.access.tokens.revoke(who, token)
