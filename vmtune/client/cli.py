@@ -46,6 +46,8 @@ PLACES = {
         "Published measurements, to hold own ones against.",
     ),
     "events": (_HERE + "events:events", "Show what changed, oldest first."),
+    "token": (_HERE + "token:token", "Tokens: who may do what, from elsewhere."),
+    "audit": (_HERE + "audit:audit", "Show who changed what and why, and who was refused."),
     "db": (_HERE + "db:db", "The service's database schema."),
     "completion": (_HERE + "completion:completion", "Print the shell's completion script."),
 }

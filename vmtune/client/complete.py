@@ -7,9 +7,8 @@ from __future__ import annotations
 import click
 from click.shell_completion import CompletionItem
 
-from vmtune.client.errors import ClientError
-from vmtune.client.http import Client
 from vmtune.client.session import Session
+from vmtune.errors import VmtuneError
 
 _ANSWER_WITHIN_S = 1.0
 
@@ -68,10 +67,9 @@ def _names(
     ctx: click.Context, path: str, incomplete: str, key: str = "name"
 ) -> list[CompletionItem]:
     session = ctx.ensure_object(Session)
-    client = Client(session.socket_path, _ANSWER_WITHIN_S)
     try:
-        rows = client.get(path, {"limit": 100})["items"]
-    except ClientError:
+        rows = session.connect(_ANSWER_WITHIN_S).get(path, {"limit": 100})["items"]
+    except VmtuneError:
         return []
     names = [str(row[key]) for row in rows]
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]

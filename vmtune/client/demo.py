@@ -250,7 +250,9 @@ def _effects(records: Sequence[Document]) -> Iterator[tuple[str, ...]]:
 
 def _keep(stage: Stage) -> None:
     click.echo("")
-    click.echo(f"The API documentation is at {stage.service.docs}")
+    token = stage.service.sign_in_token()
+    click.echo(f"The web UI is at {stage.service.url}, the API documentation at")
+    click.echo(f"{stage.service.docs}; sign in with the token {token}")
     click.echo(f"The command line: {stage.service.command} vm list")
     click.echo("Lab and service stay up until you press Ctrl-C here.")
     with contextlib.suppress(KeyboardInterrupt):

@@ -42,6 +42,11 @@ class Service:
         """Where the API's documentation is served."""
         return f"{self.url}/api/v1/docs"
 
+    def sign_in_token(self) -> str:
+        """A token that allows everything, for the browser of whoever runs the demo."""
+        made = self.client.post("/tokens", {"name": "demo", "scopes": ["admin"]})
+        return str(made["token"])
+
 
 @contextmanager
 def running_service(folder: Path) -> Iterator[Service]:

@@ -1,4 +1,4 @@
-"""HTTP over the service's unix socket, with the standard library alone.
+"""HTTP over the service's unix socket, or to its URL, with the standard library alone.
 
 A command is to start in a blink: http.client costs 20 ms, a full HTTP library 200.
 """
@@ -12,14 +12,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 from vmtune.client.errors import ConnectionLost, Refused, ServiceUnreachable
+from vmtune.errors import InvalidInput
 
 PREFIX = "/api/v1"
 _ANSWER_WITHIN_S = 120.0
 _CONNECT_WITHIN_S = 5.0
 _PAGE = 200
+_PIECE = 1 << 16
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 Document = Mapping[str, Any]  # any: JSON from the service
 Query = Mapping[str, str | int | Sequence[str] | None]
@@ -47,6 +50,50 @@ class UnixConnection(http.client.HTTPConnection):
 
 
 @dataclass(frozen=True, slots=True)
+class Url:
+    """Where a service answers over TCP."""
+
+    host: str
+    port: int
+    tls: bool
+
+    @classmethod
+    def read(cls, text: str) -> Url:
+        """The service at *text*.
+
+        :raise InvalidInput: it is no https:// URL. The token would cross the network in the
+            clear with http://, which only this machine's own addresses may have.
+        """
+        try:
+            parts = urlsplit(text)
+            host, port = parts.hostname or "", parts.port
+        except ValueError:
+            parts, host, port = urlsplit(""), "", None
+        tls = parts.scheme == "https"
+        plain = parts.scheme == "http" and host in _LOOPBACK
+        if not host or not (tls or plain) or parts.path not in ("", "/"):
+            raise InvalidInput(
+                f"{text[:100]!r} is no URL of a service",
+                field="url",
+                remedy="write https://NAME:PORT, or http://127.0.0.1:8470 on its own machine",
+            )
+        return cls(host, port or (443 if tls else 80), tls)
+
+    def connection(self, timeout_s: float) -> http.client.HTTPConnection:
+        """A connection that is not opened yet. The certificate has to be one that this
+        machine trusts (SSL_CERT_FILE names others)."""
+        if not self.tls:
+            return http.client.HTTPConnection(self.host, self.port, timeout=timeout_s)
+        import ssl  # noqa: PLC0415 - only where it is used
+
+        context = ssl.create_default_context()
+        return http.client.HTTPSConnection(self.host, self.port, timeout=timeout_s, context=context)
+
+    def __str__(self) -> str:
+        return f"{'https' if self.tls else 'http'}://{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """What the service answered: the JSON document and what a later If-Match needs."""
 
@@ -66,11 +113,36 @@ class Client:
     :class:`~vmtune.client.errors.ConnectionLost` or :class:`~vmtune.client.errors.Refused`.
 
     :param answer_within_s: how long the service may be silent.
+    :param url: the service's, instead of its socket.
+    :param token: what proves who asks; empty at the socket, where the kernel does.
+    :param reason: why something is changed, for the audit log.
     """
 
-    def __init__(self, socket_path: Path, answer_within_s: float = _ANSWER_WITHIN_S) -> None:
+    def __init__(
+        self,
+        socket_path: Path,
+        answer_within_s: float = _ANSWER_WITHIN_S,
+        *,
+        url: Url | None = None,
+        token: str = "",
+        reason: str = "",
+    ) -> None:
         self.socket_path = socket_path
         self._answer_within_s = answer_within_s
+        self._url = url
+        self._token = token
+        self._reason = reason
+
+    @property
+    def where(self) -> str:
+        """Where the service is asked."""
+        return str(self._url or self.socket_path)
+
+    def connection(self, timeout_s: float) -> http.client.HTTPConnection:
+        """A connection that is not opened yet."""
+        if self._url is not None:
+            return self._url.connection(timeout_s)
+        return UnixConnection(self.socket_path, timeout_s)
 
     def get(self, path: str, query: Query | None = None) -> Document:
         """The JSON at *path*, below ``/api/v1``."""
@@ -142,7 +214,7 @@ class Client:
 
         :raise Refused: it is a problem.
         """
-        connection = UnixConnection(self.socket_path, self._answer_within_s)
+        connection = self.connection(self._answer_within_s)
         try:
             response = self.send(connection, method, with_query(path, query), payload, headers)
             try:
@@ -155,9 +227,24 @@ class Client:
             raise Refused(response.status, _problem(response.status, content))
         return response, content
 
+    def pieces(self, path: str, query: Query | None = None) -> Iterator[bytes]:
+        """What is at *path*, piece by piece: a file of any size."""
+        connection = self.connection(self._answer_within_s)
+        try:
+            response = self.send(connection, "GET", with_query(path, query), None, {})
+            if response.status >= 400:
+                raise Refused(response.status, _problem(response.status, response.read()))
+            try:
+                while piece := response.read(_PIECE):
+                    yield piece
+            except (OSError, http.client.HTTPException) as error:
+                raise self.lost("GET", path, error) from error
+        finally:
+            connection.close()
+
     def send(
         self,
-        connection: UnixConnection,
+        connection: http.client.HTTPConnection,
         method: str,
         target: str,
         payload: bytes | None,
@@ -167,12 +254,25 @@ class Client:
         try:
             connection.connect()
         except OSError as error:
-            raise unreachable(self.socket_path, error) from error
+            raise self._unreachable(error) from error
         try:
-            connection.request(method, PREFIX + target, payload, dict(headers))
+            connection.request(method, PREFIX + target, payload, {**headers, **self._who()})
             return connection.getresponse()
         except (OSError, http.client.HTTPException) as error:
             raise self.lost(method, target, error) from error
+
+    def _who(self) -> dict[str, str]:
+        who = {"Authorization": f"Bearer {self._token}"} if self._token else {}
+        return {**who, "X-Vmtune-Reason": quote(self._reason)} if self._reason else who
+
+    def _unreachable(self, error: OSError) -> ServiceUnreachable:
+        if self._url is None:
+            return unreachable(self.socket_path, error)
+        return ServiceUnreachable(
+            f"no service answers at {self._url}: {error.strerror or error}",
+            field="url",
+            remedy="check VMTUNE_URL, that the service listens there, and its certificate",
+        )
 
     def lost(self, method: str, path: str, error: Exception) -> ConnectionLost:
         """The error for an answer that did not come."""
@@ -225,7 +325,8 @@ def unreachable(socket_path: Path, error: OSError) -> ServiceUnreachable:
         return ServiceUnreachable(
             f"this user may not use the service's socket {socket_path}",
             field="socket",
-            remedy="run the command as the user that runs the service",
+            remedy="run the command as root, as the service's user or as a member of its "
+            "socket_group; or use its URL with a token (VMTUNE_URL, VMTUNE_TOKEN)",
         )
     return ServiceUnreachable(
         f"no service answers at {socket_path}: {error.strerror or error}",

@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from vmtune.client.http import Client, Document
+from vmtune.client.credentials import find_token
+from vmtune.client.http import Client, Document, Url
 from vmtune.settings import Settings
 
 _F = TypeVar("_F", bound=Callable[..., Any])  # any: click calls it with its options
@@ -28,6 +29,9 @@ class Session:
 
     :param socket: where the service listens; None for the settings' path.
     :param json: print the service's JSON instead of tables.
+    :param url: the service's, instead of its socket.
+    :param token_file: what proves who asks there.
+    :param reason: why something is changed, for the audit log.
     :param quiet: print nothing but errors; the exit code tells.
     """
 
@@ -35,11 +39,27 @@ class Session:
     json: bool = False
     quiet: bool = False
     debug: bool = False
+    url: str = ""
+    token_file: Path | None = None
+    reason: str = ""
 
     @cached_property
     def client(self) -> Client:
         """The service's client."""
-        return Client(self.socket_path)
+        return self.connect()
+
+    def connect(self, answer_within_s: float | None = None) -> Client:
+        """A client of the service.
+
+        :raise InvalidInput: the URL or the token file cannot be used.
+        """
+        token = find_token(os.environ, self.token_file, remote=bool(self.url))
+        given: dict[str, Any] = {"token": token, "reason": self.reason}  # any: keywords
+        if answer_within_s is not None:
+            given["answer_within_s"] = answer_within_s
+        if self.url:
+            return Client(Path(), url=Url.read(self.url), **given)
+        return Client(self.socket_path, **given)
 
     @property
     def socket_path(self) -> Path:
@@ -93,6 +113,20 @@ _OPTIONS = (
         **_KEEP,
         help="The service's unix socket.  [env: VMTUNE_SOCKET]",
     ),
+    click.option(
+        "--url",
+        envvar="VMTUNE_URL",
+        **_KEEP,
+        help="The service's URL, with a token in VMTUNE_TOKEN or a file.  [env: VMTUNE_URL]",
+    ),
+    click.option(
+        "--token-file",
+        type=click.Path(path_type=Path),
+        envvar="VMTUNE_TOKEN_FILE",
+        **_KEEP,
+        help="Holds the token.  [env: VMTUNE_TOKEN_FILE; with --url ~/.config/vmtune/token]",
+    ),
+    click.option("--reason", **_KEEP, help="Why, for the audit log."),
     click.option("--debug", is_flag=True, **_KEEP, help="Show the traceback of an error."),
 )
 

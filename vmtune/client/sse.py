@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vmtune.client.errors import ClientError, ConnectionLost, Refused, ServiceUnreachable
-from vmtune.client.http import Client, Document, Query, UnixConnection, with_query
+from vmtune.client.http import Client, Document, Query, with_query
 
 PATH = "/events"
 # The service sends a comment at least every 15 s; three missed ones are a dead connection.
@@ -98,7 +98,7 @@ def stream(
     :param silent_for_s: silence that counts as a lost connection.
     :raise ClientError: the service cannot be asked, refuses, or the connection ends.
     """
-    connection = UnixConnection(client.socket_path, silent_for_s)
+    connection = client.connection(silent_for_s)
     headers = {"Accept": "text/event-stream"}
     if last_id:
         headers["Last-Event-ID"] = last_id

@@ -1,0 +1,68 @@
+"""The token that the command proves itself with, where it is not at the service's machine.
+
+Never from the command line: other users see that.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+from vmtune.errors import InvalidInput
+
+_MOST_BYTES = 200
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+def default_file(environ: Mapping[str, str]) -> Path:
+    """Where a user's token is looked for, for a service that is reached by its URL."""
+    config = environ.get("XDG_CONFIG_HOME") or f"{environ.get('HOME', '/root')}/.config"
+    return Path(config, "vmtune", "token")
+
+
+def find_token(environ: Mapping[str, str], file: Path | None, remote: bool) -> str:
+    """The token in VMTUNE_TOKEN, in *file*, or in the user's own file where the service is
+    *remote*; empty for none, as at the unix socket, where the kernel says who asks.
+
+    :raise InvalidInput: the file cannot be read, or others may read it too.
+    """
+    if environ.get("VMTUNE_TOKEN"):
+        return environ["VMTUNE_TOKEN"].strip()
+    if file is not None:
+        return read_token(file)
+    own = default_file(environ)
+    return read_token(own) if remote and own.exists() else ""
+
+
+def read_token(file: Path) -> str:
+    """The token in *file*.
+
+    :raise InvalidInput: it cannot be read, holds none, or others than its owner may read it.
+    """
+    try:
+        with file.open("rb") as opened:
+            mode = os.fstat(opened.fileno()).st_mode
+            content = opened.read(_MOST_BYTES)
+    except OSError as error:
+        raise InvalidInput(
+            f"the token file {file} cannot be read: {error.strerror}",
+            field="token_file",
+            remedy="name a file that holds a token and nothing else",
+        ) from error
+    if stat.S_ISREG(mode) and mode & _OTHERS:
+        raise InvalidInput(
+            f"others may read or write the token file {file}",
+            field="token_file",
+            code="token_file_open",
+            remedy=f"run `chmod 600 {file}`, and have the token revoked if others could see it",
+        )
+    token = content.decode("ascii", "replace").strip()
+    if not token or any(not 0x20 < ord(letter) < 0x7F for letter in token):
+        raise InvalidInput(
+            f"there is no token in {file}",
+            field="token_file",
+            remedy="write the one line into it that `vmtune token create` printed",
+        )
+    return token
