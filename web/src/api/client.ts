@@ -44,8 +44,19 @@ async function asError(response: Response): Promise<ApiError> {
   return new ApiError(response.status, message, document.errors ?? []);
 }
 
+/** With each change, the word that only the service's own pages can read from their cookie. */
+const proving: Middleware = {
+  onRequest({ request }) {
+    const word = /(?:^|; )vmtune_csrf=([^;]*)/.exec(globalThis.document?.cookie ?? "")?.[1];
+    if (word !== undefined && request.method !== "GET") request.headers.set("X-Vmtune-CSRF", word);
+    return request;
+  },
+};
+
 const throwing: Middleware = {
   async onResponse({ response }) {
+    // The service answers the page's own address with the form to sign in.
+    if (response.status === 401 && import.meta.env.PROD) globalThis.location.reload();
     if (!response.ok) throw await asError(response);
   },
   onError({ error }) {
@@ -56,6 +67,7 @@ const throwing: Middleware = {
 };
 
 export const client = createClient<paths>({ baseUrl: globalThis.location?.origin ?? "" });
+client.use(proving);
 client.use(throwing);
 
 /** The body of an answer that is known to be a success: the client throws otherwise. */

@@ -24,6 +24,166 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/live": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Is Live
+         * @description That the service answers, and nothing else: for load balancers. Needs no token.
+         */
+        get: operations["is_live"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/session": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Session
+         * @description Who asks, and what they may do.
+         */
+        get: operations["get_session"];
+        put?: never;
+        /**
+         * Sign In
+         * @description Sign a browser in with a token, into a cookie that no script can read. Each change then
+         *     needs `csrf` as X-Vmtune-CSRF.
+         */
+        post: operations["sign_in"];
+        /**
+         * Sign Out
+         * @description Sign a browser out: its cookie lets nobody in any more.
+         */
+        delete: operations["sign_out"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Tokens
+         * @description Tokens in the order of their names, expired and revoked ones too. Who is restricted to
+         *     some hosts or VMs sees those that it made.
+         */
+        get: operations["list_tokens"];
+        put?: never;
+        /**
+         * Create Token
+         * @description A new token, whose secret is shown this once. It may do at most what its creator may,
+         *     and ends with it.
+         */
+        post: operations["create_token"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tokens/{token}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Token
+         * @description One token.
+         */
+        get: operations["get_token"];
+        put?: never;
+        post?: never;
+        /**
+         * Revoke Token
+         * @description Revoke a token: from now on it lets nobody in, and tokens that it made neither. Browsers
+         *     that signed in with it are signed out.
+         */
+        delete: operations["revoke_token"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Audit
+         * @description Entries, newest first.
+         */
+        get: operations["list_audit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/audit/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export Audit
+         * @description All entries, oldest first: one JSON object a line, or as CSV.
+         */
+        get: operations["export_audit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/audit/integrity": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Check Audit
+         * @description Whether each entry still follows from the one before it.
+         */
+        get: operations["check_audit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tunables": {
         parameters: {
             query?: never;
@@ -1036,6 +1196,20 @@ export interface components {
          */
         AbortState: "none" | "requested" | "aborted" | "too late";
         /**
+         * ActorView
+         * @description Somebody who did something.
+         */
+        ActorView: {
+            kind: components["schemas"]["vmtune__domain__access__Kind"];
+            /**
+             * Id
+             * @description A user's number, a token's id, a provider's subject.
+             */
+            id: string;
+            /** Name */
+            name: string;
+        };
+        /**
          * ApplicationCreate
          * @description What to apply.
          */
@@ -1176,6 +1350,30 @@ export interface components {
             created_at: string;
         };
         /**
+         * ChangeView
+         * @description A thing before and after; of what was altered, only what is different.
+         */
+        ChangeView: {
+            /** What */
+            what: string;
+            /** Key */
+            key: string;
+            /**
+             * Before
+             * @description Null where it was made.
+             */
+            before: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * After
+             * @description Null where it was deleted.
+             */
+            after: {
+                [key: string]: unknown;
+            } | null;
+        };
+        /**
          * CheckedValues
          * @description Accepted values, converted to the tunables' units, and accepted steps.
          */
@@ -1253,6 +1451,70 @@ export interface components {
             readings: {
                 [key: string]: components["schemas"]["ReadingView"];
             };
+        };
+        /**
+         * EntryPage
+         * @description Entries, newest first.
+         */
+        EntryPage: {
+            /** Items */
+            items: components["schemas"]["EntryView"][];
+            /**
+             * Next
+             * @description Pass it as `after` for the items that follow; null at the end.
+             */
+            next: string | null;
+        };
+        /**
+         * EntryView
+         * @description An entry of the audit log.
+         */
+        EntryView: {
+            /** Number */
+            number: number;
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            who: components["schemas"]["ActorView"];
+            /**
+             * Origin
+             * @description From where: an address, or a process at the unix socket.
+             */
+            origin: string;
+            /**
+             * Action
+             * @description The API's operation.
+             */
+            action: string;
+            /** Subject */
+            subject: string;
+            outcome: components["schemas"]["Outcome"];
+            /** Status */
+            status: number | null;
+            /**
+             * Reason
+             * @description Why, as X-Vmtune-Reason said.
+             */
+            reason: string;
+            /**
+             * Request
+             * @description The request's id, which the service's log has too.
+             */
+            request: string;
+            /**
+             * Codes
+             * @description Of the problems that it was answered with.
+             */
+            codes: string[];
+            /** Changes */
+            changes: components["schemas"]["ChangeView"][];
+            /**
+             * Hash
+             * @description Covers this entry and the hash of the one before.
+             */
+            hash: string;
         };
         /**
          * EnvironmentView
@@ -1337,10 +1599,16 @@ export interface components {
         };
         /**
          * Form
+         * @description How the log is exported.
+         * @enum {string}
+         */
+        "Form-Input": "jsonl" | "csv";
+        /**
+         * Form
          * @description What the figures of a table are.
          * @enum {string}
          */
-        Form: "values" | "time stamps" | "reduction" | "times less";
+        "Form-Output": "values" | "time stamps" | "reduction" | "times less";
         /**
          * Group
          * @description What a metric is about.
@@ -1536,11 +1804,26 @@ export interface components {
             created_at: string;
         };
         /**
-         * Kind
-         * @description The type of a tunable's value.
-         * @enum {string}
+         * IntegrityView
+         * @description Whether the audit log is as it was written.
          */
-        Kind: "boolean" | "integer" | "choice" | "text";
+        IntegrityView: {
+            /**
+             * Entries
+             * @description How many follow from each other, from the first on.
+             */
+            entries: number;
+            /**
+             * Newest
+             * @description The hash of the last of these: keep it somewhere else.
+             */
+            newest: string;
+            /**
+             * Broken At
+             * @description The first entry that does not; null for none.
+             */
+            broken_at: number | null;
+        };
         /**
          * LabelsReplace
          * @description All labels of a VM; those that are left out are removed.
@@ -1793,6 +2076,12 @@ export interface components {
             /** Ended At */
             ended_at: string | null;
         };
+        /**
+         * Outcome
+         * @description What became of an attempt.
+         * @enum {string}
+         */
+        Outcome: "changed" | "done" | "refused" | "failed";
         /**
          * OutcomeView
          * @description How one tunable ended.
@@ -2419,7 +2708,7 @@ export interface components {
             name: string;
             /** Title */
             title: string;
-            form: components["schemas"]["Form"];
+            form: components["schemas"]["Form-Output"];
             /**
              * Unit
              * @description As printed.
@@ -2514,6 +2803,29 @@ export interface components {
              * Format: date-time
              */
             created_at: string;
+        };
+        /**
+         * RightsView
+         * @description What somebody may do, and where.
+         */
+        RightsView: {
+            /**
+             * Scopes
+             * @description With those that they include.
+             */
+            scopes: components["schemas"]["Scope"][];
+            /**
+             * Hosts
+             * @description Null for all hosts.
+             */
+            hosts: string[] | null;
+            /**
+             * Selector
+             * @description Labels that VMs must have; empty for all VMs.
+             */
+            selector: {
+                [key: string]: string;
+            };
         };
         /**
          * RoundPage
@@ -3067,11 +3379,40 @@ export interface components {
             };
         };
         /**
+         * Scope
+         * @description A kind of thing that somebody may do.
+         * @enum {string}
+         */
+        Scope: "read" | "profile" | "apply" | "migrate" | "bench" | "host" | "admin";
+        /**
          * Series
          * @description What a run has many of.
          * @enum {string}
          */
         Series: "samples" | "passes" | "silences" | "cpu" | "rounds";
+        /**
+         * SessionView
+         * @description Who asks, and what they may do.
+         */
+        SessionView: {
+            who: components["schemas"]["ActorView"];
+            rights: components["schemas"]["RightsView"];
+            /**
+             * Signed In
+             * @description By a browser's cookie.
+             */
+            signed_in: boolean;
+            /**
+             * Expires At
+             * @description When this ends; null for never.
+             */
+            expires_at: string | null;
+            /**
+             * Csrf
+             * @description What a signed-in browser's page sends as X-Vmtune-CSRF with each change; null where there is no cookie.
+             */
+            csrf: string | null;
+        };
         /**
          * Severity
          * @description Whether a finding stops the work or only warns.
@@ -3094,6 +3435,14 @@ export interface components {
          * @enum {string}
          */
         Side: "source" | "destination" | "both";
+        /**
+         * SignIn
+         * @description What a browser signs in with.
+         */
+        SignIn: {
+            /** Token */
+            token: string;
+        };
         /**
          * SilencePage
          * @description Silences of a run's guest, in the order of time.
@@ -3223,6 +3572,124 @@ export interface components {
          */
         Target: "vm" | "selector" | "host" | "default";
         /**
+         * TokenCreate
+         * @description A token to make.
+         */
+        TokenCreate: {
+            /**
+             * Name
+             * @description For people; unique.
+             * @example ci
+             */
+            name: string;
+            /**
+             * Scopes
+             * @description `read`: see hosts, VMs, profiles, plans and what was done; `profile`: write profiles, and assign them; `apply`: apply profiles to VMs, and revert that; `migrate`: start live migrations, and abort them; `bench`: write scenarios, and run benchmarks; `host`: add and remove hosts, and label VMs; `admin`: everything, tokens and the audit log among it. Each includes `read`.
+             */
+            scopes: string[];
+            /**
+             * Hosts
+             * @description It holds for these hosts and their VMs alone; null for all.
+             */
+            hosts?: string[] | null;
+            /**
+             * Selector
+             * @description It holds for VMs with all of these labels alone.
+             */
+            selector?: {
+                [key: string]: string;
+            };
+            /**
+             * Expires At
+             * @description When it lets nobody in any more; null for never.
+             */
+            expires_at?: string | null;
+        };
+        /**
+         * TokenMade
+         * @description A token that was just made, with its secret, this once.
+         */
+        TokenMade: {
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /** @description Of these it has what its creator still has. */
+            rights: components["schemas"]["RightsView"];
+            state: components["schemas"]["TokenState"];
+            created_by: components["schemas"]["ActorView"];
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Expires At */
+            expires_at: string | null;
+            /** Revoked At */
+            revoked_at: string | null;
+            /**
+             * Used At
+             * @description When it was used last; null for never.
+             */
+            used_at: string | null;
+            /** Used From */
+            used_from: string;
+            /**
+             * Token
+             * @description What its holder sends: `Authorization: Bearer TOKEN`.
+             */
+            token: string;
+        };
+        /**
+         * TokenPage
+         * @description Tokens in the order of their names.
+         */
+        TokenPage: {
+            /** Items */
+            items: components["schemas"]["TokenView"][];
+            /**
+             * Next
+             * @description Pass it as `after` for the items that follow; null at the end.
+             */
+            next: string | null;
+        };
+        /**
+         * TokenState
+         * @description Whether a token lets anybody in.
+         * @enum {string}
+         */
+        TokenState: "active" | "expired" | "revoked";
+        /**
+         * TokenView
+         * @description A token, without its secret, which nobody can be shown again.
+         */
+        TokenView: {
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /** @description Of these it has what its creator still has. */
+            rights: components["schemas"]["RightsView"];
+            state: components["schemas"]["TokenState"];
+            created_by: components["schemas"]["ActorView"];
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Expires At */
+            expires_at: string | null;
+            /** Revoked At */
+            revoked_at: string | null;
+            /**
+             * Used At
+             * @description When it was used last; null for never.
+             */
+            used_at: string | null;
+            /** Used From */
+            used_from: string;
+        };
+        /**
          * TotalsView
          * @description What QEMU reports at the end of a migration.
          */
@@ -3273,7 +3740,7 @@ export interface components {
              * @description What it does and when to touch it.
              */
             why: string;
-            kind: components["schemas"]["Kind"];
+            kind: components["schemas"]["vmtune__domain__tunables__Kind"];
             unit: components["schemas"]["Unit"];
             route: components["schemas"]["Route"];
             side: components["schemas"]["Side"];
@@ -3506,6 +3973,18 @@ export interface components {
             };
         };
         /**
+         * Kind
+         * @description How somebody is known.
+         * @enum {string}
+         */
+        vmtune__domain__access__Kind: "user" | "token" | "oidc" | "service" | "nobody";
+        /**
+         * Kind
+         * @description The type of a tunable's value.
+         * @enum {string}
+         */
+        vmtune__domain__tunables__Kind: "boolean" | "integer" | "choice" | "text";
+        /**
          * ProblemDocument
          * @description Every error of the API (RFC 9457, ``application/problem+json``).
          */
@@ -3620,7 +4099,1200 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    is_live: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    get_session: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionView"];
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    sign_in: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SignIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    /** @description Where what was made is found. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionView"];
+                };
+            };
+            /** @description The body is no JSON. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    sign_out: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    list_tokens: {
+        parameters: {
+            query?: {
+                /** @description Most items on the page. */
+                limit?: number;
+                /** @description What the page before gave as `next`. */
+                after?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TokenPage"];
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    create_token: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TokenCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    /** @description Where what was made is found. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TokenMade"];
+                };
+            };
+            /** @description The body is no JSON. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    get_token: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                token: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TokenView"];
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    revoke_token: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                token: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    list_audit: {
+        parameters: {
+            query?: {
+                /** @description Most items on the page. */
+                limit?: number;
+                /** @description What the page before gave as `next`. */
+                after?: string | null;
+                actor?: string | null;
+                action?: string | null;
+                outcome?: components["schemas"]["Outcome"] | null;
+                /** @description A part of the subject. */
+                about?: string | null;
+                since?: string | null;
+                until?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EntryPage"];
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    export_audit: {
+        parameters: {
+            query?: {
+                form?: components["schemas"]["Form-Input"];
+                actor?: string | null;
+                action?: string | null;
+                outcome?: components["schemas"]["Outcome"] | null;
+                /** @description A part of the subject. */
+                about?: string | null;
+                since?: string | null;
+                until?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": string;
+                    "text/csv": string;
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    check_audit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IntegrityView"];
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -3728,7 +5400,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -3840,7 +5512,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -3946,7 +5618,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -4071,7 +5743,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -4192,7 +5864,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -4311,7 +5983,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -4440,7 +6112,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -4578,7 +6250,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -4708,7 +6380,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -4842,7 +6514,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -4963,7 +6635,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -5093,7 +6765,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -5236,7 +6908,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -5381,7 +7053,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -5511,7 +7183,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -5628,7 +7300,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -5755,7 +7427,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -5869,7 +7541,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -5983,7 +7655,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -6131,7 +7803,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -6270,7 +7942,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -6418,7 +8090,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -6544,7 +8216,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -6657,7 +8329,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -6793,7 +8465,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -6909,7 +8581,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -7043,7 +8715,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -7155,7 +8827,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -7265,7 +8937,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -7374,7 +9046,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -7486,7 +9158,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -7607,7 +9279,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -7727,7 +9399,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -7861,7 +9533,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -7982,7 +9654,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -8103,7 +9775,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -8246,7 +9918,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -8371,7 +10043,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -8487,7 +10159,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -8603,7 +10275,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -8723,7 +10395,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -8829,7 +10501,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -8941,7 +10613,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -9047,7 +10719,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -9164,7 +10836,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -9298,7 +10970,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -9428,7 +11100,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -9540,7 +11212,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -9661,7 +11333,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -9778,7 +11450,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -9895,7 +11567,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -10012,7 +11684,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -10129,7 +11801,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -10246,7 +11918,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -10358,7 +12030,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -10473,7 +12145,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -10585,7 +12257,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -10691,7 +12363,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -10820,7 +12492,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -10931,7 +12603,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The Host header does not name this machine's loopback address. */
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
             421: {
                 headers: {
                     [name: string]: unknown;
