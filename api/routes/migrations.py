@@ -68,10 +68,13 @@ async def get_migration(migration: MigrationInReach) -> MigrationView:
 
 
 @router.patch("/{migration}", responses=problems(*WITH_BODY, *ASKS_A_HOST), dependencies=[MIGRATE])
-async def change_migration(on: Services, migration: UUID, body: MigrationChange) -> MigrationView:
+async def change_migration(
+    on: Services, who: Who, migration: MigrationInReach, body: MigrationChange
+) -> MigrationView:
     """Set values that QEMU heeds while it migrates, now. They are recorded like a step, and put
     back where the migration does not complete."""
-    return MigrationView.of(await on.migrations.change(migration, body.values))
+    on.access.guard.host(who, migration.source)
+    return MigrationView.of(await on.migrations.change(migration.id, body.values))
 
 
 @router.delete(
@@ -99,10 +102,10 @@ async def list_samples(
 @router.get("/{migration}/rounds", responses=problems(404), dependencies=[READ])
 async def list_rounds(
     on: Services,
-    migration: UUID,
+    migration: MigrationInReach,
     limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
     after: After = None,
 ) -> RoundPage:
     """Rounds of the dirty-ring reaper, oldest first; of very many only the newest are kept."""
-    page = await on.queries.rounds(migration, after, limit)
+    page = await on.queries.rounds(migration.id, after, limit)
     return RoundPage(items=[RoundView.of(r) for r in page.items], next=page.next)

@@ -9,7 +9,7 @@ import pytest
 from fastapi import routing
 from starlette.types import Message
 
-from tests.support.api import Api
+from tests.support.api import ROOT, Api, as_peer
 from tests.support.fakes import VM
 from vmtune.api.main import create_app
 from vmtune.domain.inventory import EventTopic
@@ -56,7 +56,7 @@ async def stream(api: Api, query: str = "") -> AsyncIterator[Reader]:
         "headers": [],
         "server": ("/socket", None),
     }
-    app = create_app(api.container.settings, api.container)
+    app = as_peer(create_app(api.container.settings, api.container), ROOT)
     serving = asyncio.create_task(app(scope, reader.receive, reader.send))
     try:
         assert await reader.block() == {"": "following"}

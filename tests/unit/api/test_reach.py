@@ -38,6 +38,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("PUT", "/vms/{vm}/labels"): {"labels": {}},
     ("POST", "/vms/{vm}/plan"): {},
     ("POST", "/vms/{vm}/applications"): {},
+    ("PATCH", "/migrations/{migration}"): {"values": {}},
 }
 
 
