@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -174,6 +175,9 @@ async def test_a_migration_is_found_again_by_the_next_service(it: World) -> None
     record = await begin(it)
     await it.jobs.stop()
     await it.hosts.close()
+    started = it.store.migrations.get(record.id).started_at
+    assert started is not None
+    before_ms = (datetime.now(UTC) - started).total_seconds() * 1000
     reborn = assemble(it.store, it.drivers, lambda host: it.drivers[host.name], _Resumed(it))
     await reborn.jobs.start()
     try:
@@ -184,7 +188,7 @@ async def test_a_migration_is_found_again_by_the_next_service(it: World) -> None
     assert done.state is MigrationState.COMPLETED
     assert done.totals is not None
     moments = [s.at_ms for s in it.store.migrations.samples(record.id)]
-    assert moments == sorted(set(moments))
+    assert moments[-1] >= int(before_ms), "time goes on from the migration's start"
     starts = [c for c, _ in it.source.commands if c == "migrate"]
     assert len(starts) == 1
 
