@@ -16,7 +16,7 @@ _TITLES = {
     "total_time_ms": "TOTAL TIME",
     "downtime_ms": "DOWNTIME",
     "guest_silence_ms": "SILENCE",
-    "guest_write_share_percent": "GUEST RUNS AT",
+    "guest_write_share_percent": "GUEST WRITES AT",
     "source_cpu_ms": "SOURCE CPU",
     "transferred_bytes": "SENT",
     "iterations": "ITERATIONS",
