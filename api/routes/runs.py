@@ -32,7 +32,7 @@ from vmtune.domain.documents import to_json
 from vmtune.domain.runs import RunState
 from vmtune.domain.series import Series
 from vmtune.services.runs import QueuedRun, RunRequest
-from vmtune.services.runs_files import FileFormat, exported, plotted
+from vmtune.services.runs_files import MEDIA_TYPES, FileFormat, exported, plotted
 from vmtune.store.run_rows import RunFilter
 
 router = APIRouter(tags=["runs"], dependencies=[EVERYWHERE])
@@ -167,10 +167,6 @@ class _Html(Response):
     media_type = "text/html"
 
 
-class _File(Response):
-    media_type = "application/octet-stream"
-
-
 @router.get(
     "/runs/{run}/plot",
     responses=problems(404),
@@ -186,8 +182,8 @@ async def plot_run(on: Services, run: UUID) -> Response:
 
 @router.get(
     "/runs/{run}/export",
-    responses=problems(404),
-    response_class=_File,
+    responses=problems(404) | {200: {"content": {media_type: {} for media_type in MEDIA_TYPES}}},
+    response_class=Response,
     dependencies=[READ],
 )
 async def export_run(

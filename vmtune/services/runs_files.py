@@ -64,6 +64,10 @@ _FORMATS: Mapping[FileFormat, tuple[str, str, Callable[[Run], bytes]]] = {
 """Of each format: the file's ending, its media type, and what makes it."""
 
 
+MEDIA_TYPES = tuple(dict.fromkeys(media_type for _, media_type, _ in _FORMATS.values()))
+"""What an export can be."""
+
+
 async def exported(run: Run, format: FileFormat) -> RunFile:
     """*run*, with its record, as a file."""
     ending, media_type, make = _FORMATS[format]

@@ -102,7 +102,7 @@ def lines(record: Document) -> Iterator[str]:
             ("what", record["setup"].get("title", "")),
             ("profile", render.profile(record)),
             ("values", ", ".join(f"{k} {v}" for k, v in record["texts"].items())),
-            ("place", f"{record['place']}, QEMU {record['qemu']}, on {record['host']}"),
+            ("place", _where(record)),
             ("campaign", f"{slot['campaign']}, {slot['arm']}" if slot else ""),
             ("block", f"{slot['block']}, position {slot['position']}" if slot else ""),
             ("imported", record["imported_from"]),
@@ -120,6 +120,16 @@ def lines(record: Document) -> Iterator[str]:
     if record["record"]:
         yield from _record(record["record"])
     yield from _place(record)
+
+
+def _where(record: Document) -> str:
+    """``direct, QEMU system, on rack1``, as far as it is known."""
+    parts = (
+        record["place"],
+        f"QEMU {record['qemu']}" if record["qemu"] else "",
+        f"on {record['host']}" if record["host"] else "",
+    )
+    return ", ".join(part for part in parts if part)
 
 
 def _metrics(metrics: Mapping[str, float]) -> Iterator[str]:
