@@ -19,6 +19,8 @@ from vmtune.services.access import Access
 from vmtune.services.access_users import LocalUsers
 from vmtune.services.applications import ApplyService
 from vmtune.services.bus import EventBus
+from vmtune.services.comparisons import ComparisonService
+from vmtune.services.comparisons_history import HistoryService
 from vmtune.services.hosts import DriverFactory, HostService
 from vmtune.services.migration_job import MigrationJob
 from vmtune.services.migrations import MigrationService
@@ -55,6 +57,8 @@ class Container:
     migrations: MigrationService
     scenarios: ScenarioService
     runs: RunService
+    comparisons: ComparisonService
+    history: HistoryService
     queries: Queries
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -136,6 +140,8 @@ async def open_container(
             migrations=migrations,
             scenarios=bench.scenarios,
             runs=bench.runs,
+            comparisons=ComparisonService(store),
+            history=HistoryService(store),
             queries=Queries(store, hosts),
         )
 

@@ -20,6 +20,7 @@ from vmtune.api.routes import (
     applications,
     assignments,
     audit,
+    comparisons,
     events,
     health,
     hosts,
@@ -57,6 +58,7 @@ ROUTERS: tuple[APIRouter, ...] = tuple(
         migrations,
         scenarios,
         runs,
+        comparisons,
         reference,
         events,
     )

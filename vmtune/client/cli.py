@@ -41,6 +41,7 @@ PLACES = {
     "migrate": (_HERE + "migrate:migrate", "Migrate VM live and follow it to its end."),
     "migration": (_HERE + "migration:migration", "Migrations, running and past."),
     "bench": (_HERE + "bench:bench", "Measure, and look at what was measured."),
+    "compare": (_HERE + "compare:compare", "Say whether it helped: runs against runs."),
     "reference": (
         _HERE + "reference:reference",
         "Published measurements, to hold own ones against.",

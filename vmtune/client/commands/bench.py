@@ -16,6 +16,7 @@ PLACES = {
     "show": (_HERE + "runs:show", "Show a run: its figures, and how it came to them."),
     "cancel": (_HERE + "runs:cancel", "End a run that waits or runs."),
     "plot": (_HERE + "files:plot", "Write a picture of a run to a file."),
+    "history": (_HERE + "history:history", "Show a metric of a scenario over time."),
     "export": (_HERE + "files:export", "Write a run to a file."),
     "import": (_HERE + "files:import_", "Take over runs from files."),
 }

@@ -1122,6 +1122,67 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/comparisons": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Comparison
+         * @description B held against A: effects with their intervals, verdicts, the environments' differences,
+         *     and every value that they were computed from.
+         */
+        get: operations["get_comparison"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/comparisons/report": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Comparison Report
+         * @description The same as a file: a page that needs nothing else, Markdown, or the values as CSV.
+         */
+        get: operations["get_comparison_report"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get History
+         * @description A metric of a scenario over time, with the places where it changed (from 20 runs on).
+         */
+        get: operations["get_history"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/reference": {
         parameters: {
             query?: never;
@@ -1675,6 +1736,20 @@ export interface components {
             hosts: number;
         };
         /**
+         * HistoryView
+         * @description A metric of a scenario over time, apart for each setup that it ran with.
+         */
+        HistoryView: {
+            /** Scenario */
+            scenario: string;
+            /** Metric */
+            metric: string;
+            /** Unit */
+            unit: string;
+            /** Items */
+            items: components["schemas"]["StrandView"][];
+        };
+        /**
          * HostCreate
          * @description A host to remember. It is talked to once before it is.
          */
@@ -2191,6 +2266,26 @@ export interface components {
             steps: components["schemas"]["StepView"][];
             /** Step Texts */
             step_texts: string[];
+        };
+        /**
+         * PointView
+         * @description A run's value.
+         */
+        PointView: {
+            /**
+             * Run
+             * Format: uuid
+             */
+            run: string;
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /** Value */
+            value: number;
+            /** Fingerprint */
+            fingerprint: string | null;
         };
         /**
          * PrintedChangeView
@@ -2759,6 +2854,12 @@ export interface components {
              */
             scenarios: string[];
         };
+        /**
+         * ReportFormat
+         * @description What a comparison can be written as.
+         * @enum {string}
+         */
+        ReportFormat: "html" | "markdown" | "csv";
         /**
          * RevisionPage
          * @description Revisions of one profile, newest first.
@@ -3420,6 +3521,48 @@ export interface components {
          */
         Severity: "blocker" | "warning";
         /**
+         * ShiftView
+         * @description A place where the values changed.
+         */
+        ShiftView: {
+            /**
+             * At
+             * @description The index of the first point after it.
+             */
+            at: number;
+            /**
+             * Run
+             * Format: uuid
+             */
+            run: string;
+            /**
+             * Since
+             * Format: date-time
+             */
+            since: string;
+            /**
+             * Ratio
+             * @description After by before; null where there is no ratio.
+             */
+            ratio: number | null;
+            /** Low */
+            low: number | null;
+            /** High */
+            high: number | null;
+            /**
+             * Matters
+             * @description The values before and after differ by more than the margin.
+             */
+            matters: boolean;
+            /** Text */
+            text: string;
+            /**
+             * Environment
+             * @description In what the environment became another there.
+             */
+            environment: string[];
+        };
+        /**
          * Shown
          * @description A value, and how people read it.
          */
@@ -3542,6 +3685,35 @@ export interface components {
             then: {
                 [key: string]: unknown;
             };
+        };
+        /**
+         * StrandView
+         * @description Runs of one setup, in the order of time.
+         */
+        StrandView: {
+            /** Host */
+            host: string;
+            place: components["schemas"]["Place"];
+            /** Qemu */
+            qemu: string;
+            /** Profile */
+            profile: string | null;
+            /** Texts */
+            texts: {
+                [key: string]: string;
+            };
+            /** Points */
+            points: components["schemas"]["PointView"][];
+            /**
+             * Changes
+             * @description Null where there are too few points.
+             */
+            changes: components["schemas"]["ShiftView"][] | null;
+            /**
+             * Reason
+             * @description Why changes were not looked for; empty where they were.
+             */
+            reason: string;
         };
         /**
          * TableSummary
@@ -12097,7 +12269,8 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/octet-stream": string;
+                    "application/json": unknown;
+                    "application/gzip": unknown;
                 };
             };
             /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
@@ -12210,6 +12383,374 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["EnvironmentView"];
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    get_comparison: {
+        parameters: {
+            query?: {
+                /** @description What is held against: an arm of `campaign`, or runs by what they are: `scenario=plain/1gbs,profile=stock`; by scenario, family, profile, campaign, arm, fingerprint, host. */
+                a?: string;
+                /** @description What is held against it, likewise. */
+                b?: string;
+                /** @description By its id, or the newest of that name; alone, all its pairs of arms. */
+                campaign?: string;
+                /** @description Only these; without a campaign the first is the primary one. */
+                metric?: string[];
+                /** @description Within which there is no difference; the campaign's, or 5. */
+                margin_percent?: number | null;
+                /** @description In what the environments differ on purpose, as a path such as `qemu.version`, or `all`. Else there are no verdicts where they differ. */
+                meant?: string[];
+                /** @description A published source, or SOURCE/TABLE, that is put beside, cell by cell. */
+                reference?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    get_comparison_report: {
+        parameters: {
+            query?: {
+                /** @description `csv` has the runs' values alone. */
+                format?: components["schemas"]["ReportFormat"];
+                /** @description What is held against: an arm of `campaign`, or runs by what they are: `scenario=plain/1gbs,profile=stock`; by scenario, family, profile, campaign, arm, fingerprint, host. */
+                a?: string;
+                /** @description What is held against it, likewise. */
+                b?: string;
+                /** @description By its id, or the newest of that name; alone, all its pairs of arms. */
+                campaign?: string;
+                /** @description Only these; without a campaign the first is the primary one. */
+                metric?: string[];
+                /** @description Within which there is no difference; the campaign's, or 5. */
+                margin_percent?: number | null;
+                /** @description In what the environments differ on purpose, as a path such as `qemu.version`, or `all`. Else there are no verdicts where they differ. */
+                meant?: string[];
+                /** @description A published source, or SOURCE/TABLE, that is put beside, cell by cell. */
+                reference?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    get_history: {
+        parameters: {
+            query: {
+                scenario: string;
+                metric?: string;
+                profile?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HistoryView"];
                 };
             };
             /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */

@@ -1,0 +1,119 @@
+"""Runs held against each other, and a metric over time."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Response
+
+from vmtune.api.reach import EVERYWHERE
+from vmtune.api.responses import problems
+from vmtune.api.routes.common import Services
+from vmtune.api.schemas.comparisons import HistoryView, Json
+from vmtune.api.security import READ
+from vmtune.bench.report import to_document
+from vmtune.services.comparisons import Asked
+from vmtune.services.comparisons_files import ReportFormat, report_file
+
+router = APIRouter(tags=["comparisons"], dependencies=[EVERYWHERE])
+
+
+async def asked(
+    a: Annotated[
+        str,
+        Query(
+            max_length=500,
+            description="What is held against: an arm of `campaign`, or runs by what they are: "
+            "`scenario=plain/1gbs,profile=stock`; by scenario, family, profile, campaign, arm, "
+            "fingerprint, host.",
+        ),
+    ] = "",
+    b: Annotated[str, Query(max_length=500, description="What is held against it, likewise.")] = "",
+    campaign: Annotated[
+        str,
+        Query(
+            max_length=200,
+            description="By its id, or the newest of that name; alone, all its pairs of arms.",
+        ),
+    ] = "",
+    metric: Annotated[
+        list[str],
+        Query(description="Only these; without a campaign the first is the primary one."),
+    ] = [],  # noqa: B006 - FastAPI copies it
+    margin_percent: Annotated[
+        float | None,
+        Query(description="Within which there is no difference; the campaign's, or 5."),
+    ] = None,
+    meant: Annotated[
+        list[str],
+        Query(
+            description="In what the environments differ on purpose, as a path such as "
+            "`qemu.version`, or `all`. Else there are no verdicts where they differ."
+        ),
+    ] = [],  # noqa: B006 - FastAPI copies it
+    reference: Annotated[
+        str,
+        Query(
+            max_length=200,
+            description="A published source, or SOURCE/TABLE, that is put beside, cell by cell.",
+        ),
+    ] = "",
+) -> Asked:
+    """What is compared."""
+    return Asked(
+        a=a,
+        b=b,
+        campaign=campaign,
+        metrics=tuple(metric),
+        margin_percent=margin_percent,
+        meant=tuple("" if each == "all" else each for each in meant),
+        reference=reference,
+    )
+
+
+Wanted = Annotated[Asked, Depends(asked)]
+
+
+@router.get("/comparisons", responses=problems(404), dependencies=[READ])
+async def get_comparison(on: Services, wanted: Wanted) -> Json:
+    """B held against A: effects with their intervals, verdicts, the environments' differences,
+    and every value that they were computed from."""
+    return to_document(await on.comparisons.compare(wanted))
+
+
+class _File(Response):
+    media_type = "application/octet-stream"
+
+
+@router.get(
+    "/comparisons/report",
+    responses=problems(404),
+    response_class=_File,
+    dependencies=[READ],
+)
+async def get_comparison_report(
+    on: Services,
+    wanted: Wanted,
+    format: Annotated[
+        ReportFormat, Query(description="`csv` has the runs' values alone.")
+    ] = ReportFormat.HTML,
+) -> Response:
+    """The same as a file: a page that needs nothing else, Markdown, or the values as CSV."""
+    report = await on.comparisons.compare(wanted)
+    file = await asyncio.to_thread(report_file, report, format)
+    headers = {"Content-Disposition": f'inline; filename="{file.name}"'}
+    if format is ReportFormat.HTML:
+        headers["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'"
+    return Response(file.content, media_type=file.media_type, headers=headers)
+
+
+@router.get("/history", responses=problems(404), dependencies=[READ])
+async def get_history(
+    on: Services,
+    scenario: Annotated[str, Query(max_length=200)],
+    metric: Annotated[str, Query(max_length=100)] = "total_time_ms",
+    profile: Annotated[str | None, Query(max_length=200)] = None,
+) -> HistoryView:
+    """A metric of a scenario over time, with the places where it changed (from 20 runs on)."""
+    return HistoryView.of(await on.history.history(scenario, metric, profile))

@@ -1,0 +1,101 @@
+"""Comparisons of runs, and histories."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from pydantic import Field
+
+from vmtune.api.schemas.common import Model, Texts, texts_of
+from vmtune.domain.runs import Place
+from vmtune.services.comparisons_history import History, Shift, Strand
+
+Json = dict[str, Any]  # any JSON
+
+
+class PointView(Model):
+    """A run's value."""
+
+    run: UUID
+    at: datetime
+    value: float
+    fingerprint: str | None
+
+
+class ShiftView(Model):
+    """A place where the values changed."""
+
+    at: int = Field(description="The index of the first point after it.")
+    run: UUID
+    since: datetime
+    ratio: float | None = Field(description="After by before; null where there is no ratio.")
+    low: float | None
+    high: float | None
+    matters: bool = Field(description="The values before and after differ by more than the margin.")
+    text: str
+    environment: list[str] = Field(description="In what the environment became another there.")
+
+    @classmethod
+    def of(cls, shift: Shift) -> ShiftView:
+        return cls(
+            at=shift.at,
+            run=shift.run,
+            since=shift.since,
+            ratio=shift.ratio,
+            low=shift.low,
+            high=shift.high,
+            matters=shift.matters,
+            text=shift.text,
+            environment=list(shift.environment),
+        )
+
+
+class StrandView(Model):
+    """Runs of one setup, in the order of time."""
+
+    host: str
+    place: Place
+    qemu: str
+    profile: str | None
+    texts: Texts
+    points: list[PointView]
+    changes: list[ShiftView] | None = Field(description="Null where there are too few points.")
+    reason: str = Field(description="Why changes were not looked for; empty where they were.")
+
+    @classmethod
+    def of(cls, strand: Strand) -> StrandView:
+        return cls(
+            host=strand.host,
+            place=strand.place,
+            qemu=strand.qemu,
+            profile=strand.profile or None,
+            texts=texts_of(strand.values),
+            points=[
+                PointView(run=p.run, at=p.at, value=p.value, fingerprint=p.fingerprint or None)
+                for p in strand.points
+            ],
+            changes=None
+            if strand.changes is None
+            else [ShiftView.of(shift) for shift in strand.changes],
+            reason=strand.reason,
+        )
+
+
+class HistoryView(Model):
+    """A metric of a scenario over time, apart for each setup that it ran with."""
+
+    scenario: str
+    metric: str
+    unit: str
+    items: list[StrandView]
+
+    @classmethod
+    def of(cls, history: History) -> HistoryView:
+        return cls(
+            scenario=history.scenario,
+            metric=history.metric.name,
+            unit=history.metric.unit.value,
+            items=[StrandView.of(strand) for strand in history.strands],
+        )

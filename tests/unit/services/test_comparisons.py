@@ -1,0 +1,225 @@
+"""Which runs a comparison takes, and what it says of them as a whole."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from tests.support.campaigns import FORECAST, a_campaign
+from tests.support.measured import PLACE, noisy, put
+from vmtune.bench.report import Report, from_document, to_document
+from vmtune.domain.campaign_record import CampaignState
+from vmtune.domain.runs import RunState
+from vmtune.errors import InvalidInput, NotFound
+from vmtune.services.comparisons import Asked, ComparisonService
+from vmtune.services.comparisons_files import ReportFormat, report_file
+from vmtune.stats.model import Design, NoiseFloor, Scale, Verdict
+from vmtune.store import Store, upgrade
+from vmtune.store.campaigns import StoredFloor
+
+STOCK, TUNED = "profile=stock", "profile=tuned"
+CAMPAIGN = UUID(int=5)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    url = f"sqlite:///{tmp_path}/runs.db"
+    upgrade(url)
+    with Store.open(url) as opened:
+        yield opened
+
+
+def compare(store: Store, a: str = STOCK, b: str = TUNED, **asked: Any) -> Report:
+    return ComparisonService(store).compared(Asked(a, b, **asked))
+
+
+def two(store: Store, size: int = 8, **of_tuned: Any) -> None:
+    put(store, "stock", noisy(1000, size, 1), profile="stock")
+    put(store, "tuned", noisy(500, size, 2), profile="tuned", **of_tuned)
+
+
+def campaign(store: Store, size: int, ends: bool = True, **changes: Any) -> None:
+    made = a_campaign(blocks=size, **changes)
+    store.campaigns.begin(made, FORECAST, "h", CAMPAIGN)
+    for seed, arm in enumerate(made.arms):
+        middle = 500 if arm.values else 1000
+        put(store, arm.name, noisy(middle, size, seed), scenario="mine/small", campaign=CAMPAIGN)
+    if ends:
+        store.campaigns.enter(CAMPAIGN, CampaignState.COMPLETED)
+
+
+def test_runs_are_chosen_by_what_they_are(store: Store) -> None:
+    two(store)
+    put(store, "else", noisy(1, 3, 3), profile="other")
+    report = compare(store)
+    (cell,) = report.cells
+    (found,) = cell.comparisons
+    assert (found.a.arm, found.a.runs, found.b.arm, found.b.runs) == (STOCK, 8, TUNED, 8)
+    assert found.design is Design.UNPAIRED
+    assert found.verdict is Verdict.BETTER
+    assert found.effect is not None
+    assert 0.45 < found.effect.estimate < 0.55
+    assert report.arms[1].facts["profile"] == "tuned revision 1"
+    assert from_document(to_document(report)) == report
+
+
+def test_a_failed_run_counts_and_an_interrupted_or_warm_up_does_not(store: Store) -> None:
+    two(store, states={0: RunState.FAILED, 1: RunState.INTERRUPTED, 2: RunState.CANCELLED})
+    (found,) = compare(store).cells[0].comparisons
+    assert (found.b.runs, found.b.missing, found.b.measured) == (6, 1, 5)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "asked", "field", "said"),
+    [
+        ("", "", {}, "a", "not said what"),
+        (STOCK, "", {}, "b", "not said what"),
+        (STOCK, STOCK, {}, "b", "itself"),
+        ("stock", TUNED, {}, "a", "name of an arm"),
+        (STOCK, "tuned", {}, "b", "name of an arm"),
+        ("profile=", TUNED, {}, "a", "which runs"),
+        ("profile=a,profile=b", TUNED, {}, "a", "which runs"),
+        ("scenario=x,color=red", TUNED, {}, "a", "no run"),
+        (STOCK, "profile=none", {}, "b", "no run"),
+        (STOCK, "host=h", {}, "b", "both sides"),
+        (STOCK, TUNED, {"metrics": ("speed",)}, "metric", "no metric"),
+        (STOCK, TUNED, {"margin_percent": 0.0}, "margin_percent", "margin"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(
+    store: Store, a: str, b: str, asked: Any, field: str, said: str
+) -> None:
+    two(store)
+    with pytest.raises(InvalidInput, match=said) as error:
+        compare(store, a, b, **asked)
+    assert error.value.problems[0].field == field
+    assert error.value.problems[0].remedy
+
+
+def test_what_there_is_not_is_not_found(store: Store) -> None:
+    two(store)
+    with pytest.raises(NotFound, match="no campaign"):
+        compare(store, campaign="none")
+    with pytest.raises(NotFound, match="no campaign"):
+        compare(store, "campaign=none,arm=x")
+    with pytest.raises(NotFound):
+        compare(store, reference="none")
+
+
+def test_scenarios_are_never_mixed(store: Store) -> None:
+    for scenario, middle in (("q/a", 100), ("q/b", 9000)):
+        for name, factor in (("stock", 1), ("tuned", 0.5)):
+            values = noisy(middle * factor, 6, 1)
+            put(store, name, values, scenario=scenario, profile=name)
+    put(store, "stock", [1], scenario="q/alone", profile="stock")
+    report = compare(store)
+    assert [cell.name for cell in report.cells] == ["q/a", "q/b"]
+    assert {c.verdict for cell in report.cells for c in cell.comparisons} == {Verdict.BETTER}
+    assert any("q/alone" in note for note in report.notes)
+    assert "q/alone" not in {run.cell for run in report.runs}
+    crosswise = compare(store, "scenario=q/a,profile=stock", "scenario=q/b,profile=stock")
+    assert [cell.name for cell in crosswise.cells] == ["q/b against q/a"]
+    put(store, "c", [1], scenario="q/c", profile="c")
+    put(store, "c", [1], scenario="q/d", profile="c")
+    with pytest.raises(InvalidInput, match="no scenario in common"):
+        compare(store, STOCK, "profile=c")
+
+
+def test_other_environments_get_no_verdict_unless_that_is_meant(store: Store) -> None:
+    other = {**PLACE, "qemu": {"version": "10.1.0"}}
+    two(store, environment=other, fingerprint="there")
+    report = compare(store)
+    assert [d.field for d in report.differences] == ["qemu.version"]
+    assert "qemu.version" in report.withheld
+    assert report.cells[0].comparisons[0].verdict is None
+    for meant in ("qemu", ""):
+        assert compare(store, meant=(meant,)).cells[0].comparisons[0].verdict is Verdict.BETTER
+
+
+def test_only_the_metrics_that_are_wanted(store: Store) -> None:
+    two(store, more={"downtime_ms": 7.0, "iterations": 3.0})
+    assert [m.name for m in compare(store).metrics] == [
+        "total_time_ms", "downtime_ms", "iterations"
+    ]  # fmt: skip
+    report = compare(store, metrics=("downtime_ms", "total_time_ms"))
+    assert [m.name for m in report.metrics] == ["downtime_ms", "total_time_ms"]
+    assert report.primary_metric == "downtime_ms"
+    assert all(run.values.keys() <= {"downtime_ms", "total_time_ms"} for run in report.runs)
+
+
+def test_a_campaign_is_compared_in_its_blocks(store: Store) -> None:
+    campaign(store, 6)
+    warm_up = a_campaign(blocks=6)
+    assert warm_up.warmup_runs == 1
+    report = compare(store, "", "", campaign="mine")
+    (found,) = report.cells[0].comparisons
+    assert (found.design, found.size) == (Design.PAIRED, 6)
+    assert (found.a.arm, found.b.arm, found.verdict) == ("stock", "tuned", Verdict.BETTER)
+    assert (report.campaign, report.seed, report.blocks, report.notes) == ("mine", 7, 6, ())
+    assert report.arms[1].facts["values"] == "multifd on"
+    assert [run.number for run in report.runs] == sorted(run.number for run in report.runs)
+    turned = compare(store, "tuned", "stock", campaign=str(CAMPAIGN))
+    assert turned.cells[0].comparisons[0].verdict is Verdict.WORSE
+    with pytest.raises(InvalidInput, match="no arm 'fast'"):
+        compare(store, "stock", "fast", campaign="mine")
+
+
+def test_a_campaign_that_goes_on_has_no_verdict_yet(store: Store) -> None:
+    campaign(store, 6, ends=False)
+    report = compare(store, "", "", campaign="mine")
+    assert report.cells[0].comparisons[0].verdict is None
+    assert "goes on" in report.withheld
+    assert "what there is so far" in report.notes[0]
+    store.campaigns.enter(CAMPAIGN, CampaignState.CANCELLED)
+    after = compare(store, "", "", campaign="mine", margin_percent=20.0)
+    assert after.cells[0].comparisons[0].verdict is Verdict.BETTER
+    assert "cancelled before its end" in after.notes[0]
+    assert "not the 5 %" in after.notes[1]
+
+
+def test_too_few_blocks_are_insufficient(store: Store) -> None:
+    campaign(store, 5)
+    (found,) = compare(store, "", "", campaign="mine").cells[0].comparisons
+    assert found.verdict is Verdict.INSUFFICIENT_DATA
+
+
+def test_the_noise_floor_of_the_same_scenario_is_used_before_others(store: Store) -> None:
+    campaign(store, 6)
+    for scenario, effect in (("other/one", 9.0), ("mine/small", 3.0)):
+        floor = NoiseFloor("total_time_ms", "here", Scale.RATIO, Design.PAIRED, 6, effect, 1.0)
+        store.campaigns.keep_floors(CAMPAIGN, [StoredFloor(scenario, floor)])
+    (found,) = compare(store, "", "", campaign="mine").cells[0].comparisons
+    assert found.noise_floor == pytest.approx(3.0)
+    assert found.below_noise_floor
+
+
+def test_the_figures_can_be_computed_from_the_csv(store: Store) -> None:
+    campaign(store, 6)
+    report = compare(store, "", "", campaign="mine")
+    file = report_file(report, ReportFormat.CSV)
+    assert (file.name, file.media_type) == ("mine.csv", "text/csv")
+    rows = list(csv.DictReader(io.StringIO(file.content.decode())))
+    by_block: dict[str, dict[str, float]] = {}
+    for row in rows:
+        by_block.setdefault(row["block"], {})[row["arm"]] = float(row["total_time_ms"])
+    ratios = sorted(each["tuned"] / each["stock"] for each in by_block.values())
+    middles = sorted((one * two) ** 0.5 for i, one in enumerate(ratios) for two in ratios[i:])
+    effect = report.cells[0].comparisons[0].effect
+    assert effect is not None
+    assert effect.estimate == pytest.approx(middles[len(middles) // 2])
+    for format in (ReportFormat.HTML, ReportFormat.MARKDOWN):
+        assert b"better" in report_file(report, format).content.lower()
+
+
+def test_a_published_table_is_put_beside(store: Store) -> None:
+    campaign(store, 6)
+    report = compare(store, "", "", campaign="mine", reference="qatzip-compression")
+    assert any("qatzip-compression" in note for note in report.notes)
+    with pytest.raises(NotFound):
+        compare(store, "", "", campaign="mine", reference="qatzip-compression/none")

@@ -1,0 +1,63 @@
+"""A metric over time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.support.measured import BEGAN, PLACE, noisy, put
+from vmtune.errors import InvalidInput, NotFound
+from vmtune.services.comparisons_history import LEAST_POINTS, HistoryService
+from vmtune.stats import changes
+from vmtune.store import Store, upgrade
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    url = f"sqlite:///{tmp_path}/runs.db"
+    upgrade(url)
+    with Store.open(url) as opened:
+        yield opened
+
+
+async def test_a_change_is_found_with_what_changed_beside_it(store: Store) -> None:
+    newer = {**PLACE, "qemu": {"version": "10.1.0"}}
+    put(store, "new", noisy(1500, 15, 2), environment=newer, fingerprint="there", after=60)
+    put(store, "old", noisy(1000, 15, 1))
+    history = await HistoryService(store).history("q/busy", "total_time_ms")
+    (strand,) = history.strands
+    (change,) = strand.changes or ()
+    assert change.at == 15
+    assert change.run == strand.points[15].run
+    assert change.since == BEGAN + timedelta(minutes=60)
+    assert change.matters
+    assert change.ratio == pytest.approx(1.5, rel=0.1)
+    assert change.text.endswith("worse")
+    assert change.environment == ("qemu.version: 10.0.2 before, 10.1.0 since",)
+
+
+async def test_other_setups_are_apart_and_few_runs_tell_no_change(store: Store) -> None:
+    put(store, "plain", noisy(1000, 20, 1))
+    put(store, "multifd", noisy(500, 19, 2), tunables={"multifd": True}, after=60)
+    history = await HistoryService(store).history("q/busy", "total_time_ms")
+    assert [len(strand.points) for strand in history.strands] == [20, 19]
+    assert history.strands[0].changes == ()
+    assert history.strands[1].changes is None
+    assert "20" in history.strands[1].reason
+
+
+async def test_steady_values_have_no_change(store: Store) -> None:
+    put(store, "steady", noisy(1000, 40, 4), profile="p")
+    history = await HistoryService(store).history("q/busy", "total_time_ms", "p")
+    assert history.strands[0].changes == ()
+    assert LEAST_POINTS == changes.LEAST_POINTS
+
+
+async def test_what_there_is_not_is_said(store: Store) -> None:
+    with pytest.raises(InvalidInput, match="no metric"):
+        await HistoryService(store).history("q/busy", "speed")
+    with pytest.raises(NotFound, match="no run"):
+        await HistoryService(store).history("q/busy", "total_time_ms")

@@ -1,0 +1,88 @@
+"""What published tables say of what was compared here, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from vmtune.bench.report import Report
+from vmtune.domain.runs import Run
+from vmtune.reference.facts import Facts
+from vmtune.reference.matching import NoMatch, OwnEffect, Scale, effect_beside, stand
+from vmtune.reference.own import facts_of_run
+from vmtune.reference.tables import Reference, Table
+from vmtune.stats import model
+from vmtune.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What is put beside.
+
+    :param table: only this one; empty for all that own runs have a metric for.
+    """
+
+    source: Reference
+    table: str
+    scale: Scale
+
+
+def sentences(
+    published: Published, report: Report, runs: Mapping[str, Run], store: Store
+) -> Iterator[str]:
+    """For each cell and pair of arms: the published effect that stands beside the own one."""
+    source = published.source
+    tables = [t for t in source.tables.values() if published.table in ("", t.name) and t.metric]
+    if not tables:
+        yield f"{source.title}: own runs have no metric that its tables stand beside"
+    facts = {
+        (cell.name, arm.name): _facts(report, cell.name, arm.name, runs, store)
+        for cell in report.cells
+        for arm in report.arms
+    }
+    for table in tables:
+        for cell in report.cells:
+            for each in cell.comparisons:
+                if each.metric != table.metric:
+                    continue
+                base, arm = facts[cell.name, each.a.arm], facts[cell.name, each.b.arm]
+                told = _told(published, table, base, arm, each)
+                yield f"{cell.name}: {each.b.arm} against {each.a.arm}, beside {source.id}, {told}"
+
+
+def _told(
+    published: Published,
+    table: Table,
+    base: Facts | None,
+    arm: Facts | None,
+    found: model.Comparison,
+) -> str:
+    what = f"table {table.name}"
+    if base is None or arm is None:
+        return f"{what}: no own run that can be held against it"
+    match = effect_beside(published.source, table, base, arm, published.scale)
+    if isinstance(match, NoMatch):
+        return f"{what}: nothing stands beside it ({match.reason})"
+    differences = "; ".join(each.text for each in match.differences)
+    its = match.published
+    row = f"{what}, {its.row.arm} against {its.base_name}, ratio {its.ratio.text}"
+    effect = found.effect
+    bounded = effect is not None and effect.low is not None and effect.high is not None
+    if effect is None or not bounded or effect.scale is not model.Scale.RATIO:
+        return f"{row}: the own ratio has no interval yet. They differ in: {differences}"
+    assert effect.low is not None and effect.high is not None
+    standing = stand(table, match, OwnEffect(effect.estimate, effect.low, effect.high))
+    return f"{row}: {standing.text}. They differ in: {differences or 'nothing that is known'}"
+
+
+def _facts(
+    report: Report, cell: str, arm: str, runs: Mapping[str, Run], store: Store
+) -> Facts | None:
+    """The conditions of the first run of an arm in a cell; None where it has none."""
+    for each in report.runs_of(cell, arm):
+        run = runs[each.run]
+        environment = store.runs.environment(run.fingerprint) if run.fingerprint else {}
+        record = store.runs.record(UUID(each.run)) if each.counts else None
+        return facts_of_run(replace(run, environment=environment, record=record))
+    return None
