@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from uuid import UUID
@@ -12,15 +12,16 @@ import structlog
 
 from vmtune.control.conductor import carry_out, prior_values
 from vmtune.control.controllers import Controllers, Past
-from vmtune.control.reaping import wanted_reaper
+from vmtune.control.reaping import ReaperSettings, wanted_reaper
 from vmtune.domain.changes import Change
 from vmtune.domain.controlled import ReaperRound, StepEffect, StepRecord
 from vmtune.domain.migration import Migration
 from vmtune.domain.outcome import Status
 from vmtune.domain.step_text import told
 from vmtune.domain.steps import SetValues
+from vmtune.domain.tunables import Value
 from vmtune.drivers.base import Driver
-from vmtune.errors import CommandRefused, NotFound, TooLate
+from vmtune.errors import CommandRefused, InvalidInput, NotFound, TooLate
 from vmtune.services.records import MigrationRecords
 from vmtune.store import Store
 
@@ -48,7 +49,7 @@ class Controlling:
         return Controllers(
             source,
             record.vm,
-            reaper=wanted_reaper(values),
+            reaper=_reaper(values),
             steps=record.steps,
             past=Past(record.reaper, record.step_records),
             note_step=note,
@@ -107,6 +108,16 @@ class Controlling:
             log.info("a step", migration=str(id), action=step.action, effect=step.effect.value)
             await self._records.tell(record, step)
         return record
+
+
+def _reaper(values: Mapping[str, Value]) -> ReaperSettings | None:
+    """The reaper that *values* ask for. A migration does not fail for settings that an older
+    vmtune has accepted and this one does not."""
+    try:
+        return wanted_reaper(values)
+    except (InvalidInput, ValueError) as error:
+        log.warning("no reaper", reason=str(error))
+        return None
 
 
 def reaper_progress(latest: ReaperRound | None) -> dict[str, object]:

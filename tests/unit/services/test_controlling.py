@@ -152,6 +152,23 @@ class TestReaper:
         assert all(o.status is Status.REJECTED for o in done.outcomes)
         assert all("change dirtyrate state failed." in o.reason for o in done.outcomes)
 
+    async def test_an_application_leaves_it_to_the_next_migration(self, it: World) -> None:
+        await it.profile(**REAPED, downtime_limit_ms=700)
+        applied = await it.applications.apply(VM, "p")
+        assert {o.tunable: o.status for o in applied.outcomes} == {
+            "downtime_limit_ms": Status.EFFECTIVE,
+            **dict.fromkeys(REAPED, Status.PENDING_MIGRATION),
+        }
+        assert (await it.applications.verify(VM)).clean
+        assert it.source.ring.measurements == 0
+
+    async def test_settings_that_are_accepted_no_more_fail_no_migration(self, it: World) -> None:
+        stored = {"reaper_policy": "clairvoyant", "reaper_least_interval_ms": 1}
+        it.store.profiles.create("p", "", stored)
+        done = await it.migrate("p")
+        assert (done.state, done.reaper) == (MigrationState.COMPLETED, None)
+        assert {o.reason for o in done.outcomes} == {"no reaper ran"}
+
     async def test_a_migration_that_cannot_be_begun_ends_it_too(self, it: World) -> None:
         await it.profile(**REAPED)
         it.waiting.faults.append(Fault(FaultKind.REFUSE, "migrate-incoming", text="no port left"))
