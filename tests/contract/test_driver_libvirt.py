@@ -352,3 +352,19 @@ async def test_a_daemon_that_dies_leaves_the_end_unknown_and_is_found_again(pair
 
     await until(answers)
     await events.aclose()
+
+
+@on_libvirt_9_too
+async def test_a_guest_that_was_paused_on_the_way_goes_on_by_itself(pair: Pair) -> None:
+    """On the host where it stays, and on the one where it arrives."""
+    handle = await pair.start_slow()
+    await pair.source.pause(pair.vm)
+    await pair.source.abort_migration(pair.vm)
+    with pytest.raises(CommandRefused):
+        await handle.wait()
+    assert await pair.source.vm_state(pair.vm) is VmState.RUNNING
+    handle = await pair.start_slow()
+    await pair.source.pause(pair.vm)
+    await pair.source.write(pair.vm, [Change("max_bandwidth_bytes_per_s", 0)])
+    await handle.wait()
+    assert await pair.destination.vm_state(pair.vm) is VmState.RUNNING
