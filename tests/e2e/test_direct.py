@@ -62,3 +62,41 @@ def test_tuned_proven_and_reset(service: Service, build: Build, tmp_path: Path) 
         assert readings["iothread_poll_max_ns"]["value"] == 1000
         for name in names:
             service.client.delete(f"/hosts/{name}")
+
+
+@pytest.mark.parametrize("build", builds(), ids=lambda build: build.label)
+def test_a_guest_that_a_step_paused_goes_on_where_it_arrives(
+    service: Service, build: Build, tmp_path: Path
+) -> None:
+    """Nobody but vmtune lets it go on: QEMU hands the pause on with the guest."""
+    if build.why_not:
+        pytest.skip(build.why_not)
+    profile = f"pausing-{build.label}"
+    steps = [
+        {"when": {"after_iterations": 0}, "then": {"do": "pause"}},
+        {"when": {"after_iterations": 0}, "then": {"set": {"max_bandwidth_bytes_per_s": 0}}},
+    ]
+    # Slow enough to be seen active before it has ended.
+    values = {"max_bandwidth_bytes_per_s": 2 << 20}
+    body = {"name": profile, "values": values, "steps": steps}
+    service.client.post("/profiles", body)
+    vm, names = uuid4(), [f"{side}-{secrets.token_hex(2)}" for side in "ab"]
+    folders = [tmp_path / "a", tmp_path / "b"]
+    waits = ("-incoming", "defer")
+    with running(build, folders[0], uuid=vm), running(build, folders[1], uuid=vm, extra=waits):
+        for name, folder in zip(names, folders, strict=True):
+            service.client.post("/hosts", {"name": name, "uri": f"qmp+unix://{folder}"})
+        order = {"vm": str(vm), "destination": names[1], "profile": profile}
+        record = service.client.post("/migrations", order)
+
+        def now() -> Document:
+            return service.client.get(f"/migrations/{record['id']}")
+
+        wait_for(lambda: now()["state"] in ENDED, "the migration to end")
+        done = now()
+        assert (done["state"], done["problems"]) == ("completed", []), done["failure"]
+        assert [step["effect"] for step in done["step_records"]] == ["done", "done"]
+        facts = service.client.get(f"/vms/{vm}")
+        assert (facts["host"], facts["state"]) == (names[1], "running")
+        for name in names:
+            service.client.delete(f"/hosts/{name}")
