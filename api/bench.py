@@ -15,6 +15,8 @@ from vmtune.errors import LabError
 from vmtune.jobs.base import JobEngine
 from vmtune.lab.settings import LabSettings
 from vmtune.services.bus import EventBus
+from vmtune.services.campaigns import CampaignService
+from vmtune.services.campaigns_job import CampaignJob
 from vmtune.services.profiles import ProfileService
 from vmtune.services.runs import RunService
 from vmtune.services.runs_job import RunJob, Runner
@@ -39,6 +41,7 @@ class Bench:
 
     scenarios: ScenarioService
     runs: RunService
+    campaigns: CampaignService
 
 
 def real_tools() -> BenchTools:
@@ -103,4 +106,8 @@ def make_bench(
         LabSettings.from_variables(os.environ),
     )
     RunJob(store, bus, places, tools.run).register(jobs)
-    return Bench(ScenarioService(places), RunService(store, bus, profiles, places, jobs))
+    runs = RunService(store, bus, profiles, places, jobs)
+    job = CampaignJob(store, bus, profiles, runs, jobs)
+    job.register()
+    campaigns = CampaignService(store, bus, profiles, runs, jobs, job)
+    return Bench(ScenarioService(places), runs, campaigns)

@@ -19,6 +19,7 @@ from vmtune.services.access import Access
 from vmtune.services.access_users import LocalUsers
 from vmtune.services.applications import ApplyService
 from vmtune.services.bus import EventBus
+from vmtune.services.campaigns import CampaignService
 from vmtune.services.comparisons import ComparisonService
 from vmtune.services.comparisons_history import HistoryService
 from vmtune.services.hosts import DriverFactory, HostService
@@ -57,6 +58,7 @@ class Container:
     migrations: MigrationService
     scenarios: ScenarioService
     runs: RunService
+    campaigns: CampaignService
     comparisons: ComparisonService
     history: HistoryService
     queries: Queries
@@ -126,6 +128,7 @@ async def open_container(
         stack.push_async_callback(engine.stop)
         await engine.start()
         await bench.runs.resume()
+        await bench.campaigns.resume_all()
         chores = (job.settle_unknown, applications.settle_unknown, bus.forget_old, access.tidy)
         await stack.enter_async_context(_settling(*chores))
         yield Container(
@@ -140,6 +143,7 @@ async def open_container(
             migrations=migrations,
             scenarios=bench.scenarios,
             runs=bench.runs,
+            campaigns=bench.campaigns,
             comparisons=ComparisonService(store),
             history=HistoryService(store),
             queries=Queries(store, hosts),

@@ -22,6 +22,7 @@ class Followed:
 
 MIGRATION = Followed("/migrations", "migration")
 RUN = Followed("/runs", "run")
+CAMPAIGN = Followed("/campaigns", "campaign")
 
 
 class Viewer(Protocol):

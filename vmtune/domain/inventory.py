@@ -111,6 +111,7 @@ class EventTopic(StrEnum):
     APPLICATION = "application"
     MIGRATION = "migration"
     RUN = "run"
+    CAMPAIGN = "campaign"
 
 
 @dataclass(frozen=True, slots=True)

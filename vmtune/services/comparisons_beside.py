@@ -84,5 +84,7 @@ def _facts(
         run = runs[each.run]
         environment = store.runs.environment(run.fingerprint) if run.fingerprint else {}
         record = store.runs.record(UUID(each.run)) if each.counts else None
-        return facts_of_run(replace(run, environment=environment, record=record))
+        load = run.options.get("host_load", "idle" if run.slot else None)
+        setup = {**run.setup, "host_load": load}
+        return facts_of_run(replace(run, setup=setup, environment=environment, record=record))
     return None

@@ -12,6 +12,7 @@ import structlog
 
 from vmtune.bench.environment import Environment, host_name
 from vmtune.bench.scenarios import why_not
+from vmtune.domain.campaign import HostLoad
 from vmtune.domain.documents import check_storable
 from vmtune.domain.inventory import EventTopic
 from vmtune.domain.profile import Revision
@@ -46,6 +47,7 @@ class RunRequest:
     :param qemu: a QEMU by its name in the settings; empty for the installed one.
     :param kvm: None: where this machine can.
     :param overrides: codes of preflight findings that are to stop nothing.
+    :param host_load: what else the machine does meanwhile.
     :param slot: of which campaign it is.
     :param id: where the caller has to know it beforehand.
     """
@@ -59,6 +61,7 @@ class RunRequest:
     qemu: str = ""
     kvm: bool | None = None
     overrides: tuple[str, ...] = ()
+    host_load: HostLoad = HostLoad.IDLE
     slot: Slot | None = None
     id: UUID | None = None
 
@@ -111,11 +114,8 @@ class RunService:
         :raise DuplicateName: there is a run of that id.
         """
         revision = await self._revision(request)
-        scenario = effective_scenario(request, revision)
-        setup = to_json(scenario)
-        check_storable(setup, "scenario")
-        qemu = self._places.qemu(request.qemu)
-        await self._check_can_run(scenario, request)
+        scenario = await self._checked(request, revision)
+        setup, qemu = to_json(scenario), self._places.qemu(request.qemu)
         run = await asyncio.to_thread(
             self._store.runs.begin,
             scenario=scenario.name,
@@ -133,6 +133,20 @@ class RunService:
         await self._tell(run)
         await self._jobs.submit(JOB_KIND, str(run.id))
         return await self._queued(run)
+
+    async def check(self, request: RunRequest) -> Scenario:
+        """What would be run, without ordering it.
+
+        :raise VmtuneError: as :meth:`start`.
+        """
+        return await self._checked(request, await self._revision(request))
+
+    async def _checked(self, request: RunRequest, revision: Revision | None) -> Scenario:
+        scenario = effective_scenario(request, revision)
+        check_storable(to_json(scenario), "scenario")
+        self._places.qemu(request.qemu)
+        await self._check_can_run(scenario, request)
+        return scenario
 
     async def _revision(self, request: RunRequest) -> Revision | None:
         if request.profile is None:
@@ -285,4 +299,6 @@ def _options(request: RunRequest) -> dict[str, Json]:
         found["kvm"] = request.kvm
     if request.overrides:
         found["overrides"] = list(request.overrides)
+    if request.host_load is not HostLoad.IDLE:
+        found["host_load"] = request.host_load.value
     return found

@@ -14,8 +14,10 @@ from uuid import UUID
 import structlog
 
 from vmtune.bench.environment import conditions, fingerprint
+from vmtune.bench.host_load import loaded
 from vmtune.bench.order import RunOrder, RunProgress, RunResult
 from vmtune.bench.reduce import reduce
+from vmtune.domain.campaign import HostLoad
 from vmtune.domain.inventory import EventTopic
 from vmtune.domain.runs import Run, RunRecord, RunState
 from vmtune.domain.scenario import from_json
@@ -81,7 +83,8 @@ class RunJob:
     async def _measure(self, run: Run) -> None:
         try:
             order = await self._begin(run)
-            result = await self._runner(order, lambda progress: self._progress(run, progress))
+            with loaded(HostLoad(run.options.get("host_load", HostLoad.IDLE))):
+                result = await self._runner(order, lambda progress: self._progress(run, progress))
         except VmtuneError as error:
             await self._finish(run, RunState.FAILED, str(error))
         except Exception as error:

@@ -20,6 +20,7 @@ from vmtune.services.access_users import LocalUsers
 from vmtune.settings import Settings
 
 READING_POSTS = {
+    ("POST", "/api/v1/campaigns/forecast"),
     ("POST", "/api/v1/profiles/check"),
     ("POST", "/api/v1/vms/{vm}/plan"),
     ("POST", "/api/v1/vms/{vm}/verify"),

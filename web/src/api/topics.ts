@@ -9,6 +9,7 @@ const EVERY: Record<Schemas["EventTopic"], true> = {
   application: true,
   migration: true,
   run: true,
+  campaign: true,
 };
 
 export const TOPICS = Object.keys(EVERY) as Schemas["EventTopic"][];

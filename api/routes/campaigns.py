@@ -1,0 +1,96 @@
+"""Campaigns: ordered, followed, paused, resumed, cancelled."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Path, Query, Response
+
+from vmtune.api.responses import LOCATION, WITH_BODY, problems, with_headers
+from vmtune.api.routes.common import PREFIX, After, Limit, Services
+from vmtune.api.schemas.campaigns import (
+    CampaignDetail,
+    CampaignForecast,
+    CampaignPage,
+    CampaignView,
+)
+from vmtune.api.security import BENCH, READ
+from vmtune.domain.campaign_record import CampaignState
+
+router = APIRouter(prefix="/campaigns", tags=["campaigns"])
+Which = Annotated[
+    str, Path(max_length=200, description="Its id, or its name for the newest of that name.")
+]
+Plan = Annotated[
+    dict[str, Any],
+    Body(
+        description="What a campaign's file holds, as JSON: name, scenario, arms, blocks, seed, "
+        "primary_metric, margin_percent, cells and more.",
+        examples=[
+            {
+                "name": "stock-against-tuned",
+                "scenario": "plain/1gbs.quick",
+                "blocks": 6,
+                "arms": [{"name": "stock"}, {"name": "tuned", "profile": "fast"}],
+            }
+        ],
+    ),
+]
+
+
+@router.get("", responses=problems(), dependencies=[READ])
+async def list_campaigns(
+    on: Services,
+    name: str | None = None,
+    state: Annotated[list[CampaignState], Query(description="Any of them.")] = [],  # noqa: B006 - FastAPI copies it
+    limit: Limit = 50,
+    after: After = None,
+) -> CampaignPage:
+    """Campaigns, newest first."""
+    page = await on.campaigns.list(name, tuple(state), after, limit)
+    return CampaignPage(items=[CampaignView.of(each) for each in page.items], next=page.next)
+
+
+@router.post(
+    "",
+    status_code=202,
+    responses=problems(*WITH_BODY, 404, 409) | with_headers(202, LOCATION),
+    dependencies=[BENCH],
+)
+async def start_campaign(on: Services, body: Plan, response: Response) -> CampaignDetail:
+    """Order a campaign: its runs are made one after the other, in randomised blocks, and go on
+    through restarts of the service. Blocks, primary metric, margin and the profiles' revisions
+    are fixed from now on."""
+    status = await on.campaigns.start(body)
+    response.headers["Location"] = f"{PREFIX}/campaigns/{status.record.id}"
+    return CampaignDetail.of_status(status)
+
+
+@router.post("/forecast", responses=problems(*WITH_BODY, 404, 409), dependencies=[READ])
+async def forecast_campaign(on: Services, body: Plan) -> CampaignForecast:
+    """What it could find and how long it would take, without ordering it."""
+    return CampaignForecast.of_parts(*await on.campaigns.foresee(body))
+
+
+@router.get("/{campaign}", responses=problems(404), dependencies=[READ])
+async def get_campaign(on: Services, campaign: Which) -> CampaignDetail:
+    """One campaign, and how far it is."""
+    return CampaignDetail.of_status(await on.campaigns.get(campaign))
+
+
+@router.delete("/{campaign}", status_code=202, responses=problems(404, 409), dependencies=[BENCH])
+async def cancel_campaign(on: Services, campaign: Which) -> CampaignView:
+    """End it. The run that is under way is cancelled, and what was measured stays."""
+    return CampaignView.of(await on.campaigns.cancel(campaign))
+
+
+@router.post("/{campaign}/pause", responses=problems(404, 409), dependencies=[BENCH])
+async def pause_campaign(on: Services, campaign: Which) -> CampaignView:
+    """Begin no more of its runs; the one that is under way runs to its end."""
+    return CampaignView.of(await on.campaigns.pause(campaign))
+
+
+@router.post("/{campaign}/resume", responses=problems(404, 409), dependencies=[BENCH])
+async def resume_campaign(on: Services, campaign: Which) -> CampaignView:
+    """Go on where it was paused."""
+    return CampaignView.of(await on.campaigns.resume(campaign))

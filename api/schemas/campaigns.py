@@ -1,0 +1,127 @@
+"""Campaigns: orders, forecasts, where they stand."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from pydantic import Field
+
+from vmtune.api.schemas.common import Model, Page
+from vmtune.domain import campaign_file
+from vmtune.domain.campaign import Campaign
+from vmtune.domain.campaign_record import CampaignState, Forecast
+from vmtune.domain.runs import RunState
+from vmtune.services.campaigns import CampaignStatus
+
+Json = dict[str, Any]  # any JSON
+
+
+class ForecastView(Model):
+    """What a campaign can find, and how long it takes."""
+
+    runs: int = Field(description="Warm-up included.")
+    detectable_percent: float | None = Field(
+        description="How much more B has to be than A for 80 % of such campaigns to say so. Null "
+        "where so few blocks never give a verdict."
+    )
+    noise_percent: float = Field(description="By how much runs of one arm spread.")
+    noise_reason: str
+    duration_s: float
+    duration_reason: str
+
+    @classmethod
+    def of(cls, forecast: Forecast) -> ForecastView:
+        found = forecast.detectable
+        return cls(
+            runs=forecast.runs,
+            detectable_percent=None if found is None else round((found - 1) * 100, 1),
+            noise_percent=round(forecast.noise * 100, 1),
+            noise_reason=forecast.noise_reason,
+            duration_s=round(forecast.duration_s),
+            duration_reason=forecast.duration_reason,
+        )
+
+
+class CampaignForecast(Model):
+    """What would be ordered, with what the file leaves open filled in."""
+
+    campaign: Json
+    forecast: ForecastView
+
+    @classmethod
+    def of_parts(cls, campaign: Campaign, forecast: Forecast) -> CampaignForecast:
+        return cls(campaign=campaign_file.to_json(campaign), forecast=ForecastView.of(forecast))
+
+
+class CampaignView(Model):
+    """A campaign, and how far it is."""
+
+    id: UUID
+    name: str
+    title: str
+    state: CampaignState
+    ended: bool
+    reason: str = Field(description="Why it is paused or failed; empty where a person said so.")
+    host: str
+    arms: list[str]
+    cells: list[str]
+    blocks: int
+    seed: int
+    primary_metric: str
+    margin_percent: float
+    total: int = Field(description="Runs, warm-up included.")
+    done: int = Field(description="Those that have a result.")
+    runs: dict[RunState, int] = Field(
+        description="How many are in each state; those that were cut short are repeated."
+    )
+    left_s: float | None = Field(description="About how long it goes on; null once it ended.")
+    forecast: ForecastView
+    created_at: datetime
+    ended_at: datetime | None
+
+    @classmethod
+    def of(cls, status: CampaignStatus) -> CampaignView:
+        return cls(**_fields(status))
+
+
+def _fields(status: CampaignStatus) -> dict[str, Any]:  # any: CampaignView's
+    record = status.record
+    campaign = record.campaign
+    return {
+        "id": record.id,
+        "name": campaign.name,
+        "title": campaign.title,
+        "state": record.state,
+        "ended": record.state.ended,
+        "reason": record.reason,
+        "host": record.host,
+        "arms": [arm.name for arm in campaign.arms],
+        "cells": [cell.name for cell in campaign.cells],
+        "blocks": campaign.blocks,
+        "seed": campaign.seed,
+        "primary_metric": campaign.primary_metric,
+        "margin_percent": campaign.margin_percent,
+        "total": campaign.run_count,
+        "done": status.done,
+        "runs": dict(status.states),
+        "left_s": None if status.left_s is None else round(status.left_s),
+        "forecast": ForecastView.of(record.forecast),
+        "created_at": record.created_at,
+        "ended_at": record.ended_at,
+    }
+
+
+class CampaignDetail(CampaignView):
+    """A campaign, with all of its plan."""
+
+    campaign: Json = Field(description="As it was ordered, with what was left open filled in.")
+
+    @classmethod
+    def of_status(cls, status: CampaignStatus) -> CampaignDetail:
+        return cls(**_fields(status), campaign=campaign_file.to_json(status.record.campaign))
+
+
+class CampaignPage(Page[CampaignView]):
+    """Campaigns, newest first."""

@@ -1,0 +1,60 @@
+"""What a campaign of identical arms tells of the machine: its noise floors."""
+
+from __future__ import annotations
+
+from vmtune.bench.report import ReportRun
+from vmtune.bench.report_build import Plan, criterion_of
+from vmtune.domain.campaign_record import CampaignRecord
+from vmtune.domain.metrics import METRICS, Direction
+from vmtune.errors import InvalidInput
+from vmtune.services.comparisons import Asked, ComparisonService
+from vmtune.stats.model import Observation, Sample
+from vmtune.store import Store
+from vmtune.store.campaigns import StoredFloor
+
+
+def calibrated(store: Store, record: CampaignRecord) -> list[StoredFloor]:
+    """The noise floor of each cell and metric that has one. Blocks for some seconds.
+
+    From the first two arms. A cell whose runs were made in several environments, or a metric that
+    some run lacks, has none.
+    """
+    from vmtune.stats.noise import calibrate  # noqa: PLC0415 - takes a second
+
+    report = ComparisonService(store).compared(Asked(campaign=str(record.id)))
+    first, second = (arm.name for arm in record.campaign.arms[:2])
+    plan = Plan("", (), (), primary_metric=record.campaign.primary_metric)
+    found: list[StoredFloor] = []
+    for cell in report.cells:
+        a, b = (list(report.runs_of(cell.name, arm)) for arm in (first, second))
+        environments = {run.environment for run in (*a, *b)}
+        if len(environments) != 1 or not all(environments):
+            continue
+        for metric in report.metrics:
+            row = METRICS[metric.name]
+            values = [run.values[row.name] for run in (*a, *b) if row.name in run.values]
+            if row.direction is Direction.NONE:
+                continue
+            criterion = criterion_of(row, values, plan)
+            samples = (_sample(first, a, row.name), _sample(second, b, row.name))
+            try:
+                floor = calibrate(*samples, criterion, min(environments))
+            except InvalidInput:
+                continue  # too few blocks, or runs without this metric: it has no floor
+            found.append(StoredFloor(cell.name, floor))
+    return found
+
+
+def _sample(arm: str, runs: list[ReportRun], metric: str) -> Sample:
+    return Sample(
+        arm,
+        tuple(
+            Observation(
+                value := run.values.get(metric) if run.counts else None,
+                censored=value is not None and metric in run.censored,
+                block=run.block,
+                run=run.run,
+            )
+            for run in runs
+        ),
+    )

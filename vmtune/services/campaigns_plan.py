@@ -1,0 +1,177 @@
+"""A campaign's runs in their order, and what is to be expected of them before the first."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Sequence
+from uuid import UUID, uuid5
+
+from vmtune.domain.campaign import Arm, Campaign, Cell
+from vmtune.domain.campaign_record import CampaignRun, Forecast, PlannedRun, scenario_name
+from vmtune.domain.profile import Revision
+from vmtune.domain.runs import Place, Run, RunState, Slot
+from vmtune.domain.scenario import Scenario, to_json
+from vmtune.domain.tunable_table import TUNABLES
+from vmtune.services.comparisons_arms import runs_of
+from vmtune.services.runs import RunRequest
+from vmtune.stats.planning import DEFAULT_NOISE, detectable, noise_of
+from vmtune.stats.schedule import schedule
+from vmtune.store import Store
+from vmtune.store.run_rows import RunFilter
+
+START_S = 5.0
+"""Assumed for starting two QEMUs and a guest, and ending them, where nothing is known."""
+_NEWEST = 50
+_LEAST_FOR_NOISE = 3
+_BANDWIDTH = "max_bandwidth_bytes_per_s"
+_UNLIMITED_BYTES_PER_S = 1 << 30
+
+
+def planned_runs(campaign: Campaign) -> tuple[PlannedRun, ...]:
+    """All runs in their order: the warm-up, then each block in an order of its own, in which
+    every arm of every cell runs once."""
+    each = {f"{cell.name}/{arm.name}": (cell, arm)
+            for cell in campaign.all_cells for arm in campaign.arms}  # fmt: skip
+    assert campaign.seed is not None, "a campaign that was ordered has its seed"
+    slots = schedule(list(each), campaign.blocks, campaign.seed, campaign.warmup_runs)
+    made: list[PlannedRun] = []
+    position: dict[int, int] = {}
+    for slot in slots:
+        block = slot.block or 0
+        position[block] = position.get(block, 0) + 1
+        made.append(PlannedRun(slot.number, block, position[block], *each[slot.arm]))
+    return tuple(made)
+
+
+def request_of(
+    campaign: Campaign,
+    cell: Cell,
+    arm: Arm,
+    revision: Revision | None,
+    slot: Slot | None = None,
+    id: UUID | None = None,
+) -> RunRequest:
+    """What the run service is asked for.
+
+    :raise InvalidInput: the parts of the campaign contradict each other.
+    """
+    scenario = campaign.scenario_of(cell, arm, revision)
+    return RunRequest(
+        scenario=to_json(scenario),
+        profile=arm.profile or None,
+        revision=arm.revision,
+        values=dict(scenario.values),
+        place=Place(arm.place.value),
+        qemu=arm.qemu,
+        kvm=campaign.kvm,
+        overrides=tuple(sorted(campaign.overrides)),
+        host_load=cell.host_load,
+        slot=slot,
+        id=id,
+    )
+
+
+def run_id(campaign: UUID, planned: PlannedRun, attempt: int) -> UUID:
+    """The same for the same attempt, so that no run is ordered twice."""
+    return uuid5(campaign, f"{planned.number}/{attempt}")
+
+
+class Course:
+    """Which of a campaign's runs were made."""
+
+    def __init__(self, campaign: Campaign, runs: Sequence[CampaignRun]) -> None:
+        self._campaign = campaign
+        self._runs: dict[tuple[str, str, int, int], list[CampaignRun]] = {}
+        for run in runs:
+            key = (run.scenario, run.arm, run.block, run.position)
+            self._runs.setdefault(key, []).append(run)
+
+    def attempts(self, planned: PlannedRun) -> Sequence[CampaignRun]:
+        """The runs that were made for *planned*, the last one last."""
+        scenario = scenario_name(self._campaign, planned.cell)
+        key = (scenario, planned.arm.name, planned.block, planned.position)
+        return self._runs.get(key, ())
+
+    def is_done(self, planned: PlannedRun) -> bool:
+        """There is a result for it."""
+        return any(run.state.counts for run in self.attempts(planned))
+
+    def typical_s(self, otherwise: float) -> float:
+        """How long a run of it takes, by those that ran to their end."""
+        found = [
+            (run.ended_at - run.started_at).total_seconds()
+            for runs in self._runs.values()
+            for run in runs
+            if run.state.counts and run.started_at and run.ended_at
+        ]
+        return statistics.mean(found) if found else otherwise
+
+
+def forecast(
+    store: Store, campaign: Campaign, scenarios: dict[tuple[str, str], Scenario], host: str
+) -> Forecast:
+    """What the campaign can find, and how long it takes. Blocks for up to a second.
+
+    :param scenarios: what is run, by the names of cell and arm.
+    """
+    noises: list[tuple[float, str]] = []
+    seconds: list[float] = []
+    known = 0
+    for cell in campaign.all_cells:
+        for arm in campaign.arms:
+            scenario = scenarios[cell.name, arm.name]
+            earlier = list(_earlier(store, scenario, arm, host))
+            metric = campaign.primary_metric
+            values = [run.metrics[metric] for run in earlier if metric in run.metrics]
+            noise = noise_of(values) if len(values) >= _LEAST_FOR_NOISE else None
+            if noise is not None:
+                noises.append((noise, f"{len(values)} earlier runs of {arm.name} here"))
+            took = _durations(earlier)
+            known += bool(took)
+            seconds.append(statistics.median(took) if took else _assumed_s(scenario))
+    noise, where = max(noises, default=(DEFAULT_NOISE, ""))
+    pairs = len(seconds)
+    duration_reason = f"from earlier runs of {known} of {pairs} arms and cells on this machine"
+    if known < pairs:
+        duration_reason += (
+            f"; otherwise assumed: {START_S:g} s to start and end, warm-up, cool-down, and the "
+            "guest's working set sent once"
+        )
+    return Forecast(
+        runs=campaign.run_count,
+        detectable=detectable(campaign.blocks, noise, campaign.margin_percent / 100),
+        noise=noise,
+        noise_reason=f"the spread of {where}, the noisiest arm"
+        if where
+        else f"assumed: no arm has {_LEAST_FOR_NOISE} earlier runs on this machine",
+        duration_s=statistics.mean(seconds) * campaign.run_count,
+        duration_reason=duration_reason if known else duration_reason.partition("otherwise ")[2],
+    )
+
+
+def _earlier(store: Store, scenario: Scenario, arm: Arm, host: str) -> Iterator[Run]:
+    """The newest runs of the same setup on the same machine."""
+    wanted = RunFilter(scenario.name, host=host, states=(RunState.COMPLETED,))
+    like = [
+        run
+        for run in runs_of(store, wanted)
+        if run.values == scenario.values
+        and run.place.value == arm.place.value
+        and run.setup.get("workload") == to_json(scenario)["workload"]
+    ]
+    yield from like[-_NEWEST:]
+
+
+def _durations(runs: Sequence[Run]) -> list[float]:
+    return [
+        (run.ended_at - run.started_at).total_seconds()
+        for run in runs
+        if run.started_at and run.ended_at
+    ]
+
+
+def _assumed_s(scenario: Scenario) -> float:
+    limit = scenario.values.get(_BANDWIDTH, TUNABLES[_BANDWIDTH].default)
+    bandwidth = limit if isinstance(limit, int) and limit > 0 else _UNLIMITED_BYTES_PER_S
+    sending = min(scenario.workload.region_bytes / bandwidth, float(scenario.most_seconds))
+    return START_S + scenario.warmup_s + scenario.cooldown_s + sending
