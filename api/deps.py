@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+import functools
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
@@ -65,20 +66,21 @@ class Container:
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
 
-def make_driver(host: Host) -> Driver:
+def make_driver(host: Host, more_commands: Collection[str] = ()) -> Driver:
     """The driver for a host's URI.
 
+    :param more_commands: QMP commands that the operator allows beside those of vmtune.
     :raise SetupError: libvirt's library is not installed.
     """
     if host.connection is Connection.QMP:
         from vmtune.drivers.qmp import QmpDriver  # noqa: PLC0415 - only where it is used
 
         if host.migration_address:
-            return QmpDriver(host.uri, host.migration_address)
-        return QmpDriver(host.uri)
+            return QmpDriver(host.uri, host.migration_address, more_commands=more_commands)
+        return QmpDriver(host.uri, more_commands=more_commands)
     from vmtune.drivers.libvirt import LibvirtDriver  # noqa: PLC0415 - needs libvirt's library
 
-    return LibvirtDriver(host.uri, peer_uri=host.peer_uri)
+    return LibvirtDriver(host.uri, peer_uri=host.peer_uri, more_commands=more_commands)
 
 
 def make_jobs(settings: Settings) -> JobEngine:
@@ -92,7 +94,7 @@ def make_jobs(settings: Settings) -> JobEngine:
 async def open_container(
     settings: Settings,
     *,
-    driver_factory: DriverFactory = make_driver,
+    driver_factory: DriverFactory | None = None,
     jobs: JobEngine | None = None,
     bench_tools: BenchTools | None = None,
 ) -> AsyncIterator[Container]:
@@ -108,7 +110,8 @@ async def open_container(
         stack.callback(store.close)
         bus = EventBus(store)
         stack.push_async_callback(bus.drain)
-        hosts = HostService(store, bus, driver_factory)
+        make = functools.partial(make_driver, more_commands=settings.allow_qmp_commands)
+        hosts = HostService(store, bus, driver_factory or make)
         stack.push_async_callback(hosts.close)
         access = Access.make(settings, users, store, hosts)
         stack.push_async_callback(access.tokens.note_uses)

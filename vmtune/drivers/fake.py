@@ -12,6 +12,7 @@ from uuid import UUID
 from vmtune.domain.facts import Connection, HostFacts, Reading, VmFacts
 from vmtune.drivers.fake_qemu import FakeQemu, FaultKind
 from vmtune.drivers.qmp import QmpDriver
+from vmtune.drivers.qmp_allowed import check
 from vmtune.drivers.qmp_monitor import NO_QEMU
 from vmtune.drivers.qmp_qemu import Link, OnEvent
 from vmtune.errors import CommandRefused, HostUnreachable, MonitorBusy, OutcomeUnknown
@@ -113,6 +114,7 @@ class FakeLink:
         arguments: Mapping[str, Any] | None = None,  # any JSON
     ) -> Any:  # any JSON
         """Run one command, unless something goes wrong."""
+        check(command, arguments)
         if not self.connected:
             raise HostUnreachable("the connection to the fake was lost")
         fault = self._qemu.fault(command)

@@ -56,6 +56,7 @@ class LibvirtDriver:
     :param uri: ``qemu:///system``, ``qemu+unix://...?socket=``, ``qemu+tcp://``,
         ``qemu+tls://``, ``qemu+ssh://``.
     :param peer_uri: how other hosts' daemons reach this one; empty to derive it from *uri*.
+    :param more_commands: see :func:`vmtune.drivers.qmp_allowed.check`.
     """
 
     def __init__(
@@ -63,9 +64,11 @@ class LibvirtDriver:
         uri: str,
         *,
         peer_uri: str = "",
+        more_commands: Collection[str] = (),
         open_: Callable[[str], Connection] = open_connection,
     ) -> None:
         self._uri = uri
+        self._more_commands = more_commands
         self._open = open_
         self._link = Link(uri, open_)
         self._peer_uri = peer_uri or derive_peer_uri(uri)
@@ -162,7 +165,9 @@ class LibvirtDriver:
         return await self._link.ask(call)
 
     def _monitor(self, vm: UUID) -> LibvirtMonitor:
-        return self._monitors.setdefault(vm, LibvirtMonitor(self._link, vm))
+        if vm not in self._monitors:
+            self._monitors[vm] = LibvirtMonitor(self._link, vm, self._more_commands)
+        return self._monitors[vm]
 
     def _known_probe(self, vm: UUID, run_id: int) -> QemuProbe | None:
         key, probe = self._probes.get(vm, (None, None))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from typing import Any, TypeVar
 from uuid import UUID
 
 from vmtune.drivers.libvirt_calls import Connection
 from vmtune.drivers.libvirt_errors import OPERATION_INVALID, LibvirtRefused
 from vmtune.drivers.libvirt_link import Link
+from vmtune.drivers.qmp_allowed import check
 from vmtune.errors import CommandRefused, OutcomeUnknown
 
 _T = TypeVar("_T")
@@ -27,11 +28,14 @@ class LibvirtMonitor:
     Commands of one VM go one after the other, so that they reach QEMU in the order in which
     they were made, and so that a VM that does not answer holds one thread and no more. Using
     it marks the guest as tainted (``custom-monitor``).
+
+    :param more_commands: see :func:`vmtune.drivers.qmp_allowed.check`.
     """
 
-    def __init__(self, link: Link, vm: UUID) -> None:
+    def __init__(self, link: Link, vm: UUID, more_commands: Collection[str] = ()) -> None:
         self._link = link
         self._vm = vm
+        self._more_commands = more_commands
         self._turn = asyncio.Lock()
 
     async def execute(
@@ -42,11 +46,12 @@ class LibvirtMonitor:
         """Run one command and return its result.
 
         :raise CommandRefused: QEMU's or libvirt's own error text; code ``vm_not_running``
-            where there is no QEMU.
+            where there is no QEMU; or vmtune does not send such a command.
         :raise NotFound: the host does not have the VM.
         :raise HostUnreachable: no connection.
         :raise OutcomeUnknown: the connection or QEMU was lost before the reply came.
         """
+        check(command, arguments, self._more_commands)
         asks = command.startswith(_ASKS)
         request: dict[str, Any] = {"execute": command}
         if arguments:

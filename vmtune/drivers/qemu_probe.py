@@ -15,6 +15,7 @@ from vmtune.domain.tunables import QmpKind, Tunable, Value
 from vmtune.domain.versions import Version
 from vmtune.drivers import qemu_names
 from vmtune.drivers.monitor import Monitor
+from vmtune.drivers.qmp_allowed import MADE_UP
 from vmtune.drivers.qemu_process import ProgramFile, QemuProcess
 from vmtune.errors import CommandRefused
 
@@ -186,12 +187,12 @@ class QemuProbe:
         choices = TUNABLES["multifd_compression"].choices
         answers = await _all(*(self._complaint(method) for method in choices))
         complaints = dict(zip(choices, answers, strict=True))
-        return frozenset(m for m, text in complaints.items() if _MADE_UP in text)
+        return frozenset(m for m, text in complaints.items() if MADE_UP in text)
 
     async def _complaint(self, method: str) -> str:
         try:
             await self._monitor.execute(
-                "migrate-set-parameters", {"multifd-compression": method, _MADE_UP: 0}
+                "migrate-set-parameters", {"multifd-compression": method, MADE_UP: 0}
             )
         except CommandRefused as refusal:
             return refusal.message
@@ -327,7 +328,6 @@ async def _children(monitor: Monitor, path: str) -> list[dict[str, Any]]:  # any
     return children
 
 
-_MADE_UP = "vmtune-asks-only"
 _METHODS: dict[ProgramFile, frozenset[str]] = {}
 _NO_PROCESS = "it is not in QMP, and QEMU's process cannot be seen"
 _NO_PARTS = {

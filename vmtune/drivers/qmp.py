@@ -46,6 +46,7 @@ class QmpDriver:
     :param uri: ``qmp+unix:///FOLDER``.
     :param migration_address: where its QEMUs listen for a migration; empty for a unix
         socket in the folder, which a QEMU on the same machine reaches.
+    :param more_commands: see :func:`vmtune.drivers.qmp_allowed.check`.
     """
 
     def __init__(
@@ -53,11 +54,13 @@ class QmpDriver:
         uri: str,
         migration_address: str = "127.0.0.1",
         greeting_timeout_s: float = 2.0,
+        more_commands: Collection[str] = (),
     ) -> None:
         self._uri = uri
         self._folder = Path(urlsplit(uri).path)
         self._migration_address = migration_address
         self._greeting_timeout_s = greeting_timeout_s
+        self._more_commands = more_commands
         self._qemus: dict[Path, Qemu] = {}
         self._scanning: asyncio.Task[dict[Path, VmtuneError]] | None = None
         self._hub = Hub()
@@ -369,7 +372,13 @@ class QmpDriver:
         return sorted(self._folder / name for name in names)
 
     def _link(self, path: Path, on_event: OnEvent, on_lost: Callable[[], None]) -> Link:
-        return QmpMonitor(path, on_event, on_lost, self._greeting_timeout_s)
+        return QmpMonitor(
+            path,
+            on_event,
+            on_lost,
+            self._greeting_timeout_s,
+            more_commands=self._more_commands,
+        )
 
     def _heard(self, qemu: Qemu, name: str, data: Mapping[str, Any]) -> None:  # any JSON
         translated = _EVENTS.get(name)

@@ -7,7 +7,7 @@ import contextlib
 import logging
 import socket
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from qemu.qmp import ConnectError, EventListener, ExecuteError, QMPClient, QMPEr
 from qemu.qmp.message import Message
 from qemu.qmp.qmp_client import GreetingError
 
+from vmtune.drivers.qmp_allowed import check
 from vmtune.drivers.qmp_qemu import OnEvent
 from vmtune.errors import CommandRefused, HostUnreachable, MonitorBusy, OutcomeUnknown
 
@@ -66,6 +67,7 @@ class QmpMonitor:
     :param greeting_timeout_s: QEMU serves one client at a time and leaves others waiting
         for its greeting, so silence means that somebody else is connected.
     :param reply_timeout_s: how long a command may take.
+    :param more_commands: see :func:`vmtune.drivers.qmp_allowed.check`.
     """
 
     def __init__(
@@ -75,6 +77,7 @@ class QmpMonitor:
         on_lost: Callable[[], None],
         greeting_timeout_s: float = 2.0,
         reply_timeout_s: float = 30.0,
+        more_commands: Collection[str] = (),
     ) -> None:
         self.path = path
         self.pid: int | None = None
@@ -83,6 +86,7 @@ class QmpMonitor:
         self._on_lost = on_lost
         self._greeting_timeout_s = greeting_timeout_s
         self._reply_timeout_s = reply_timeout_s
+        self._more_commands = more_commands
         self._client: QMPClient | None = None
         self._keeper: asyncio.Task[None] | None = None
         self._connecting = asyncio.Lock()
@@ -112,9 +116,11 @@ class QmpMonitor:
     ) -> Any:  # any JSON: the reply's "return"
         """Run one command; see :meth:`vmtune.drivers.monitor.Monitor.execute`.
 
+        :raise CommandRefused: also where vmtune does not send such a command.
         :raise HostUnreachable: not connected. It does not connect by itself: behind the
             socket there may be another QEMU by now, which the caller has to find out.
         """
+        check(command, arguments, self._more_commands)
         client = self._client
         if client is None or client.runstate is not Runstate.RUNNING:
             raise HostUnreachable(f"the connection to {self.path} was lost")

@@ -1,0 +1,94 @@
+"""The list of commands that leave vmtune, held against what a real run sends."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import qemu
+from tests.support.bench_qmp import kinds
+from tests.support.benches import Bench
+from vmtune.domain.changes import Change, in_order
+from vmtune.domain.migration import QemuStatus
+from vmtune.domain.tunable_table import TUNABLES
+from vmtune.domain.tunables import Kind, Route
+from vmtune.drivers import qmp_allowed, qmp_monitor
+from vmtune.drivers.base import MigrateOrder
+from vmtune.errors import CommandRefused
+
+SENT_ONLY_BY_BENCHMARKS = set(qmp_allowed.FOR_BENCHMARKS)
+"""tests/contract/test_bench_direct.py and its like send them."""
+BUILD = qemu.builds()[0]
+
+
+async def a_run(bench: Bench) -> None:
+    """Everything that vmtune does to a QEMU, once."""
+    source = bench.source
+    await source.host_facts()
+    await source.list_vms()
+    facts = await source.vm_facts(bench.vm)
+    changes = [
+        Change(row.name, not reading.value)
+        for row in TUNABLES.values()
+        if row.route in (Route.MONITOR, Route.LIVE) and row.kind is Kind.BOOLEAN
+        for reading in [facts.readings[row.name]]
+        if reading.value is not None and row.name != "dirty_limit"
+    ]
+    changes += [Change("iothread_thread_pool_max", 8), Change("main_loop_thread_pool_max", 8)]
+    await source.write(bench.vm, in_order(changes, facts.readings))
+    with pytest.raises(CommandRefused):  # it has no ring
+        await source.measure_dirty_rates(bench.vm, 50)
+    await source.dirty_rates(bench.vm)
+    await bench.open_destination()
+    order = {"max_bandwidth_bytes_per_s": 1 << 20, "postcopy": True}
+    handle = await source.start_migration(MigrateOrder(bench.vm, order, {}), bench.destination)
+    while (await source.migration(bench.vm)).status is QemuStatus.SETUP:
+        pass
+    await source.pause(bench.vm)
+    await source.resume(bench.vm)
+    await source.start_postcopy(bench.vm)
+    await source.write(bench.vm, [Change("max_bandwidth_bytes_per_s", 0)])
+    await handle.wait()
+    await bench.destination.completed(bench.vm)
+
+
+async def aborted(bench: Bench) -> None:
+    """What only an abort sends."""
+    await bench.open_destination()
+    slow = MigrateOrder(bench.vm, {"max_bandwidth_bytes_per_s": 1 << 20}, {})
+    handle = await bench.source.start_migration(slow, bench.destination)
+    while (await bench.source.migration(bench.vm)).status is QemuStatus.SETUP:
+        pass
+    await bench.source.abort_migration(bench.vm)
+    with pytest.raises(CommandRefused):
+        await handle.wait()
+    await bench.source.reset_after_migration(bench.vm)
+
+
+@pytest.mark.skipif(bool(BUILD.why_not), reason=BUILD.why_not or "runs")
+async def test_the_list_is_what_a_run_sends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: set[str] = set()
+
+    refused: list[str] = []
+
+    def noted(command: str, arguments: Mapping[str, Any] | None, more: Collection[str]) -> None:
+        try:
+            qmp_allowed.check(command, arguments, more)
+        except CommandRefused as refusal:
+            refused.append(refusal.message)
+            raise
+        sent.add(command)
+
+    monkeypatch.setattr(qmp_monitor, "check", noted)
+    for number, run in enumerate((a_run, aborted)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        async with kinds()[0].open(folder) as bench:
+            await run(bench)
+    assert refused == []  # some who ask take a refusal for an answer
+    assert sent == set(qmp_allowed.ALLOWED) - SENT_ONLY_BY_BENCHMARKS
