@@ -14,11 +14,13 @@ from datetime import datetime, timedelta
 
 from vmtune.domain.access import Identity
 from vmtune.errors import Unauthenticated
-from vmtune.services.access_tokens import TokenService, utc_now
+from vmtune.services.access_tokens import Remembered, TokenService, utc_now
 from vmtune.store import Store
+from vmtune.store.tokens import WebSession
 
 _COOKIE_BYTES = 32
 _LONGEST_COOKIE = 64
+_MOST_REMEMBERED = 1000
 _LASTS = timedelta(hours=12)
 
 
@@ -58,6 +60,7 @@ class BrowserService:
         self._idle = timedelta(minutes=idle_minutes)
         self._now = now
         self._seen: dict[str, datetime] = {}
+        self._found: dict[str, Remembered[WebSession]] = {}
 
     async def sign_in(self, token: str, address: str) -> Browser:
         """Sign a browser in with a token.
@@ -86,7 +89,7 @@ class BrowserService:
         if len(cookie) > _LONGEST_COOKIE:
             raise _signed_out()
         id = _id(cookie)
-        found = await asyncio.to_thread(self._store.tokens.session, id)
+        found = await self._find(id)
         now = self._now()
         if found is None or found.expires_at <= now:
             raise _signed_out()
@@ -99,6 +102,19 @@ class BrowserService:
         if asks:
             self._seen[id] = now
         return Browser(cookie, identity, found.expires_at)
+
+    async def _find(self, id: str) -> WebSession | None:
+        known = self._found.get(id)
+        now = self._now().timestamp()
+        changed = self._tokens.changed
+        if known is not None and known.holds(changed, now):
+            return known.what
+        found = await asyncio.to_thread(self._store.tokens.session, id)
+        if found is not None:
+            self._found[id] = Remembered(changed, now, found)
+        while len(self._found) > _MOST_REMEMBERED:
+            self._found.pop(next(iter(self._found)))
+        return found
 
     async def sign_out(self, cookie: str) -> None:
         """The cookie lets nobody in any more."""

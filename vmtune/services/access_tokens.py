@@ -9,8 +9,9 @@ import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Generic, TypeVar
 
 from argon2 import PasswordHasher
 from argon2.exceptions import Argon2Error, InvalidHashError
@@ -30,6 +31,8 @@ from vmtune.store.tokens import Found, no_token
 _HASHER = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
 _AT_ONCE = 2
 _REMEMBERED_S = 60.0
+_HOLDS_S = 1.0
+_T = TypeVar("_T")
 _MOST_REMEMBERED = 1000
 _FREE_ADDRESS, _FREE_TOKEN = 10, 20
 _LONGEST_ADDRESS_S, _LONGEST_TOKEN_S = 60.0, 5.0  # a stranger must not lock a token's owner out
@@ -40,11 +43,28 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+@dataclass(frozen=True, slots=True)
+class Remembered(Generic[_T]):
+    """What the store had a moment ago.
+
+    :param since: :attr:`TokenService.changed` of that time; *at* its clock.
+    """
+
+    since: asyncio.Event
+    at: float
+    what: _T
+
+    def holds(self, changed: asyncio.Event, now: float) -> bool:
+        """Whether nothing is known to have changed, and it is not too long ago."""
+        return self.since is changed and 0 <= now - self.at < _HOLDS_S
+
+
 class TokenService:
     """Makes tokens and knows who holds one.
 
     What proved to be a token is remembered for a minute, by a keyed hash, which spares the
-    slow check; whether it was revoked, and what it may do, is looked up each time.
+    slow check. Whether it was revoked is known at once where this service revoked it, and
+    within a second where another did that shares the database.
 
     :param now: the time; *clock* counts seconds.
     """
@@ -66,6 +86,7 @@ class TokenService:
         self._slots = asyncio.Semaphore(_AT_ONCE)
         self._by_address = Throttle(_FREE_ADDRESS, _LONGEST_ADDRESS_S, clock)
         self._by_token = Throttle(_FREE_TOKEN, _LONGEST_TOKEN_S, clock)
+        self._found: dict[str, Remembered[Found]] = {}
         self._uses: dict[str, tuple[datetime, str]] = {}
         self.changed = asyncio.Event()
         """Set, and made anew, whenever somebody may have lost the right to go on."""
@@ -160,7 +181,7 @@ class TokenService:
         if not self._is_remembered(digest) and not await self._prove(digest, secret, address):
             raise _no_token()
         assert secret is not None, "what is none proves nothing"
-        found = await asyncio.to_thread(self._store.tokens.find, secret.id)
+        found = await self._find(secret.id)
         if found is None:
             raise _no_token()
         identity = await self.identity_of(found)
@@ -200,6 +221,18 @@ class TokenService:
                     remedy="ask somebody who may for a new token",
                 )
         return identity
+
+    async def _find(self, id: str) -> Found | None:
+        known = self._found.get(id)
+        if known is not None and known.holds(self.changed, self._clock()):
+            return known.what
+        looked = self.changed, self._clock()  # before: what changes meanwhile must not hold
+        found = await asyncio.to_thread(self._store.tokens.find, id)
+        if found is not None:
+            self._found[id] = Remembered(*looked, found)
+        while len(self._found) > _MOST_REMEMBERED:
+            self._found.pop(next(iter(self._found)))
+        return found
 
     def _is_remembered(self, digest: bytes) -> bool:
         proven_at = self._proven.get(digest)
