@@ -7,13 +7,13 @@ import fcntl
 import os
 import socket
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from vmtune.errors import SetupError
 from vmtune.services.access_users import group_id
-from vmtune.settings import Settings
+from vmtune.settings import Settings, is_loopback
 
 _PRIVATE_UMASK = 0o177  # leaves 0600
 _GROUP_MODE = 0o660
@@ -76,35 +76,58 @@ def state_lock(settings: Settings) -> Iterator[None]:
 @contextmanager
 def listening(settings: Settings) -> Iterator[list[socket.socket]]:
     """The service's sockets, listening from now on: who connects waits until it is ready.
-    The unix socket's file is removed at the end. Sockets that systemd passed are taken
-    instead of making any, and their file is systemd's.
+
+    A unix socket that systemd passed is taken instead of making one, and its file is
+    systemd's; likewise TCP sockets. The file of one that is made here is removed at the end.
 
     :raise SetupError: another service listens there, the port is taken, or the socket
         cannot be made, or not safely.
     """
-    passed = passed_sockets()
-    if passed:
-        try:
-            yield passed
-        finally:
-            for one in passed:
-                one.close()
-        return
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(one) for one in passed_sockets()]
+        check_passed(sockets, settings)
+        families = {one.family for one in sockets}
+        if socket.AF_UNIX not in families:
+            sockets.append(stack.enter_context(_unix_socket(settings)))
+        if settings.listen_port and not families - {socket.AF_UNIX}:
+            tcp = _bind_tcp(settings.listen_address, settings.listen_port)
+            sockets.append(stack.enter_context(tcp))
+        yield sockets
+
+
+@contextmanager
+def _unix_socket(settings: Settings) -> Iterator[socket.socket]:
     path = settings.socket_path
     make_folder(path.parent, _RUNTIME_MODE, "runtime_dir")
     check_folder(path.parent)
     _remove_stale(path)
-    sockets = [_bind_unix(path, settings.socket_group)]
-    made = path.stat()
-    try:
-        if settings.listen_port:
-            sockets.append(_bind_tcp(settings.listen_address, settings.listen_port))
-        yield sockets
-    finally:
-        for one in sockets:
-            one.close()
-        if path.exists() and os.path.samestat(path.stat(), made):
-            path.unlink()
+    with _bind_unix(path, settings.socket_group) as one:
+        made = path.stat()
+        try:
+            yield one
+        finally:
+            if path.exists() and os.path.samestat(path.stat(), made):
+                path.unlink()
+
+
+def check_passed(sockets: Sequence[socket.socket], settings: Settings) -> None:
+    """Hold passed sockets to what the settings are held to: tokens do not cross a network in
+    the clear.
+
+    :raise SetupError: one would let them.
+    """
+    for one in sockets:
+        if one.family == socket.AF_UNIX or settings.tls or settings.insecure_listen:
+            continue
+        address = str(one.getsockname()[0])
+        if not is_loopback(address):
+            raise SetupError(
+                f"systemd passed a socket at {address}: tokens would cross the network in the "
+                "clear",
+                field="LISTEN_FDS",
+                code="insecure_listener",
+                remedy="set tls_cert and tls_key, or insist with insecure_listen = true",
+            )
 
 
 def passed_sockets() -> list[socket.socket]:
@@ -218,7 +241,9 @@ def _socket_error(path: Path, error: OSError) -> SetupError:
 
 
 def _bind_tcp(address: str, port: int) -> socket.socket:
-    one = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    # Named as TCP, or asyncio would leave Nagle's algorithm on: answers would come 40 ms late.
+    one = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         one.bind((address, port))

@@ -33,8 +33,11 @@ def served_api(
             with listening(api.container.settings) as sockets:
                 api.reload = server.reload
                 served.append((api, server, asyncio.get_running_loop()))
+                serving = asyncio.ensure_future(server.serve(sockets))
+                while not (server.started or serving.done()):  # noqa: ASYNC110 - it has no event
+                    await asyncio.sleep(0.005)
                 ready.set()
-                await server.serve(sockets)
+                await serving
 
     def run() -> None:
         try:

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from vmtune.api.sockets import passed_sockets
+from vmtune.api.sockets import check_passed, listening, passed_sockets
+from vmtune.errors import SetupError
 from vmtune.settings import Settings
 from vmtune.store import upgrade
 
@@ -37,7 +38,7 @@ def test_a_passed_socket_is_served_and_left_in_place(tmp_path: Path) -> None:
         process = subprocess.Popen(
             [sys.executable, "-c", PROGRAM, str(unit.fileno())],
             env={**clean, "LISTEN_FDS": "1", "VMTUNE_STATE_DIR": str(tmp_path),
-                 "VMTUNE_RUNTIME_DIR": str(tmp_path)},
+                 "VMTUNE_LISTEN_PORT": "0", "VMTUNE_RUNTIME_DIR": str(tmp_path)},
             pass_fds=[unit.fileno()],
             stderr=log,
         )  # fmt: skip
@@ -84,3 +85,29 @@ def test_what_is_no_listening_socket_is_refused(kind: str) -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert "descriptor 3" in said.stdout
+
+
+def test_a_passed_socket_lets_no_token_cross_a_network_in_the_clear(tmp_path: Path) -> None:
+    with socket.create_server(("0.0.0.0", 0)) as everywhere, socket.socket(socket.AF_UNIX) as unix:
+        with pytest.raises(SetupError) as caught:
+            check_passed([unix, everywhere], Settings())
+        assert caught.value.problems[0].code == "insecure_listener"
+        check_passed([unix, everywhere], Settings(insecure_listen=True))
+        check_passed([everywhere], Settings(tls_cert=tmp_path, tls_key=tmp_path))
+    with socket.create_server(("127.0.0.1", 0)) as mine:
+        check_passed([mine], Settings())
+
+
+def test_beside_a_passed_unix_socket_the_port_is_served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    passed = socket.socket(socket.AF_UNIX)
+    monkeypatch.setattr("vmtune.api.sockets.passed_sockets", lambda: [passed])
+    settings = Settings(runtime_dir=tmp_path, listen_port=port)
+    with listening(settings) as sockets:
+        assert [one.family for one in sockets] == [socket.AF_UNIX, socket.AF_INET]
+        assert sockets[0] is passed
+        assert not settings.socket_path.exists()
+    assert passed.fileno() == -1
