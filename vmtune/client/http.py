@@ -90,7 +90,8 @@ class Url:
         return http.client.HTTPSConnection(self.host, self.port, timeout=timeout_s, context=context)
 
     def __str__(self) -> str:
-        return f"{'https' if self.tls else 'http'}://{self.host}:{self.port}"
+        name = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'https' if self.tls else 'http'}://{name}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,14 +86,14 @@ def _lines(rows: list[Document]) -> Iterator[str]:
 
 def _entry(row: Document) -> Iterator[str]:
     who = row["who"]
-    name = who["name"] or who["id"]
+    name = " ".join(filter(None, (who["kind"], who["name"] or who["id"])))
     outcome = paint(row["outcome"], _COLORS.get(row["outcome"], ""))
     yield (
         f"{moment(row['at'])}  #{row['number']:<6} {outcome:<8} {row['action'] or 'by itself'}  "
         f"{row['subject']}"
     ).rstrip()
     from_where = f", {row['origin']}" if row["origin"] else ""
-    yield f"    by {who['kind']} {name}{from_where}".rstrip()
+    yield f"    by {name}{from_where}"
     if row["reason"]:
         yield f"    because {row['reason']!r}"
     if row["codes"]:
