@@ -86,6 +86,7 @@ AUDITED: Mapping[type[Base], Audited] = {
     ),
     WebSessionRow: Audited("session", lambda r: r.token or r.subject, "name address"),
 }
+_ORDER = {audited.what: place for place, audited in enumerate(AUDITED.values())}
 NOT_AUDITED: Mapping[str, str] = {
     "operations": "follows from applications and migrations",
     "sample_chunks": "measured",
@@ -181,7 +182,8 @@ def note_changes(session: AuditedSession, clock: Callable[[], datetime]) -> None
     session.flush()
     if not session.changes:
         return
-    changes = tuple(session.changes.values())
+    found = session.changes.values()
+    changes = tuple(sorted(found, key=lambda change: _ORDER[change.what]))
     session.info.pop(_KEY)
     act = ACT.get()
     if act is None or not act.is_open:
