@@ -15,8 +15,8 @@ from vmtune.domain.tunables import QmpKind, Tunable, Value
 from vmtune.domain.versions import Version
 from vmtune.drivers import qemu_names
 from vmtune.drivers.monitor import Monitor
-from vmtune.drivers.qmp_allowed import MADE_UP
 from vmtune.drivers.qemu_process import ProgramFile, QemuProcess
+from vmtune.drivers.qmp_allowed import MADE_UP
 from vmtune.errors import CommandRefused
 
 # "virtio-blk-pci" and its kin: disks whose queues count for the coroutine pool.
