@@ -8,6 +8,8 @@ from uuid import UUID
 
 import pytest
 
+from tests.support import facts as some
+from vmtune.bench.scenarios import Ground, why_not
 from vmtune.control.reaping import ReaperPolicy
 from vmtune.domain.campaign import QUICK_BLOCKS, Arm, Beside, Campaign, CampaignPlace, Cell
 from vmtune.domain.campaign_file import from_json, to_json
@@ -131,6 +133,9 @@ def test_the_examples_run_on_the_lab_in_six_blocks(name: str) -> None:
     assert {arm.place for arm in made.arms} == {CampaignPlace.LAB}
     assert made.same_arms is (name == "noise")
     assert made.arms[0].values == {}
+    on_libvirt = Ground(some.host("a"), some.host("b"), some.vm(), True)
+    for arm in made.arms:
+        assert why_not(made.scenario_of(made.all_cells[0], arm), on_libvirt) is None
 
 
 def test_the_drop_duration_matrix_is_the_sources_but_for_what_does_not_fit() -> None:
