@@ -97,12 +97,14 @@ class ComparisonService:
         _check(asked)
         gathered = self._campaign(asked) if asked.campaign else self._chosen(asked)
         plan = gathered.plan
-        runs = [_only(run, asked.metrics, plan.primary_metric) for run in gathered.runs]
+        runs = gathered.runs
         fingerprints = {run.environment for run in runs if run.environment}
         environments = {each: self._store.runs.environment(each) for each in fingerprints}
         report = build(plan, runs, environments, self._now(), self._floors(gathered, fingerprints))
         if gathered.withheld:
             report = _without_verdicts(report, gathered.withheld)
+        if asked.metrics:
+            report = _only(report, {plan.primary_metric, *asked.metrics})
         beside: tuple[str, ...] = ()
         if gathered.published is not None:
             beside = tuple(sentences(gathered.published, report, gathered.of, self._store))
@@ -307,16 +309,23 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-def _only(run: ReportRun, metrics: Sequence[str], primary: str) -> ReportRun:
-    """*run* with the metrics that are wanted."""
-    if not metrics:
-        return run
-    kept = {primary, *metrics}
-    return replace(
-        run,
-        values={name: value for name, value in run.values.items() if name in kept},
-        censored=tuple(name for name in run.censored if name in kept),
+def _only(report: Report, kept: set[str]) -> Report:
+    """*report* with the metrics that are wanted. The p-values stay adjusted for how many there
+    are: which of them are looked at was chosen afterwards."""
+    cells = tuple(
+        replace(cell, comparisons=tuple(each for each in cell.comparisons if each.metric in kept))
+        for cell in report.cells
     )
+    runs = tuple(
+        replace(
+            run,
+            values={name: value for name, value in run.values.items() if name in kept},
+            censored=tuple(name for name in run.censored if name in kept),
+        )
+        for run in report.runs
+    )
+    metrics = tuple(metric for metric in report.metrics if metric.name in kept)
+    return replace(report, cells=cells, runs=runs, metrics=metrics)
 
 
 def _without_verdicts(report: Report, reason: str) -> Report:

@@ -48,7 +48,7 @@ def sentences(
                     continue
                 base, arm = facts[cell.name, each.a.arm], facts[cell.name, each.b.arm]
                 told = _told(published, table, base, arm, each)
-                yield f"{cell.name}: {each.b.arm} against {each.a.arm}, beside {source.id}, {told}"
+                yield f"beside {source.id}, {cell.name}, {each.b.arm} against {each.a.arm}: {told}"
 
 
 def _told(

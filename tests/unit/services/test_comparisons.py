@@ -153,6 +153,22 @@ def test_only_the_metrics_that_are_wanted(store: Store) -> None:
     assert all(run.values.keys() <= {"downtime_ms", "total_time_ms"} for run in report.runs)
 
 
+def test_choosing_metrics_afterwards_does_not_spare_their_adjustment(store: Store) -> None:
+    others = {"setup_time_ms": 3.0, "iterations": 4.0, "transferred_bytes": 5.0}
+    for name, downtimes in (("stock", noisy(40, 6, 1)), ("tuned", noisy(50, 6, 2, 0.2))):
+        for index, (total, downtime) in enumerate(zip(noisy(9, 6, 3), downtimes, strict=True)):
+            more = {"downtime_ms": downtime, **others}
+            put(store, f"{name}{index}", [total], profile=name, more=more)
+    every = {c.metric: c for c in compare(store).cells[0].comparisons}
+    found = compare(store, metrics=("total_time_ms", "downtime_ms"))
+    chosen = {c.metric: c for c in found.cells[0].comparisons}
+    assert set(chosen) == {"total_time_ms", "downtime_ms"}
+    downtime = chosen["downtime_ms"]
+    assert downtime.test is not None and downtime.adjusted_p is not None
+    assert downtime.adjusted_p > downtime.test.p
+    assert downtime == every["downtime_ms"]
+
+
 def test_a_campaign_is_compared_in_its_blocks(store: Store) -> None:
     campaign(store, 6)
     warm_up = a_campaign(blocks=6)
