@@ -28,6 +28,18 @@ log = structlog.get_logger(__name__)
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 READS = ("GET", "HEAD", "OPTIONS")
+_ALWAYS = (
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    # Whatever ends up in an answer, no script in it runs as a page of the service.
+    (
+        b"content-security-policy",
+        b"default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; "
+        b"base-uri 'none'; form-action 'none'",
+    ),
+)
+"""Headers of every answer that does not have its own."""
 _DRAIN_WITHIN_S = 2.0
 _DRAIN_BYTES = 16 << 20
 
@@ -55,9 +67,9 @@ class RequestContext:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
-                extra = [(b"x-request-id", request_id.encode())]
-                if not any(name == b"cache-control" for name, _ in message["headers"]):
-                    extra.append((b"cache-control", b"no-store"))
+                given = {name for name, _ in message["headers"]}
+                extra = [(name, value) for name, value in _ALWAYS if name not in given]
+                extra.append((b"x-request-id", request_id.encode()))
                 message = {**message, "headers": [*message["headers"], *extra]}
             await send(message)
 

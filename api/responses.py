@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 PROBLEM_JSON = "application/problem+json"
@@ -38,6 +39,14 @@ ETAG = {
         "schema": {"type": "string"},
     }
 }
+
+_FILE_NAME = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+def saved_as(name: str, how: str = "attachment") -> dict[str, str]:
+    """The header that names a file, whatever is in *name*: some are what others sent."""
+    return {"Content-Disposition": f'{how}; filename="{_FILE_NAME.sub("-", name)[:150]}"'}
+
 
 Responses = dict[int | str, dict[str, Any]]  # any: FastAPI's own type
 

@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Response
 
 from vmtune.api.reach import EVERYWHERE
-from vmtune.api.responses import problems
+from vmtune.api.responses import problems, saved_as
 from vmtune.api.routes.common import Services
 from vmtune.api.schemas.comparisons import HistoryView, Json
 from vmtune.api.security import READ
@@ -102,7 +102,7 @@ async def get_comparison_report(
     """The same as a file: a page that needs nothing else, Markdown, or the values as CSV."""
     report = await on.comparisons.compare(wanted)
     file = await asyncio.to_thread(report_file, report, format)
-    headers = {"Content-Disposition": f'inline; filename="{file.name}"'}
+    headers = saved_as(file.name, "inline")
     if format is ReportFormat.HTML:
         headers["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'"
     return Response(file.content, media_type=file.media_type, headers=headers)

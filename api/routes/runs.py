@@ -8,7 +8,7 @@ from uuid import UUID
 from fastapi import APIRouter, Body, Query, Response
 
 from vmtune.api.reach import EVERYWHERE
-from vmtune.api.responses import LOCATION, WITH_BODY, problems, with_headers
+from vmtune.api.responses import LOCATION, WITH_BODY, problems, saved_as, with_headers
 from vmtune.api.routes.common import PREFIX, After, Limit, Name, Services
 from vmtune.api.schemas.migrations import SampleView
 from vmtune.api.schemas.runs import (
@@ -196,8 +196,7 @@ async def export_run(
 ) -> Response:
     """A run that has ended, as a file."""
     file = await exported(await on.runs.whole(run), format)
-    headers = {"Content-Disposition": f'attachment; filename="{file.name}"'}
-    return Response(file.content, media_type=file.media_type, headers=headers)
+    return Response(file.content, media_type=file.media_type, headers=saved_as(file.name))
 
 
 @router.get("/environments/{fingerprint}", responses=problems(404), dependencies=[READ])

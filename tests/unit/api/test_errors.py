@@ -10,6 +10,7 @@ import structlog
 
 from tests.support.api import Api, problems, running_api
 from vmtune.api import errors
+from vmtune.api.responses import saved_as
 from vmtune.errors import VmtuneError
 
 JSON = {"Content-Type": "application/json"}
@@ -91,6 +92,26 @@ async def test_a_body_that_is_too_large(tmp_path: Path) -> None:
             assert problems(response) == [("body", "body_too_large")]
             assert "2,000" in response.json()["detail"]
         assert (await api.get("/profiles"))["items"] == []
+
+
+@pytest.mark.parametrize("path", ["/profiles", "/nope", "/openapi.json", "/docs"])
+async def test_no_script_in_an_answer_runs(api: Api, path: str) -> None:
+    headers = (await api.send("GET", path)).headers
+    policies = headers.get_list("content-security-policy")
+    assert len(policies) == 1
+    assert "default-src 'none'" in policies[0]
+    assert "script-src" not in policies[0]
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize(
+    ("name", "named"),
+    [("a.json", "a.json"), ('x"\r\nSet-Cookie: y=z', "x-Set-Cookie-y-z"), ("../é", "..-"),
+     ("x" * 300, "x" * 150)],
+)  # fmt: skip
+def test_a_files_name_stays_within_its_header(name: str, named: str) -> None:
+    assert saved_as(name) == {"Content-Disposition": f'attachment; filename="{named}"'}
 
 
 async def test_nothing_is_there(api: Api) -> None:
