@@ -317,6 +317,11 @@ def test_more_of_a_host_value_than_wanted_is_no_difference() -> None:
     assert make_plan(situation({"vm_max_map_count": 65530}), "a", "p", 1).clean
 
 
+def test_the_largest_ring_is_large_enough() -> None:
+    assert "reaper_small_ring" not in {f.code for f in found(migrating(REAPED, vm=ringed(65536)))}
+    assert "reaper_small_ring" not in {f.code for f in found(migrating(REAPED, vm=ringed(16384)))}
+
+
 def test_a_finding_about_a_step_names_it_by_its_place() -> None:
     where = migrating({"multifd": True, "postcopy": True}, steps=(SLACKEN, POSTCOPY))
     (finding,) = [f for f in found(where) if f.code == "step_without_switch"]

@@ -232,6 +232,11 @@ class TestSteps:
         assert done.state is MigrationState.FAILED
         assert it.source.status == "running"
 
+    async def test_a_guest_that_its_owner_paused_stays_so(self, it: World) -> None:
+        it.source.answer("stop", {})
+        done = await it.ended(await it.migrations.start(MigrationRequest(VM, "b")))
+        assert (done.state, it.waiting.status) == (MigrationState.COMPLETED, "paused")
+
     async def test_a_guest_that_cannot_be_resumed_is_told(
         self, it: World, monkeypatch: pytest.MonkeyPatch
     ) -> None:
