@@ -54,7 +54,7 @@ class _Group(LazyGroup):
 @click.group(cls=_Group, places=PLACES, subcommand_metavar="FILE.toml | COMMAND [ARGS]...")
 @common
 def campaign() -> None:
-    """Compare arms in randomised blocks, as a file describes them.
+    """Compare arms in randomised blocks, from a file.
 
     FILE.toml is a file of yours or the name of one that ships: `vmtune reference scenarios`
     lists them. What decides about the verdict is fixed in it before the first run.
@@ -98,7 +98,7 @@ def run(
     blocks: int | None,
     seed: int | None,
 ) -> int:
-    """Order a campaign and follow it to its end.
+    """Order a campaign and follow it; the word run may be left out.
 
     Says first what difference it can find, and about how long it takes. Ctrl-C stops following:
     the campaign goes on in the service, and `campaign cancel` ends it.
@@ -126,7 +126,7 @@ def run(
 @common
 @pass_session
 def follow(session: Session, name: str) -> int:
-    """Follow a campaign to its end, and show what came out."""
+    """Follow a campaign to its end."""
     return _followed(session, str(_get(session, name)["id"]))
 
 
@@ -271,7 +271,10 @@ def list_campaigns(
 @common
 @pass_session
 def show(session: Session, name: str) -> None:
-    """Show a campaign, and how far it is. `vmtune compare CAMPAIGN` tells what came out."""
+    """Show a campaign, and how far it is.
+
+    `vmtune compare CAMPAIGN` tells what came out.
+    """
     record = _get(session, name)
     session.show(record, lambda: lines(record))
 
@@ -305,7 +308,10 @@ def lines(record: Document) -> Iterator[str]:
 @common
 @pass_session
 def pause(session: Session, name: str) -> None:
-    """Begin no more of its runs; the one that is under way runs to its end."""
+    """Begin no more of its runs.
+
+    The one that is under way runs to its end.
+    """
     _ask(session, name, "pause")
 
 
@@ -323,7 +329,10 @@ def resume(session: Session, name: str) -> None:
 @common
 @pass_session
 def cancel(session: Session, name: str) -> None:
-    """End a campaign. The run that is under way is cancelled; what was measured stays."""
+    """End it; what was measured stays.
+
+    The run that is under way is cancelled.
+    """
     id = _get(session, name)["id"]
     record = session.client.delete(f"/campaigns/{segment(id)}")
     session.say(record, f"asked for the end of campaign {record['name']}")

@@ -26,10 +26,10 @@ _NEWEST = 60
 @common
 @pass_session
 def history(session: Session, scenario: str, metric: str, profile: str | None) -> None:
-    """Show a metric of a scenario over time, and when it changed.
+    """Show a metric of a scenario over time.
 
-    Runs of other values, QEMUs, places or hosts are shown apart. Changes are looked for in 20
-    runs or more.
+    With the places where it changed, and what of the environment changed there, from 20 runs
+    on. Runs of other values, QEMUs, places or hosts are shown apart.
     """
     query = {"scenario": scenario, "metric": metric, "profile": profile}
     document = session.client.get("/history", query)

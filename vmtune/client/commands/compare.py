@@ -75,10 +75,10 @@ def compare(
     html: Path | None,
     csv_file: Path | None,
 ) -> None:
-    """Hold runs B against runs A, metric by metric.
+    """Say whether it helped: runs against runs.
 
-    With one argument, every pair of arms of a CAMPAIGN. With two, arms of --campaign by their
-    names; or any runs by what they are:
+    B is held against A, metric by metric. With one argument, every pair of arms of a CAMPAIGN.
+    With two, arms of --campaign by their names; or any runs by what they are:
 
     \b
       vmtune compare noise
