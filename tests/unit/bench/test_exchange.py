@@ -171,6 +171,7 @@ def _table(change: tuple[str, str]) -> bytes:
         (_table(("\nsamples,", "\nsnails,")), "'snails'"),
         (_table(("\nmetric,total_time_ms,1234.0", "\nmetric,total_time_ms,x")), "line 3"),
     ],
+    ids=lambda value: value if isinstance(value, str) else "table",  # packed bytes hold the time
 )
 def test_what_is_no_table_is_refused(packed: bytes, why: str) -> None:
     with pytest.raises(InvalidInput, match=why):

@@ -3,13 +3,32 @@
 import os
 import subprocess
 import sys
+import tempfile
 import threading
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from vmtune.bench.run_folder import clear_left_behind, processes_of, run_folder
 from vmtune.errors import SetupError
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """A short one, whatever runs the tests: a run's folder has to leave room for sockets."""
+    with tempfile.TemporaryDirectory(prefix="vt-") as folder:
+        yield Path(folder)
+
+
+def wait_until(condition: Callable[[], object]) -> None:
+    """A process that has just begun may still be without its command line."""
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
 
 KILLED = """
 import os, subprocess, sys
@@ -54,7 +73,7 @@ def test_what_a_killed_run_left_is_cleared_away_and_what_lives_is_not(tmp_path: 
         assert left.is_dir()
         clear_left_behind(base)
         assert left.is_dir()
-        assert processes_of(left)
+        wait_until(lambda: processes_of(left))
     finally:
         process.kill()
         process.communicate()
