@@ -20,7 +20,9 @@ demo: packages $(READY) $(WEB_BUILT)  ## migrate a VM between two libvirt hosts,
 	@$(BIN)/vmtune demo $(if $(KEEP),--keep)
 
 test: packages-for-tests $(READY) $(WEB_BUILT) lint  ## every check and every test
-	@$(BIN)/pytest $(PYTEST_ARGS)
+	@$(NPM) test
+	@$(BIN)/pytest -n auto tests/unit $(PYTEST_ARGS)
+	@$(BIN)/pytest tests/contract tests/e2e $(PYTEST_ARGS)  # these share the machine's KVM and network
 
 lint: $(READY) lint-web  ## ruff, strict mypy, import rules, OpenAPI current, and the web UI's checks
 	@$(BIN)/ruff format --check --quiet . || { $(BIN)/ruff format --diff .; exit 1; }
