@@ -7,7 +7,6 @@ import fcntl
 import json
 import os
 import signal
-import statistics
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +24,7 @@ from vmtune.client.follow import to_the_end
 from vmtune.client.http import Client, Document
 from vmtune.client.output import Column, table
 from vmtune.client.progress import viewer
-from vmtune.client.render import milliseconds, size, value
+from vmtune.client.render import size, value
 from vmtune.domain.workload import Workload
 from vmtune.errors import SetupError
 from vmtune.lab import LabSettings, LabStatus, LabVm, VmSettings, define_vm, down, up
@@ -189,17 +188,10 @@ def report(records: Sequence[Document], runs: Sequence[Document] = ()) -> Iterat
     :param runs: empty without KVM.
     """
     yield ""
-    columns = (
-        Column("PROFILE"),
-        Column("COMPLETED", right=True),
-        Column("TOTAL TIME", right=True),
-        Column("DOWNTIME", right=True),
-        Column("TRANSFERRED", right=True),
-        Column("ITERATIONS", right=True),
-    )
-    rows = [_figures(name, [r for r in records if r["profile"] == name]) for name in PROFILES]
-    yield from table(columns, rows, "no migrations")
-    yield "Medians, with the smallest and the largest in brackets. Too few runs for a verdict."
+    # Takes a second, and only here.
+    from vmtune.client import demo_verdict  # noqa: PLC0415
+
+    yield from demo_verdict.lines(records, tuple(PROFILES), _CONVERGES_WITHIN_S * 1000)
     yield ""
     effects = (
         Column("PROFILE"),
@@ -212,26 +204,6 @@ def report(records: Sequence[Document], runs: Sequence[Document] = ()) -> Iterat
     if runs:
         yield ""
         yield from demo_reaper.report(runs)
-
-
-def _figures(name: str, records: Sequence[Document]) -> tuple[str, ...]:
-    totals = [r["totals"] for r in records if r["totals"]]
-
-    def cell(key: str, show: Any) -> str:  # any: one of the renderers
-        values = sorted(t[key] for t in totals)
-        if not values:
-            return "-"
-        middle = statistics.median(values)
-        return f"{show(round(middle))} ({show(values[0])} to {show(values[-1])})"
-
-    return (
-        name,
-        f"{len(totals)} of {len(records)}",
-        cell("total_time_ms", milliseconds),
-        cell("downtime_ms", milliseconds),
-        cell("transferred_bytes", size),
-        cell("iterations", str),
-    )
 
 
 def _effects(records: Sequence[Document]) -> Iterator[tuple[str, ...]]:

@@ -124,9 +124,14 @@ def compare(
 def lines(document: Document) -> Iterator[str]:
     """A comparison as people read it."""
     from vmtune.bench.report import from_document
+
+    yield from report_lines(from_document(json.loads(json.dumps(document))))
+
+
+def report_lines(report: Report) -> Iterator[str]:
+    """A report as people read it."""
     from vmtune.bench.report_text import terminal_tables
 
-    report = from_document(json.loads(json.dumps(document)))
     yield _title(report)
     told = {note for each in terminal_tables(report) for note in each.notes}
     if report.withheld and not any(report.withheld in note for note in told):
