@@ -25,7 +25,12 @@ from vmtune.services.access import Access
 from vmtune.services.access_browsers import Browser
 
 API = "/api/"
-OPEN = {("GET", "/api/v1/live"), ("POST", "/api/v1/session")}
+OPEN = {
+    ("GET", "/api/v1/live"),
+    ("POST", "/api/v1/session"),
+    ("GET", "/api/v1/session/oidc"),
+    ("GET", "/api/v1/session/oidc/callback"),
+}
 _FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
 
 
@@ -44,7 +49,7 @@ class Authenticate:
             identity = await self._identify(scope)
         except VmtuneError as error:
             if isinstance(error, Unauthenticated) and _wants_a_page(scope):
-                await sign_in_page()(scope, receive, send)
+                await sign_in_page(_has_provider(scope))(scope, receive, send)
             else:
                 await refuse(error, scope, receive, send)
             return
@@ -170,6 +175,11 @@ def _is_file(scope: Scope) -> bool:
     path = scope["path"]
     named = not path.startswith(API) and "." in path.rpartition("/")[2]
     return scope["method"] in READS and named
+
+
+def _has_provider(scope: Scope) -> bool:
+    container: Container | None = scope["app"].state.container
+    return container is not None and container.access.oidc is not None
 
 
 def _wants_a_page(scope: Scope) -> bool:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from vmtune.services.access_browsers import Browser
+from vmtune.services.access_oidc import LASTS_S
 
 CSRF_HEADER = "x-vmtune-csrf"
+OIDC = "vmtune_oidc"
+_OIDC_PATH = "/api/v1/session/oidc"
 _SESSION, _CSRF = "vmtune_session", "vmtune_csrf"
 _SECURE = "__Host-"
 """Browsers take a cookie of such a name only over TLS, and from this very host."""
@@ -34,6 +37,26 @@ def set_cookies(response: Response, scheme: str, browser: Browser) -> None:
             httponly=hidden,
             samesite="strict",
         )
+
+
+def set_oidc(response: Response, scheme: str, binding: str) -> None:
+    """Have the browser keep what it began. Lax: it comes back from another site."""
+    response.set_cookie(
+        OIDC,
+        binding,
+        max_age=LASTS_S,
+        path=_OIDC_PATH,
+        secure=scheme == "https",
+        httponly=True,
+        samesite="lax",
+    )
+
+
+def clear_oidc(response: Response, scheme: str) -> None:
+    """Have the browser forget that."""
+    response.delete_cookie(
+        OIDC, path=_OIDC_PATH, secure=scheme == "https", httponly=True, samesite="lax"
+    )
 
 
 def clear_cookies(response: Response, scheme: str) -> None:

@@ -26,6 +26,7 @@ from vmtune.api.routes import (
     health,
     hosts,
     migrations,
+    oidc,
     profiles,
     reference,
     runs,
@@ -48,6 +49,7 @@ ROUTERS: tuple[APIRouter, ...] = tuple(
     for module in (
         health,
         session,
+        oidc,
         tokens,
         audit,
         tunables,

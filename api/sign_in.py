@@ -51,6 +51,7 @@ _PAGE = f"""<!doctype html><html lang=en><meta charset=utf-8>
 <input id=token name=token type=password autocomplete=off required autofocus spellcheck=false>
 <button>Sign in</button></form>
 <p id=problem role=alert></p>
+%PROVIDER%
 <p><small>On its machine, <code>vmtune token create NAME --scope read</code> makes one.</small></p>
 </main><script>{_SCRIPT}</script></html>"""
 
@@ -71,6 +72,13 @@ _HEADERS = {
 }
 
 
-def sign_in_page() -> Response:
-    """The page, in place of what it stands before."""
-    return HTMLResponse(_PAGE, 401, headers=_HEADERS)
+_PROVIDER = '<p><a href="/api/v1/session/oidc">Sign in by the identity provider</a></p>'
+
+
+def sign_in_page(by_provider: bool) -> Response:
+    """The page, in place of what it stands before.
+
+    :param by_provider: an identity provider may vouch for people, too.
+    """
+    page = _PAGE.replace("%PROVIDER%", _PROVIDER if by_provider else "")
+    return HTMLResponse(page, 401, headers=_HEADERS)

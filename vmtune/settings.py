@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from vmtune.errors import InvalidInput, Problem
+from vmtune.settings_oidc import OidcSettings, read_oidc
 
 DEFAULT_FILE = Path("/etc/vmtune/vmtune.toml")
 PREFIX = "VMTUNE_"
@@ -72,6 +73,7 @@ class Settings:
     :param trusted_proxies: addresses of reverse proxies whose X-Forwarded-For and
         X-Forwarded-Proto are believed.
     :param session_idle_minutes: a browser that asks nothing for so long is signed out.
+    :param oidc: an identity provider that vouches for people; a table, so of the file alone.
     :param allow_qmp_commands: QMP commands that tunable packs may send beside those that
         vmtune itself sends.
     :param sample_hz: samples a second of a running migration, 0.1 to 100.
@@ -99,6 +101,7 @@ class Settings:
     allowed_hosts: tuple[str, ...] = ()
     trusted_proxies: tuple[str, ...] = ()
     session_idle_minutes: int = 30
+    oidc: OidcSettings | None = None
     allow_qmp_commands: tuple[str, ...] = ()
     sample_hz: float = 10.0
     max_body_bytes: int = 1 << 20
@@ -245,7 +248,7 @@ def _unknown(key: str, source: str) -> Problem:
 def _remedy(key: str) -> str:
     defaults = {field.name: field.default for field in fields(Settings)}
     default = defaults[key]
-    return f"the default is {default}" if default not in (Path(), "", ()) else "leave it out"
+    return f"the default is {default}" if default not in (Path(), "", (), None) else "leave it out"
 
 
 def _path(raw: object) -> Path:
@@ -390,6 +393,7 @@ _ACCEPT: Mapping[str, Callable[[object], object]] = {
     "allowed_hosts": _list_of("host names", _HOST_NAME),
     "trusted_proxies": _list_of("IP addresses", _PROXY),
     "session_idle_minutes": _integer(1, 24 * 60),
+    "oidc": read_oidc,
     "allow_qmp_commands": _list_of("QMP commands", _QMP_COMMAND),
     "sample_hz": _number(0.1, 100),
     "max_body_bytes": _integer(1 << 10, 64 << 20),

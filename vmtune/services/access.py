@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from vmtune.services.access_browsers import BrowserService
 from vmtune.services.access_guard import Guard
+from vmtune.services.access_oidc import OidcService
 from vmtune.services.access_tokens import TokenService
 from vmtune.services.access_users import LocalUsers
 from vmtune.services.audit import AuditService
@@ -23,6 +24,7 @@ class Access:
     browsers: BrowserService
     guard: Guard
     audit: AuditService
+    oidc: OidcService | None
 
     @classmethod
     def make(
@@ -31,7 +33,8 @@ class Access:
         """All of them over one store."""
         tokens = TokenService(store, users)
         browsers = BrowserService(store, tokens, settings.session_idle_minutes)
-        return cls(users, tokens, browsers, Guard(store, hosts), AuditService(store))
+        oidc = OidcService(settings.oidc) if settings.oidc else None
+        return cls(users, tokens, browsers, Guard(store, hosts), AuditService(store), oidc)
 
     async def tidy(self) -> None:
         """Store what need not be stored at each request, and forget what is over."""
