@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Path, Query, Response
 
+from vmtune.api.reach import EVERYWHERE
 from vmtune.api.responses import LOCATION, WITH_BODY, problems, with_headers
 from vmtune.api.routes.common import PREFIX, After, Limit, Services
 from vmtune.api.schemas.campaigns import (
@@ -17,7 +18,7 @@ from vmtune.api.schemas.campaigns import (
 from vmtune.api.security import BENCH, READ
 from vmtune.domain.campaign_record import CampaignState
 
-router = APIRouter(prefix="/campaigns", tags=["campaigns"])
+router = APIRouter(prefix="/campaigns", tags=["campaigns"], dependencies=[EVERYWHERE])
 Which = Annotated[
     str, Path(max_length=200, description="Its id, or its name for the newest of that name.")
 ]
