@@ -60,3 +60,5 @@ export const addAssignment = (what: Schemas["AssignmentCreate"]) =>
 
 export const removeAssignment = (number: number) =>
   body(client.DELETE("/api/v1/assignments/{number}", { params: { path: { number } } }));
+
+export const signOut = () => body(client.DELETE("/api/v1/session"));

@@ -23,6 +23,11 @@ export const health = queryOptions({
   queryFn: () => body(client.GET("/api/v1/health")),
 });
 
+export const session = queryOptions({
+  queryKey: ["session"],
+  queryFn: () => body(client.GET("/api/v1/session")),
+});
+
 export const hosts = pages(["host", "list"], (query) =>
   body(client.GET("/api/v1/hosts", { params: { query } })),
 );

@@ -23,6 +23,7 @@ import { Suspense } from "react";
 import { Link, Outlet, useLocation } from "react-router";
 import { useConnection } from "../components/live";
 import { NAVIGATION } from "./routes";
+import { SignedIn } from "./SignedIn";
 import { ThemeToggle } from "./ThemeToggle";
 
 const MAIN = "main-content";
@@ -51,6 +52,9 @@ export function Shell() {
             <Toolbar isFullHeight isStatic>
               <ToolbarContent>
                 <ToolbarGroup align={{ default: "alignEnd" }}>
+                  <ToolbarItem>
+                    <SignedIn />
+                  </ToolbarItem>
                   <ToolbarItem>
                     <ThemeToggle />
                   </ToolbarItem>
