@@ -147,6 +147,8 @@ def _made(row: Base, audited: Audited) -> Change | None:
 
 def _gone(row: Base, audited: Audited) -> Change | None:
     before = {name: plain(getattr(row, name)) for name in audited.columns}
+    if audited.what == "labels" and not before["labels"]:
+        return None
     return Change(audited.what, str(audited.key(row)), before, None)
 
 

@@ -107,7 +107,10 @@ class HostRepository:
                     code="host_in_use",
                     remedy="wait until it has ended, or abort it",
                 )
-            session.execute(delete(VmRow).where(VmRow.host == name))
+            # One by one, so that the audit log has the labels that go.
+            for vm in session.scalars(select(VmRow).where(VmRow.host == name)):
+                session.delete(vm)
+            session.flush()
             session.delete(row)
 
 

@@ -89,14 +89,17 @@ def test_what_was_before_is_told(store: Store, host: Host) -> None:
         store.hosts.update("a", uri="qemu+ssh://root@a/system")
         store.hosts.remove("a")
     seen = changes(store)[before:]
+    rest = {"peer_uri": "", "migration_address": ""}
     was, now = {"labels": {"tier": "web"}}, {"labels": {"tier": "db"}}
     assert seen[0] == ("labels", str(VM), was, now)
     assert ("profile", "fast", {"current": 1}, {"current": 2}) in seen
     gone = {"target": "default", "key": "", "profile": "fast"}
     assert ("assignment", str(assigned.id), gone, None) in seen
     assert ("host", "a", {"uri": "qemu:///system"}, {"uri": "qemu+ssh://root@a/system"}) in seen
-    assert seen[-1][:2] == ("host", "a")
-    assert seen[-1][3] is None
+    assert seen[-2:] == [
+        ("host", "a", {"uri": "qemu+ssh://root@a/system", **rest}, None),
+        ("labels", str(VM), now, None),
+    ]
 
 
 def test_an_application_tells_what_was_there_and_what_became_of_it(store: Store) -> None:
