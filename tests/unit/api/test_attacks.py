@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from tests.support.api import Api
 from tests.support.asking import Door, Headers, Reply
@@ -411,3 +413,23 @@ def test_failures_are_slowed_down_and_the_right_token_gets_in_later(tmp_path: Pa
         assert door.ask("GET", "/vms", token=other["token"]).status == 429
         api.container.access.tokens._by_address._records.clear()  # as time does
         assert door.ask("GET", "/vms", token=other["token"]).status == 200
+
+
+HEADER = st.text(st.characters(max_codepoint=255, exclude_characters="\r\n\0"), max_size=200)
+
+
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(st.sampled_from(["Authorization", "Cookie", "X-Vmtune-Reason", "Origin", "Host"]), HEADER)
+def test_no_header_lets_a_stranger_in_or_breaks_anything(
+    target: Target, name: str, value: str
+) -> None:
+    target.forgive()
+    for prefix in ("", "Bearer ", "vmtune_session=", "Bearer vmt_"):
+        reply = target.tcp.ask("POST", "/profiles", PROFILE, headers=[(name, prefix + value)])
+        assert reply.status in (400, 401, 403, 421, 422, 429), (name, prefix + value)
+    assert not target.changed()
+    assert target.unix.ask("GET", "/health").status == 200
