@@ -9,6 +9,7 @@ from xml.etree.ElementTree import Element
 
 from vmtune.domain.facts import Reading
 from vmtune.domain.tunables import Value
+from vmtune.drivers.xml_checked import check_xml
 
 _UNITS = {
     "b": 1, "bytes": 1, "KB": 10**3, "k": 1 << 10, "KiB": 1 << 10, "MB": 10**6, "M": 1 << 20,
@@ -51,8 +52,11 @@ class DomainXml:
 
 
 def parse(text: str) -> Element:
-    """*text* as an element. It comes from a libvirt daemon, which has parsed it itself."""
-    return ElementTree.fromstring(text)  # noqa: S314
+    """*text* as an element.
+
+    :raise InvalidInput: it is none that libvirt writes.
+    """
+    return ElementTree.fromstring(check_xml(text))  # noqa: S314 - which has been looked at
 
 
 def read_domain(text: str) -> DomainXml:

@@ -11,6 +11,7 @@ from xml.dom.minidom import Document, Element
 from vmtune.domain.changes import Change
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import QmpKind, Side, Value
+from vmtune.drivers.xml_checked import check_xml
 from vmtune.errors import CommandRefused
 
 _QEMU_NAMESPACE = "http://libvirt.org/schemas/domain/qemu/1.0"
@@ -150,8 +151,8 @@ def _add_arguments(document: Document, *words: str) -> None:
 
 
 def _parse(xml: str) -> Document:
-    """From a libvirt daemon, which has parsed it itself."""
-    return minidom.parseString(xml)  # noqa: S318
+    """:raise InvalidInput: it is none that libvirt writes."""
+    return minidom.parseString(check_xml(xml))  # noqa: S318 - which has been looked at
 
 
 def _root(document: Document) -> Element:
