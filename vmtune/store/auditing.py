@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import event, inspect, select
+from sqlalchemy import Table, event, inspect, select
 from sqlalchemy.orm import Session, UOWTransaction
 
 from vmtune.domain.access import SERVICE
@@ -37,6 +37,9 @@ from vmtune.store.schema_campaigns import CampaignRow
 ACT: ContextVar[Act | None] = ContextVar("vmtune_act", default=None)
 """Who does what is being done; None where the service does it by itself."""
 
+_TABLE = cast(Table, AuditRow.__table__)
+_INSERT = _TABLE.insert()
+_NEWEST = select(_TABLE.c.number, _TABLE.c.hash).order_by(_TABLE.c.number.desc()).limit(1)
 _KEY = "vmtune_changes"
 _MOST_TEXT = 300
 
@@ -206,9 +209,8 @@ def append(
 ) -> Entry:
     """Add an entry. The session must be a writing one: writers take turns, so nobody comes
     between the newest entry and this one."""
-    newest = session.execute(
-        select(AuditRow.number, AuditRow.hash).order_by(AuditRow.number.desc()).limit(1)
-    ).first()
+    connection = session.connection()  # past the ORM, which takes three times as long
+    newest = connection.execute(_NEWEST).first()
     number, previous = newest if newest is not None else (0, FIRST)
     entry = Entry(
         number + 1,
@@ -226,26 +228,29 @@ def append(
     )
     entry = replace(entry, hash=entry.hash_after(previous))
     act.entries += 1
-    session.add(
-        AuditRow(
-            number=entry.number,
-            at=entry.at,
-            actor_kind=entry.actor.kind,
-            actor=entry.actor.id,
-            actor_name=entry.actor.name,
-            origin=entry.origin,
-            action=entry.action,
-            subject=entry.subject,
-            outcome=entry.outcome,
-            status=entry.status,
-            reason=entry.reason,
-            request=entry.request,
-            codes=list(entry.codes),
-            changes=[asdict(change) for change in entry.changes],
-            hash=entry.hash,
-        )
+    connection.execute(
+        _INSERT,
+        {
+            "number": entry.number,
+            "at": entry.at,
+            "actor_kind": entry.actor.kind,
+            "actor": entry.actor.id,
+            "actor_name": entry.actor.name,
+            "origin": entry.origin,
+            "action": entry.action,
+            "subject": entry.subject,
+            "outcome": entry.outcome,
+            "status": entry.status,
+            "reason": entry.reason,
+            "request": entry.request,
+            "codes": list(entry.codes),
+            "changes": [
+                {"what": c.what, "key": c.key, "before": c.before, "after": c.after}
+                for c in entry.changes
+            ],
+            "hash": entry.hash,
+        },
     )
-    session.flush()
     return entry
 
 
