@@ -67,9 +67,10 @@ def clear_left_behind(base: Path) -> list[str]:
             lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                end_processes_of(folder)
-                shutil.rmtree(folder, ignore_errors=True)
-                cleared.append(folder.name)
+                if _is_open_as(folder / _LOCK, lock):
+                    end_processes_of(folder)
+                    shutil.rmtree(folder, ignore_errors=True)
+                    cleared.append(folder.name)
             finally:
                 os.close(lock)
     return cleared
@@ -115,6 +116,15 @@ def _make(base: Path) -> tuple[Path, int]:
                 raise
             continue  # somebody has just removed what was there
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if (folder / _LOCK).exists():
+        if _is_open_as(folder / _LOCK, lock):
             return folder, lock
         os.close(lock)  # somebody who clears away came between making and locking it
+
+
+def _is_open_as(path: Path, descriptor: int) -> bool:
+    """Whether the file at *path* is the one that is open: not a later one of that name, which
+    another who clears away has made in a folder that is just going."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
