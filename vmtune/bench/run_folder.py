@@ -12,6 +12,7 @@ import os
 import secrets
 import shutil
 import signal
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -112,13 +113,21 @@ def _make(base: Path) -> tuple[Path, int]:
             folder.mkdir(mode=0o700)
             lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except (FileNotFoundError, FileExistsError):
-            if base.exists() and not base.is_dir():
+            if _is_no_folder(base):
                 raise
             continue  # somebody has just removed what was there
         fcntl.flock(lock, fcntl.LOCK_EX)
         if _is_open_as(folder / _LOCK, lock):
             return folder, lock
         os.close(lock)  # somebody who clears away came between making and locking it
+
+
+def _is_no_folder(path: Path) -> bool:
+    """Whether something else is there; asked once, as others come and go."""
+    try:
+        return not stat.S_ISDIR(path.stat().st_mode)
+    except FileNotFoundError:
+        return False
 
 
 def _is_open_as(path: Path, descriptor: int) -> bool:
