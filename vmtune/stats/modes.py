@@ -40,10 +40,18 @@ def multimodal(values: Floats, resolution: float = 0.0) -> bool | None:
     """
     if len(values) < LEAST_VALUES:
         return None
-    spread = _spread(np.sort(values), resolution)
+    spread = _scaled(_spread(np.sort(values), resolution))
     count = len(values)
     critical = np.interp(count, list(CRITICAL), list(CRITICAL.values()))
     return bool(dip(spread) * np.sqrt(count) > critical)
+
+
+def _scaled(values: Floats) -> Floats:
+    """Sorted values from 0 to 1, which changes no dip: between the smallest numbers that there
+    are, slopes would be infinite."""
+    span = values[-1] - values[0]
+    scaled: Floats = (values - values[0]) / span if span > 0 else values
+    return scaled
 
 
 def dip(values: Floats) -> float:
