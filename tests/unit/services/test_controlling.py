@@ -334,7 +334,8 @@ class TestUsers:
         await it.migrations.change(record.id, {"downtime_limit_ms": 500})
         await until_done(it, record, 2)
         done = await finish(it, record)
-        assert [r.number for r in done.step_records] == [None, 0]
+        numbers = [record.number for record in done.step_records]
+        assert len(numbers) == 2 and set(numbers) == {None, 0}  # whichever came first
 
     @pytest.mark.parametrize(
         ("values", "field", "code"),
