@@ -12,6 +12,8 @@ from vmtune.control.reaping import Round
 
 SLEEP_MS = (1000, 500, 250, 125, 100, 80)
 """By level, slowest first."""
+FASTEST = len(SLEEP_MS) - 1
+"""The last level."""
 THRESHOLDS = (0.1, 0.2, 0.3, 0.4, 0.5)
 """A round that collects less than the first share of a ring wants level 0; each that it reaches
 wants one more."""
@@ -42,9 +44,8 @@ class Levels:
 
     def after(self, observed: Round) -> Levels:
         """The level after a round."""
-        fastest = len(SLEEP_MS) - 1
         if observed.filled:
-            return replace(self, level=min(self.level + 1, fastest))
+            return replace(self, level=min(self.level + 1, FASTEST))
         wanted = sum(observed.together >= threshold for threshold in THRESHOLDS)
         if wanted > self.level:
             return Levels(self.level + 1)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from statistics import median
 
-from vmtune.control.aimd import Aimd
-from vmtune.control.levels import Levels
+from vmtune.control.aimd import LEAST_MS, Aimd
+from vmtune.control.levels import FASTEST, Levels
 from vmtune.control.predict import Predict
 from vmtune.control.reaping import Pace, ReaperPolicy, ReaperSettings, Round
 
@@ -49,6 +49,10 @@ class Guarded:
 def begin(settings: ReaperSettings) -> Guarded:
     """The policy that the settings name, before its first round.
 
+    Nothing is known yet of how fast the guest writes, so each begins at its shortest interval: a
+    round too many costs a few milliseconds, a ring that fills stops the guest. The sources of
+    ``levels`` and ``aimd`` begin at the stock second, with a VM that has just started.
+
     >>> pace = begin(ReaperSettings())
     >>> pace.interval_ms
     50
@@ -60,7 +64,7 @@ def begin(settings: ReaperSettings) -> Guarded:
         case ReaperPolicy.PREDICT:
             pace = Predict.begin(settings)
         case ReaperPolicy.LEVELS:
-            pace = Levels()
+            pace = Levels(FASTEST)
         case ReaperPolicy.AIMD:
-            pace = Aimd()
+            pace = Aimd(LEAST_MS)
     return Guarded(pace, settings)

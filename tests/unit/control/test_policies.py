@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmtune.control import policies
+from vmtune.control import policies, simulation, traces
 from vmtune.control.aimd import Aimd
 from vmtune.control.levels import CALM_ROUNDS, SLEEP_MS, Levels
 from vmtune.control.policies import MOST_COST_SHARE, begin
@@ -260,3 +260,22 @@ def test_the_guard_lets_go_when_rounds_are_quick_again() -> None:
     for cost in (100.0, 100.0, 100.0, 2.0, 2.0):
         pace = pace.after(observed(5.0, cost_ms=cost))
     assert pace.interval_ms == 50
+
+
+# the beginning ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("policy", "interval_ms"), [("predict", 50), ("levels", 80), ("aimd", 100)]
+)
+def test_every_policy_begins_at_its_shortest_interval(policy: str, interval_ms: int) -> None:
+    assert begin(ReaperSettings(ReaperPolicy(policy))).interval_ms == interval_ms
+
+
+def test_no_ring_fills_in_the_first_second_of_a_fast_guest() -> None:
+    # 226,000 pages/s fill a ring of 65,536 in 0.29 s: too late for who begins at the stock second.
+    trace = traces.constant("fast", [226_000], 1000)
+    paces = {policy.value: ReaperSettings(policy) for policy in ReaperPolicy}
+    results = simulation.compare(trace, paces, 65_536)
+    assert results.pop("stock").ring_full > 0
+    assert {name: result.ring_full for name, result in results.items()} == dict.fromkeys(paces, 0)
