@@ -99,6 +99,7 @@ class QemuStatus(StrEnum):
         return self.value.startswith("postcopy")
 
 
+_STATUSES = {status.value: status for status in QemuStatus}
 _AT_REST = frozenset(
     {QemuStatus.NONE, QemuStatus.CANCELLED, QemuStatus.COMPLETED, QemuStatus.FAILED}
 )
@@ -179,7 +180,7 @@ def read_query_migrate(
 ) -> Snapshot:
     """A reply of QMP's query-migrate as a snapshot. An empty reply is: never migrated."""
     said = reply.get("status", "none")
-    status = QemuStatus(said) if said in list(QemuStatus) else QemuStatus.OTHER
+    status = _STATUSES.get(said, QemuStatus.OTHER)
     ram: Mapping[str, Any] = reply.get("ram") or {}
     sample = totals = None
     if ram:

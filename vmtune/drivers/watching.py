@@ -84,6 +84,8 @@ def _mark_iteration(snapshot: Snapshot, last: Snapshot | None) -> Snapshot:
     if now is None:
         return snapshot
     moved = before is None or now.iteration != before.iteration
+    if now.boundary == moved:
+        return snapshot  # 19 of 20
     return replace(snapshot, sample=replace(now, boundary=moved))
 
 
@@ -135,9 +137,11 @@ async def _wakeups(
 
 async def _sleep_or_wake(seconds: float, wakeup: asyncio.Event) -> None:
     """Sleep, but not beyond an event or the migration's end."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(seconds):
-            await wakeup.wait()
+    timer = asyncio.get_running_loop().call_later(seconds, wakeup.set)
+    try:
+        await wakeup.wait()
+    finally:
+        timer.cancel()
 
 
 def fraction(sample: Sample) -> float:

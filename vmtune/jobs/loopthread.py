@@ -8,6 +8,8 @@ import threading
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+import uvloop
+
 from vmtune.jobs.base import not_started
 
 T = TypeVar("T")
@@ -27,7 +29,7 @@ class LoopThread:
     """Runs coroutines on a loop in a daemon thread."""
 
     def __init__(self, name: str) -> None:
-        self._loop = asyncio.new_event_loop()
+        self._loop = uvloop.new_event_loop()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 

@@ -43,7 +43,7 @@ from vmtune.store import Store
 log = structlog.get_logger(__name__)
 
 JOB_KIND = "migration"
-_FLUSH_SAMPLES = 10
+_FLUSH_SAMPLES = 20
 
 
 @dataclass(slots=True)
