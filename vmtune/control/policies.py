@@ -57,7 +57,7 @@ def begin(settings: ReaperSettings) -> Guarded:
     >>> pace.interval_ms
     50
     >>> pace.after(Round(elapsed_ms=52, cost_ms=2, fills=(0.1,), ring_entries=65536)).interval_ms
-    152
+    80
     """
     pace: Pace
     match settings.policy:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -13,7 +14,7 @@ from vmtune.control import policies, simulation, traces
 from vmtune.control.aimd import Aimd
 from vmtune.control.levels import CALM_ROUNDS, SLEEP_MS, Levels
 from vmtune.control.policies import MOST_COST_SHARE, begin
-from vmtune.control.predict import Predict
+from vmtune.control.predict import LENGTHEN_BY_MS, Predict
 from vmtune.control.reaping import Pace, ReaperPolicy, ReaperSettings, Round
 
 RING = 65536
@@ -101,7 +102,7 @@ def test_the_sleep_is_halved_or_grows_by_20_ms(before: int, ratio: float, after:
 # predict ---------------------------------------------------------------------------------
 
 
-def settled(fill: float, rounds: int = 8, target: int = 60) -> Pace:
+def settled(fill: float, rounds: int = 30, target: int = 60) -> Pace:
     """Predict after some rounds at a steady speed, *fill* of the usable ring in 100 ms."""
     settings = ReaperSettings(target_fill_percent=target, most_interval_ms=5000)
     pace: Pace = Predict.begin(settings)
@@ -112,7 +113,7 @@ def settled(fill: float, rounds: int = 8, target: int = 60) -> Pace:
     return pace
 
 
-@pytest.mark.parametrize(("target", "expected"), [(60, 299), (30, 149), (90, 449)])
+@pytest.mark.parametrize(("target", "expected"), [(60, 299), (30, 149), (80, 399)])
 def test_at_a_steady_speed_the_fullest_ring_is_emptied_at_the_target(
     target: int, expected: int
 ) -> None:
@@ -120,9 +121,7 @@ def test_at_a_steady_speed_the_fullest_ring_is_emptied_at_the_target(
 
 
 def test_the_rounds_own_cost_comes_off_the_interval() -> None:
-    cheap, dear = (
-        Predict.begin(ReaperSettings()).after(observed(0.3, cost_ms=cost)) for cost in (0, 40)
-    )
+    cheap, dear = (settled(0.3).after(observed(0.3, cost_ms=cost)) for cost in (0, 40))
     assert cheap.interval_ms - dear.interval_ms == 40
 
 
@@ -145,7 +144,7 @@ def test_the_rise_of_one_vcpu_is_seen_though_another_slows_down() -> None:
 def test_a_full_ring_at_least_halves_the_interval() -> None:
     # The vCPU had been stopped: what was collected says too little. Nor is there a rise.
     settings = ReaperSettings(target_fill_percent=90)
-    pace = Predict.begin(settings)
+    pace = Predict(settings, 800)
     for _ in range(2):
         pace = pace.after(observed(0.9, elapsed_ms=800))
     assert pace.interval_ms == 399
@@ -160,9 +159,9 @@ def test_quiet_lengthens_the_interval_slowly() -> None:
         passed += elapsed
         pace = pace.after(observed(0.0, 0.0, elapsed_ms=elapsed))
         intervals.append(pace.interval_ms)
-    assert intervals == sorted(intervals)
+    assert all(0 <= later - sooner <= LENGTHEN_BY_MS for sooner, later in pairwise(intervals))
     assert passed > 3000
-    assert len(intervals) < 40
+    assert len(intervals) < 60
 
 
 def test_vcpus_may_come_and_go() -> None:
@@ -171,7 +170,7 @@ def test_vcpus_may_come_and_go() -> None:
     assert len(more.speeds) == len(more.remembered) == 3
     fewer = more.after(observed(0.1))
     assert len(fewer.speeds) == len(fewer.remembered) == 1
-    assert fewer.after(observed()).interval_ms == 1000
+    assert fewer.after(observed()).interval_ms == fewer.interval_ms + LENGTHEN_BY_MS
 
 
 # all of them -----------------------------------------------------------------------------

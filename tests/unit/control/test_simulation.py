@@ -195,8 +195,9 @@ def test_predict_keeps_steady_and_slowly_changing_rings_from_filling(
     assert row["predict"].ring_full == 0
 
 
-def test_predict_does_hardly_more_rounds_than_stock_on_an_idle_guest(
+def test_predict_comes_to_stocks_second_on_an_idle_guest(
     table: dict[tuple[str, int], dict[str, Result]],
 ) -> None:
     (row,) = (row for (name, _), row in table.items() if name == "idle, 4 vCPUs")
-    assert row["predict"].rounds <= row["stock"].rounds + 2
+    assert row["predict"].intervals_ms[-1] == 1000
+    assert row["predict"].rounds <= 2 * row["stock"].rounds
