@@ -24,7 +24,6 @@ Everything but name, scenario and arms has a default, that of
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
@@ -45,11 +44,10 @@ from vmtune.domain.campaign import (
     Overrides,
 )
 from vmtune.domain.rules import unknown_tunable
-from vmtune.domain.scenario import MOST_FILE_CHARACTERS, MOST_TEXT, Scenario
-from vmtune.domain.strict import Reader, join, short
+from vmtune.domain.scenario import MOST_TEXT, Scenario
+from vmtune.domain.strict import Reader, join, parse_toml, short
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import Value
-from vmtune.errors import InvalidInput
 
 Known = Mapping[str, Scenario]
 """Scenarios that may be called by their names."""
@@ -68,20 +66,7 @@ def read_toml(text: str, known: Known) -> Campaign:
 
     :raise InvalidInput: with a problem for each part that cannot be accepted.
     """
-    if len(text) > MOST_FILE_CHARACTERS:
-        raise InvalidInput(
-            f"the file has more than {MOST_FILE_CHARACTERS:,} characters",
-            field="campaign",
-            code="too_long",
-            remedy="split it",
-        )
-    try:
-        document = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InvalidInput(
-            f"the file is no TOML: {error}", field="campaign", code="not_toml", remedy="mend it"
-        ) from error
-    return from_json(document, known)
+    return from_json(parse_toml(text, "campaign"), known)
 
 
 def from_json(raw: object, known: Known) -> Campaign:

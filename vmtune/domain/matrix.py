@@ -20,7 +20,6 @@ or ``[boot]`` with ``guests``, ``firmware``, ``accelerators``, ``vcpus`` and ``m
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -43,12 +42,10 @@ from vmtune.domain.scenario import (
     GIB,
     LEAST_MEMORY_BYTES,
     MIB,
-    MOST_FILE_CHARACTERS,
     MOST_TEXT,
 )
-from vmtune.domain.strict import Reader, join, short
+from vmtune.domain.strict import Reader, join, parse_toml, short
 from vmtune.domain.tunables import Value
-from vmtune.errors import InvalidInput
 from vmtune.units import Unit
 
 _MOST_CHOICES = 50
@@ -234,14 +231,7 @@ def read_toml(text: str) -> MatrixPlan:
 
     :raise InvalidInput: with a problem for each part that cannot be accepted.
     """
-    if len(text) > MOST_FILE_CHARACTERS:
-        raise InvalidInput("the file is too long", field="matrix", remedy="split it")
-    try:
-        return from_json(tomllib.loads(text))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InvalidInput(
-            f"the file is no TOML: {error}", field="matrix", code="not_toml", remedy="mend it"
-        ) from error
+    return from_json(parse_toml(text, "matrix"))
 
 
 def from_json(raw: object) -> MatrixPlan:

@@ -16,7 +16,6 @@ Everything but the name has a default, that of :class:`Scenario`.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
@@ -25,7 +24,7 @@ from typing import Any
 from vmtune import units
 from vmtune.domain.rules import accept_values
 from vmtune.domain.steps import Step, dump_steps, lacking, parse_steps
-from vmtune.domain.strict import Reader, join, short
+from vmtune.domain.strict import Reader, join, parse_toml, short
 from vmtune.domain.tunables import Value
 from vmtune.domain.workload import Workload
 from vmtune.errors import InvalidInput, Problem
@@ -40,7 +39,6 @@ MOST_ITERATIONS = 10_000
 MOST_SECONDS = 7 * 24 * 3600
 MOST_SCENARIOS = 1000
 MOST_TEXT = 2000
-MOST_FILE_CHARACTERS = 1 << 20
 GUEST_NEEDS_BYTES = 16 * MIB
 """Memory that the guest's program and the firmware's tables take beside the region."""
 
@@ -230,19 +228,7 @@ def read_toml(text: str) -> tuple[Scenario, ...]:
 
     :raise InvalidInput: with a problem for each part that cannot be accepted.
     """
-    if len(text) > MOST_FILE_CHARACTERS:
-        raise InvalidInput(
-            f"the file has more than {MOST_FILE_CHARACTERS:,} characters",
-            field="scenario",
-            code="too_long",
-            remedy="split it",
-        )
-    try:
-        document = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InvalidInput(
-            f"the file is no TOML: {error}", field="scenario", code="not_toml", remedy="mend it"
-        ) from error
+    document = parse_toml(text, "scenario")
     reader = Reader()
     tables = reader.mapping(document, "", (), ("scenario",)).get("scenario", ())
     read = reader.sequence(

@@ -6,6 +6,7 @@ A reader gathers all problems of a document, so that its author can mend them at
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import TypeVar
@@ -14,9 +15,33 @@ from vmtune import units
 from vmtune.errors import InvalidInput, Problem
 from vmtune.units import Unit, UnitError
 
+MOST_FILE_CHARACTERS = 1 << 20
+"""Of a file that a user writes."""
+
 _Word = TypeVar("_Word", bound=StrEnum)
 _Entry = TypeVar("_Entry")
 _LONGEST_SHOWN = 40
+
+
+def parse_toml(text: str, field: str) -> dict[str, object]:
+    """The document that *text* is; *field* is named where it is none.
+
+    :raise InvalidInput: it is longer than MOST_FILE_CHARACTERS, or no TOML; says at which line
+        and column.
+    """
+    if len(text) > MOST_FILE_CHARACTERS:
+        raise InvalidInput(
+            f"the file has more than {MOST_FILE_CHARACTERS:,} characters",
+            field=field,
+            code="too_long",
+            remedy="split it",
+        )
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise InvalidInput(
+            f"the file is no TOML: {error}", field=field, code="not_toml", remedy="mend it"
+        ) from error
 
 
 class Reader:

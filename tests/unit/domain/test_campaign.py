@@ -26,8 +26,9 @@ from vmtune.domain.campaign import (
 from vmtune.domain.campaign_file import from_json, read_toml, to_json
 from vmtune.domain.metrics import METRICS, Direction
 from vmtune.domain.profile import Revision
-from vmtune.domain.scenario import MIB, MOST_FILE_CHARACTERS, Scenario, VmShape
+from vmtune.domain.scenario import MIB, Scenario, VmShape
 from vmtune.domain.steps import AfterSeconds, Deed, Step
+from vmtune.domain.strict import MOST_FILE_CHARACTERS
 from vmtune.domain.workload import Workload
 from vmtune.errors import InvalidInput
 

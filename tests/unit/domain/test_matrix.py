@@ -24,7 +24,8 @@ from vmtune.domain.matrix import (
     from_json,
     read_toml,
 )
-from vmtune.domain.scenario import GIB, MIB, MOST_FILE_CHARACTERS
+from vmtune.domain.scenario import GIB, MIB
+from vmtune.domain.strict import MOST_FILE_CHARACTERS
 from vmtune.errors import InvalidInput
 
 BLOCK = """

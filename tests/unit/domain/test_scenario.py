@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from vmtune.domain.scenario import (
     GIB,
     MIB,
-    MOST_FILE_CHARACTERS,
     MOST_SCENARIOS,
     Scenario,
     Transport,
@@ -23,6 +22,7 @@ from vmtune.domain.scenario import (
     to_json,
 )
 from vmtune.domain.steps import AfterIterations, AfterSeconds, Deed, SetValues, Stalled, Step
+from vmtune.domain.strict import MOST_FILE_CHARACTERS
 from vmtune.domain.workload import Workload
 from vmtune.errors import InvalidInput
 
