@@ -12,8 +12,8 @@ from pydantic import Field, StrictBool, StrictInt, StrictStr
 
 from vmtune.api.schemas.applications import OutcomeView
 from vmtune.api.schemas.common import Model, Page, RawValues, Texts, Values, texts_of
+from vmtune.api.schemas.controlled import ReaperView, StepRecordView
 from vmtune.api.schemas.migrations import SampleView, TotalsView
-from vmtune.domain.controlled import ReaperEnd, ReaperReport, StepEffect
 from vmtune.domain.documents import to_json
 from vmtune.domain.metrics import METRICS
 from vmtune.domain.runs import HostSide, Place, Run, RunState, Slot
@@ -132,42 +132,6 @@ class RunPage(Page[RunView]):
     """Runs, newest first."""
 
 
-class RunReaperView(Model):
-    """What the reaper of dirty rings did in a run; its rounds are at `/rounds`."""
-
-    policy: str
-    ring_entries: int
-    end: ReaperEnd
-    filled_rounds: int = Field(description="In which some ring must have been full.")
-    ring_full_exits: int | None
-    reason: str
-
-    @classmethod
-    def of(cls, report: ReaperReport | None) -> RunReaperView | None:
-        if report is None:
-            return None
-        return cls(
-            policy=report.policy,
-            ring_entries=report.ring_entries,
-            end=report.end,
-            filled_rounds=report.filled_rounds,
-            ring_full_exits=report.ring_full_exits,
-            reason=report.reason,
-        )
-
-
-class RunStepView(Model):
-    """A convergence step that came due in a run."""
-
-    number: int
-    at_ms: int
-    iteration: int
-    action: str
-    reason: str
-    effect: StepEffect
-    detail: str
-
-
 class RunHeadView(Model):
     """What a record has once. Times are milliseconds on the run's own timeline, which begins
     when both QEMUs are up and the guest writes."""
@@ -178,8 +142,8 @@ class RunHeadView(Model):
     beat_interval_ms: float | None
     totals: TotalsView | None
     outcomes: list[OutcomeView]
-    reaper: RunReaperView | None
-    steps: list[RunStepView]
+    reaper: ReaperView | None
+    steps: list[StepRecordView]
     ring_full_exits: int | None
 
     @classmethod
@@ -191,8 +155,8 @@ class RunHeadView(Model):
             beat_interval_ms=head.beat_interval_ms,
             totals=TotalsView.of(head.totals) if head.totals else None,
             outcomes=[OutcomeView.of(outcome) for outcome in head.outcomes],
-            reaper=RunReaperView.of(head.reaper),
-            steps=[RunStepView(**asdict(step)) for step in head.steps],
+            reaper=ReaperView.of(head.reaper),
+            steps=[StepRecordView.of(step) for step in head.steps],
             ring_full_exits=head.ring_full_exits,
         )
 

@@ -3518,9 +3518,9 @@ export interface components {
             totals: components["schemas"]["TotalsView"] | null;
             /** Outcomes */
             outcomes: components["schemas"]["OutcomeView"][];
-            reaper: components["schemas"]["RunReaperView"] | null;
+            reaper: components["schemas"]["ReaperView"] | null;
             /** Steps */
-            steps: components["schemas"]["RunStepView"][];
+            steps: components["schemas"]["StepRecordView"][];
             /** Ring Full Exits */
             ring_full_exits: number | null;
         };
@@ -3536,26 +3536,6 @@ export interface components {
              * @description Pass it as `after` for the items that follow; null at the end.
              */
             next: string | null;
-        };
-        /**
-         * RunReaperView
-         * @description What the reaper of dirty rings did in a run; its rounds are at `/rounds`.
-         */
-        RunReaperView: {
-            /** Policy */
-            policy: string;
-            /** Ring Entries */
-            ring_entries: number;
-            end: components["schemas"]["ReaperEnd"];
-            /**
-             * Filled Rounds
-             * @description In which some ring must have been full.
-             */
-            filled_rounds: number;
-            /** Ring Full Exits */
-            ring_full_exits: number | null;
-            /** Reason */
-            reason: string;
         };
         /**
          * RunRoundPage
@@ -3611,25 +3591,6 @@ export interface components {
          * @enum {string}
          */
         RunState: "queued" | "running" | "completed" | "not converged" | "failed" | "cancelled" | "interrupted";
-        /**
-         * RunStepView
-         * @description A convergence step that came due in a run.
-         */
-        RunStepView: {
-            /** Number */
-            number: number;
-            /** At Ms */
-            at_ms: number;
-            /** Iteration */
-            iteration: number;
-            /** Action */
-            action: string;
-            /** Reason */
-            reason: string;
-            effect: components["schemas"]["StepEffect"];
-            /** Detail */
-            detail: string;
-        };
         /**
          * RunView
          * @description A run, without what it recorded.
