@@ -6,10 +6,12 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Body, Query, Response
+from pydantic import AwareDatetime
 
 from vmtune.api.reach import EVERYWHERE
 from vmtune.api.responses import LOCATION, WITH_BODY, problems, saved_as, with_headers
 from vmtune.api.routes.common import PREFIX, After, Limit, Name, Services
+from vmtune.api.schemas.controlled import RoundPage, RoundView
 from vmtune.api.schemas.migrations import SampleView
 from vmtune.api.schemas.runs import (
     CpuSamplePage,
@@ -20,8 +22,6 @@ from vmtune.api.schemas.runs import (
     RunCreate,
     RunDetail,
     RunPage,
-    RunRoundPage,
-    RunRoundView,
     RunSamplePage,
     RunView,
     SilencePage,
@@ -50,11 +50,14 @@ async def list_runs(
     host: Annotated[str | None, Query(description="The machine's name.")] = None,
     campaign: UUID | None = None,
     arm: str | None = None,
+    since: Annotated[AwareDatetime | None, Query(description="Ordered then or later.")] = None,
     limit: Limit = 50,
     after: After = None,
 ) -> RunPage:
     """Runs with their metrics, newest first."""
-    wanted = RunFilter(scenario, family, profile, tuple(state), fingerprint, host, campaign, arm)
+    wanted = RunFilter(
+        scenario, family, profile, tuple(state), fingerprint, host, campaign, arm, since
+    )
     page = await on.runs.list(wanted, after, limit)
     return RunPage(items=[RunView.of(run) for run in page.items], next=page.next)
 
@@ -157,10 +160,10 @@ async def list_run_cpu(
 @router.get("/runs/{run}/rounds", responses=problems(404), dependencies=[READ])
 async def list_run_rounds(
     on: Services, run: UUID, limit: Rows = 1000, after: After = None
-) -> RunRoundPage:
+) -> RoundPage:
     """Rounds of its reaper, oldest first; none without one."""
     page = await on.runs.series(run, Series.ROUNDS, after, limit)
-    return RunRoundPage(items=[RunRoundView(**to_json(r)) for r in page.items], next=page.next)
+    return RoundPage(items=[RoundView.of(r) for r in page.items], next=page.next)
 
 
 class _Html(Response):

@@ -232,20 +232,6 @@ class CpuSamplePage(Page[CpuSampleView]):
     """CPU times of a run's two QEMUs, in the order of time."""
 
 
-class RunRoundView(Model):
-    """One emptying of the dirty rings."""
-
-    at_ms: int
-    interval_ms: int = Field(description="The wait that the policy had asked for.")
-    elapsed_ms: float
-    cost_ms: float
-    fills: list[float] = Field(description="Pages collected from each vCPU's ring by its size.")
-
-
-class RunRoundPage(Page[RunRoundView]):
-    """Rounds of a run's reaper, in the order of time."""
-
-
 class EnvironmentView(Model):
     """Where runs ran."""
 

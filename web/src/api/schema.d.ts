@@ -1232,6 +1232,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/campaigns/{campaign}/plan": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Planned Runs
+         * @description Its runs in the order in which they are made, those to come too, and where each stands.
+         */
+        get: operations["list_planned_runs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/campaigns/{campaign}/pause": {
         parameters: {
             query?: never;
@@ -1561,6 +1581,12 @@ export interface components {
             created_at: string;
         };
         /**
+         * Bound
+         * @description How an estimate is to be read where some values are known only as "more than".
+         * @enum {string}
+         */
+        Bound: "exact" | "at least" | "at most" | "unknown";
+        /**
          * CampaignDetail
          * @description A campaign, with all of its plan.
          */
@@ -1774,6 +1800,127 @@ export interface components {
             step_texts: string[];
         };
         /**
+         * Comparison
+         * @description B held against A for one metric.
+         *
+         *     :param size: blocks in which both arms have a value; unpaired, the values of the arm that
+         *         has fewer.
+         *     :param effect: None when there is nothing to compare.
+         *     :param scale_reason: why it is no ratio; empty where it is.
+         *     :param cliffs_delta: the share of all pairs of runs in which B's value is the larger, minus
+         *         the share in which it is the smaller: -1 to 1.
+         *     :param better_share: the share of pairs (blocks when paired, otherwise every run of A with
+         *         every run of B) in which B is better; None without a direction.
+         *     :param equal_share: likewise, the share in which neither is, or it is not known.
+         *     :param test: of "no difference".
+         *     :param adjusted_p: *test*'s p among the many (Benjamini and Hochberg); None where it is the
+         *         only one of its kind.
+         *     :param shares: the shares compared, for a metric of shares.
+         *     :param survival: None where no value is censored.
+         *     :param converged: shares of the values that are not censored; None likewise.
+         *     :param measured: shares of runs that have a value; None where all have.
+         *     :param verdict: None for a metric of which neither direction is better, and where it is
+         *         withheld.
+         *     :param reason: why that verdict, in a sentence.
+         *     :param more_blocks: about how many more blocks (runs of each arm, unpaired) would settle an
+         *         inconclusive one, in a new campaign; None where it is settled or cannot be.
+         *     :param noise_floor: the effect below which this host shows differences by chance with so
+         *         many blocks, as the larger side of the effect's scale; None without a calibration.
+         *     :param below_noise_floor: the estimate is smaller than that; None likewise.
+         *     :param notes: what a reader has to know beside the verdict, in sentences.
+         */
+        Comparison: {
+            criterion: components["schemas"]["Criterion"];
+            a: components["schemas"]["Summary"];
+            b: components["schemas"]["Summary"];
+            design: components["schemas"]["Design"];
+            /** Size */
+            size: number;
+            effect?: components["schemas"]["Effect"] | null;
+            /**
+             * Scale Reason
+             * @default
+             */
+            scale_reason: string;
+            /** Cliffs Delta */
+            cliffs_delta?: number | null;
+            /** Better Share */
+            better_share?: number | null;
+            /** Equal Share */
+            equal_share?: number | null;
+            test?: components["schemas"]["Test"] | null;
+            /** Adjusted P */
+            adjusted_p?: number | null;
+            shares?: components["schemas"]["Rates"] | null;
+            survival?: components["schemas"]["Survival"] | null;
+            converged?: components["schemas"]["Rates"] | null;
+            measured?: components["schemas"]["Rates"] | null;
+            verdict?: components["schemas"]["Verdict"] | null;
+            /**
+             * Reason
+             * @default
+             */
+            reason: string;
+            /** More Blocks */
+            more_blocks?: number | null;
+            /** Noise Floor */
+            noise_floor?: number | null;
+            /** Below Noise Floor */
+            below_noise_floor?: boolean | null;
+            /**
+             * Notes
+             * @default []
+             */
+            notes: string[];
+        };
+        /**
+         * ComparisonView
+         * @description What :func:`~vmtune.bench.report.to_document` makes: complete enough to recompute every number.
+         */
+        ComparisonView: {
+            /**
+             * Format
+             * @constant
+             */
+            format: "vmtune comparison";
+            /**
+             * Version
+             * @constant
+             */
+            version: 1;
+            /** Title */
+            title: string;
+            /**
+             * Made At
+             * Format: date-time
+             */
+            made_at: string;
+            /** Primary Metric */
+            primary_metric: string;
+            /** Arms */
+            arms: components["schemas"]["ReportArm"][];
+            /** Environments */
+            environments: components["schemas"]["ReportEnvironment"][];
+            /** Differences */
+            differences: components["schemas"]["EnvironmentDifference"][];
+            /** Metrics */
+            metrics: components["schemas"]["ReportMetric"][];
+            /** Cells */
+            cells: components["schemas"]["ReportCell"][];
+            /** Runs */
+            runs: components["schemas"]["ReportRun"][];
+            /** Campaign */
+            campaign: string;
+            /** Seed */
+            seed: number | null;
+            /** Blocks */
+            blocks: number;
+            /** Withheld */
+            withheld: string;
+            /** Notes */
+            notes: string[];
+        };
+        /**
          * Connection
          * @description How a host's QEMUs are reached.
          * @enum {string}
@@ -1810,11 +1957,107 @@ export interface components {
             other_ms: number;
         };
         /**
+         * Criterion
+         * @description What a metric is judged by. Fixed before the runs.
+         *
+         *     :param unit: of its values, as texts show it.
+         *     :param margin: the smallest difference that matters, as a share: 0.05 is 5 %. In a
+         *         comparison of shares it is 5 percentage points.
+         *     :param resolution: the step of the clock or counter that the values were read from, where
+         *         it rounds: a value v stands for anything from v - resolution/2 to v + resolution/2.
+         *         0 for exact counts and fine clocks.
+         *     :param least_difference: the smallest difference that matters in the metric's own unit, for
+         *         where ratios cannot be had; None takes *margin* of the larger of the arms' medians.
+         *     :param share: its values are 0 and 1 (no and yes), and their share is compared.
+         *     :param primary: the one metric that a campaign was made for.
+         */
+        Criterion: {
+            /** Metric */
+            metric: string;
+            /** @default lower */
+            direction: components["schemas"]["Direction"];
+            /**
+             * Unit
+             * @default
+             */
+            unit: string;
+            /**
+             * Margin
+             * @default 0.05
+             */
+            margin: number;
+            /**
+             * Resolution
+             * @default 0
+             */
+            resolution: number;
+            /** Least Difference */
+            least_difference?: number | null;
+            /**
+             * Share
+             * @default false
+             */
+            share: boolean;
+            /**
+             * Primary
+             * @default false
+             */
+            primary: boolean;
+        };
+        /**
+         * Design
+         * @description How the runs were scheduled.
+         * @enum {string}
+         */
+        Design: "paired" | "unpaired";
+        /**
          * Direction
          * @description Which way is better.
          * @enum {string}
          */
         Direction: "lower" | "higher" | "none";
+        /**
+         * Effect
+         * @description How B compares with A.
+         *
+         *     :param estimate: the Hodges-Lehmann estimate on *scale*: 0.8 as a ratio is 20 % less.
+         *     :param bound: how the estimate is to be read when there are censored values.
+         *     :param low: the interval's lower end; None where it has none, or without enough data.
+         *     :param high: its upper end, likewise.
+         *     :param level: how often such an interval holds the true effect, at least.
+         *     :param rank: *low* is the rank-th smallest of the differences that *estimate* is the median
+         *         of (all ``(d_i + d_j) / 2`` paired, all ``b - a`` unpaired; of logarithms for a ratio),
+         *         *high* the rank-th largest; 0 where there is no interval, or it is made in another way.
+         *     :param differences: how many these are.
+         *     :param margin_low: effects from here ...
+         *     :param margin_high: ... to here do not matter.
+         */
+        Effect: {
+            scale: components["schemas"]["Scale"];
+            /** Estimate */
+            estimate: number;
+            bound: components["schemas"]["Bound"];
+            /** Low */
+            low: number | null;
+            /** High */
+            high: number | null;
+            /** Level */
+            level: number;
+            /** Margin Low */
+            margin_low: number;
+            /** Margin High */
+            margin_high: number;
+            /**
+             * Rank
+             * @default 0
+             */
+            rank: number;
+            /**
+             * Differences
+             * @default 0
+             */
+            differences: number;
+        };
         /**
          * EffectiveView
          * @description The current value of every tunable, also of those that cannot be read.
@@ -1899,6 +2142,25 @@ export interface components {
             hash: string;
         };
         /**
+         * EnvironmentDifference
+         * @description One thing in which the environments differ.
+         *
+         *     :param field: its path: ``kernel.release``.
+         *     :param values: of each environment, in their order; null where it does not tell.
+         *     :param meant: the arms differ in it on purpose.
+         */
+        EnvironmentDifference: {
+            /** Field */
+            field: string;
+            /** Values */
+            values: unknown[];
+            /**
+             * Meant
+             * @default false
+             */
+            meant: boolean;
+        };
+        /**
          * EnvironmentView
          * @description Where runs ran.
          */
@@ -1950,6 +2212,21 @@ export interface components {
             value: boolean | number | string;
             /** Text */
             text: string;
+        };
+        /**
+         * Figure
+         * @description A number that may be known only as "more than".
+         *
+         *     :param above: the true figure is more than *value*.
+         */
+        Figure: {
+            /** Value */
+            value: number;
+            /**
+             * Above
+             * @default false
+             */
+            above: boolean;
         };
         /**
          * FileFormat
@@ -2616,6 +2893,58 @@ export interface components {
             step_texts: string[];
         };
         /**
+         * PlannedRunPage
+         * @description A campaign's runs in the order in which they are made.
+         */
+        PlannedRunPage: {
+            /** Items */
+            items: components["schemas"]["PlannedRunView"][];
+            /**
+             * Next
+             * @description Pass it as `after` for the items that follow; null at the end.
+             */
+            next: string | null;
+        };
+        /**
+         * PlannedRunView
+         * @description One run of a campaign's plan, and what became of it.
+         */
+        PlannedRunView: {
+            /**
+             * Number
+             * @description Its place in the campaign, from 1.
+             */
+            number: number;
+            /**
+             * Block
+             * @description From 1; 0 is the warm-up, which does not count.
+             */
+            block: number;
+            /**
+             * Position
+             * @description Its place within the block, from 1.
+             */
+            position: number;
+            /** Cell */
+            cell: string;
+            /** Scenario */
+            scenario: string;
+            /** Arm */
+            arm: string;
+            /** @description Null until it is ordered. */
+            state: components["schemas"]["RunState"] | null;
+            /**
+             * Run
+             * @description The attempt that counts, or else the last one.
+             */
+            run: string | null;
+            /**
+             * Attempts
+             * @description Above 1 where it was cut short and repeated.
+             */
+            attempts: number;
+        };
+        /**
          * PointView
          * @description A run's value.
          */
@@ -2932,6 +3261,34 @@ export interface components {
             name: string;
         };
         /**
+         * Rates
+         * @description Two shares of runs, such as the share that converged.
+         *
+         *     :param what: of which runs it is the share.
+         *     :param difference: B's share minus A's, with its interval by Newcombe.
+         *     :param p: two-sided, by Boschloo's exact test.
+         */
+        Rates: {
+            /** What */
+            what: string;
+            /** A Count */
+            a_count: number;
+            /** A Runs */
+            a_runs: number;
+            /** B Count */
+            b_count: number;
+            /** B Runs */
+            b_runs: number;
+            /** Difference */
+            difference: number;
+            /** Low */
+            low: number;
+            /** High */
+            high: number;
+            /** P */
+            p: number;
+        };
+        /**
          * ReadingView
          * @description What one tunable is set to right now.
          */
@@ -3203,11 +3560,111 @@ export interface components {
             scenarios: string[];
         };
         /**
+         * ReportArm
+         * @description One arm as it was run.
+         *
+         *     :param facts: what it was, by name: profile, values, QEMU, place; as people read it.
+         */
+        ReportArm: {
+            /** Name */
+            name: string;
+            /** Facts */
+            facts?: {
+                [key: string]: string;
+            };
+        };
+        /**
+         * ReportCell
+         * @description What came out under one set of conditions.
+         *
+         *     :param comparisons: the primary metric's first, then the others' in their order.
+         */
+        ReportCell: {
+            /** Name */
+            name: string;
+            /** Title */
+            title: string;
+            /** Comparisons */
+            comparisons: components["schemas"]["Comparison"][];
+        };
+        /**
+         * ReportEnvironment
+         * @description Where runs ran.
+         *
+         *     :param fingerprint: empty where nothing is known.
+         *     :param runs: of each arm, how many.
+         */
+        ReportEnvironment: {
+            /** Fingerprint */
+            fingerprint: string;
+            /** Runs */
+            runs: {
+                [key: string]: number;
+            };
+        };
+        /**
          * ReportFormat
          * @description What a comparison can be written as.
          * @enum {string}
          */
         ReportFormat: "html" | "markdown" | "csv";
+        /**
+         * ReportMetric
+         * @description A metric as it was defined when the report was made.
+         *
+         *     :param measures: what it is, with what begins and ends it.
+         */
+        ReportMetric: {
+            /** Name */
+            name: string;
+            /** Title */
+            title: string;
+            unit: components["schemas"]["Unit"];
+            direction: components["schemas"]["Direction"];
+            /** Measures */
+            measures: string;
+        };
+        /**
+         * ReportRun
+         * @description One run, with every value that a figure was computed from.
+         *
+         *     :param run: which.
+         *     :param cell: under which conditions.
+         *     :param block: None outside of blocks.
+         *     :param number: its place in the order in which the runs ran; 0 where that is not known.
+         *     :param environment: the fingerprint of where it ran; empty where that is not known.
+         *     :param values: by metric. A metric that it does not have is missing.
+         *     :param censored: the metrics of which the value is a limit that the true one is above.
+         */
+        ReportRun: {
+            /** Run */
+            run: string;
+            /** Cell */
+            cell: string;
+            /** Arm */
+            arm: string;
+            /** Block */
+            block: number | null;
+            /** Number */
+            number: number;
+            state: components["schemas"]["RunState"];
+            /** Environment */
+            environment: string;
+            /** Values */
+            values: {
+                [key: string]: number;
+            };
+            /**
+             * Censored
+             * @default []
+             */
+            censored: string[];
+            /**
+             * Failure
+             * @default
+             */
+            failure: string;
+        };
         /**
          * RevisionPage
          * @description Revisions of one profile, newest first.
@@ -3538,41 +3995,6 @@ export interface components {
             next: string | null;
         };
         /**
-         * RunRoundPage
-         * @description Rounds of a run's reaper, in the order of time.
-         */
-        RunRoundPage: {
-            /** Items */
-            items: components["schemas"]["RunRoundView"][];
-            /**
-             * Next
-             * @description Pass it as `after` for the items that follow; null at the end.
-             */
-            next: string | null;
-        };
-        /**
-         * RunRoundView
-         * @description One emptying of the dirty rings.
-         */
-        RunRoundView: {
-            /** At Ms */
-            at_ms: number;
-            /**
-             * Interval Ms
-             * @description The wait that the policy had asked for.
-             */
-            interval_ms: number;
-            /** Elapsed Ms */
-            elapsed_ms: number;
-            /** Cost Ms */
-            cost_ms: number;
-            /**
-             * Fills
-             * @description Pages collected from each vCPU's ring by its size.
-             */
-            fills: number[];
-        };
-        /**
          * RunSamplePage
          * @description Looks at a run's migration; `at_ms` is on the run's timeline.
          */
@@ -3729,6 +4151,12 @@ export interface components {
             /** Dirty Limit Ring Full Us */
             dirty_limit_ring_full_us: number;
         };
+        /**
+         * Scale
+         * @description How B is held against A.
+         * @enum {string}
+         */
+        Scale: "ratio" | "difference" | "share";
         /**
          * ScenarioPage
          * @description Scenarios, in the order in which they are run.
@@ -4025,6 +4453,55 @@ export interface components {
             reason: string;
         };
         /**
+         * Summary
+         * @description One arm's values.
+         *
+         *     :param runs: all of them: *measured* + *censored* + *missing*.
+         *     :param measured: runs with a value.
+         *     :param censored: runs of which only a lower limit is known.
+         *     :param missing: runs without a value: failed, or without this metric.
+         *     :param minimum: with the other figures None when there is no value.
+         *     :param lower_quartile: quartiles are interpolated linearly (Hyndman & Fan's type 7).
+         *     :param multimodal: Hartigan's dip rejects one mode at 5 %; None when there are too few.
+         */
+        Summary: {
+            /** Arm */
+            arm: string;
+            /** Runs */
+            runs: number;
+            /** Measured */
+            measured: number;
+            /** Censored */
+            censored: number;
+            /** Missing */
+            missing: number;
+            minimum: components["schemas"]["Figure"] | null;
+            lower_quartile: components["schemas"]["Figure"] | null;
+            median: components["schemas"]["Figure"] | null;
+            upper_quartile: components["schemas"]["Figure"] | null;
+            maximum: components["schemas"]["Figure"] | null;
+            /** Multimodal */
+            multimodal: boolean | null;
+        };
+        /**
+         * Survival
+         * @description The logrank test of whether runs ended equally soon.
+         *
+         *     :param p: two-sided, from the normal approximation.
+         *     :param b_sooner: B's runs ended sooner than expected if both arms were alike; None where
+         *         they ended just so.
+         *     :param limits_highest: no value that was measured is above a limit, so a run that did not
+         *         converge is known to be above all that did.
+         */
+        Survival: {
+            /** P */
+            p: number;
+            /** B Sooner */
+            b_sooner: boolean | null;
+            /** Limits Highest */
+            limits_highest: boolean;
+        };
+        /**
          * TableSummary
          * @description What a table is about.
          */
@@ -4052,6 +4529,22 @@ export interface components {
          * @enum {string}
          */
         Target: "vm" | "selector" | "host" | "default";
+        /**
+         * Test
+         * @description A test of "no difference".
+         *
+         *     :param name: which; in words.
+         *     :param p: two-sided; how likely data so far apart or farther are without a difference.
+         *     :param exact: from the exact distribution, not from a normal approximation.
+         */
+        Test: {
+            /** Name */
+            name: string;
+            /** P */
+            p: number;
+            /** Exact */
+            exact: boolean;
+        };
         /**
          * TokenCreate
          * @description A token to make.
@@ -4315,6 +4808,12 @@ export interface components {
                 [key: string]: unknown;
             }[];
         };
+        /**
+         * Verdict
+         * @description What a comparison comes to. It is always about B, held against A.
+         * @enum {string}
+         */
+        Verdict: "better" | "worse" | "equivalent" | "inconclusive" | "insufficient data";
         /**
          * VerificationView
          * @description What a VM runs with, held against what it is to have.
@@ -11490,6 +11989,8 @@ export interface operations {
                 host?: string | null;
                 campaign?: string | null;
                 arm?: string | null;
+                /** @description Ordered then or later. */
+                since?: string | null;
                 /** @description Most items on the page. */
                 limit?: number;
                 /** @description What the page before gave as `next`. */
@@ -12580,7 +13081,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RunRoundPage"];
+                    "application/json": components["schemas"]["RoundPage"];
                 };
             };
             /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
@@ -13629,6 +14130,124 @@ export interface operations {
             };
         };
     };
+    list_planned_runs: {
+        parameters: {
+            query?: {
+                /** @description Most items on the page. */
+                limit?: number;
+                /** @description What the page before gave as `next`. */
+                after?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description Its id, or its name for the newest of that name. */
+                campaign: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlannedRunPage"];
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
     pause_campaign: {
         parameters: {
             query?: never;
@@ -13903,9 +14522,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ComparisonView"];
                 };
             };
             /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
