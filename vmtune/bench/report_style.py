@@ -53,7 +53,7 @@ td { border-bottom: 1px solid var(--grid); }
 tr:last-child td { border-bottom: 0; }
 td.n, th.n { text-align: right; }
 td.n { white-space: nowrap; }
-td .why { display: block; color: var(--dim); font-size: 13px; min-width: 34ch; max-width: 62ch; }
+td .why { display: block; color: var(--dim); font-size: 13px; min-width: 22ch; max-width: 62ch; }
 .raw td, .raw th { font-size: 12.5px; padding: 3px 12px 3px 0; white-space: nowrap; }
 .lost td { color: var(--bad); }
 .strips { display: grid; grid-template-columns: repeat(auto-fill, minmax(500px, 1fr)); gap: 12px; }
