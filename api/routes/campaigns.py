@@ -14,9 +14,12 @@ from vmtune.api.schemas.campaigns import (
     CampaignForecast,
     CampaignPage,
     CampaignView,
+    PlannedRunPage,
+    PlannedRunView,
 )
 from vmtune.api.security import BENCH, READ
 from vmtune.domain.campaign_record import CampaignState
+from vmtune.services.queries import part_in_order
 
 router = APIRouter(prefix="/campaigns", tags=["campaigns"], dependencies=[EVERYWHERE])
 Which = Annotated[
@@ -77,6 +80,19 @@ async def forecast_campaign(on: Services, body: Plan) -> CampaignForecast:
 async def get_campaign(on: Services, campaign: Which) -> CampaignDetail:
     """One campaign, and how far it is."""
     return CampaignDetail.of_status(await on.campaigns.get(campaign))
+
+
+@router.get("/{campaign}/plan", responses=problems(404), dependencies=[READ])
+async def list_planned_runs(
+    on: Services,
+    campaign: Which,
+    limit: Annotated[int, Query(ge=1, le=2000, description="Most items on the page.")] = 1000,
+    after: After = None,
+) -> PlannedRunPage:
+    """Its runs in the order in which they are made, those to come too, and where each stands."""
+    found = await on.campaigns.plan(campaign)
+    page = part_in_order(found, "plan", lambda each: str(each.planned.number), after, limit)
+    return PlannedRunPage(items=[PlannedRunView.of(each) for each in page.items], next=page.next)
 
 
 @router.delete("/{campaign}", status_code=202, responses=problems(404, 409), dependencies=[BENCH])

@@ -6,11 +6,12 @@ import asyncio
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Response
+from fastapi.responses import JSONResponse
 
 from vmtune.api.reach import EVERYWHERE
 from vmtune.api.responses import problems, saved_as
 from vmtune.api.routes.common import Services
-from vmtune.api.schemas.comparisons import HistoryView, Json
+from vmtune.api.schemas.comparisons import ComparisonView, HistoryView
 from vmtune.api.security import READ
 from vmtune.bench.report import to_document
 from vmtune.services.comparisons import Asked
@@ -75,11 +76,16 @@ async def asked(
 Wanted = Annotated[Asked, Depends(asked)]
 
 
-@router.get("/comparisons", responses=problems(404), dependencies=[READ])
-async def get_comparison(on: Services, wanted: Wanted) -> Json:
+@router.get(
+    "/comparisons",
+    response_model=ComparisonView,
+    responses=problems(404),
+    dependencies=[READ],
+)
+async def get_comparison(on: Services, wanted: Wanted) -> Response:
     """B held against A: effects with their intervals, verdicts, the environments' differences,
     and every value that they were computed from."""
-    return to_document(await on.comparisons.compare(wanted))
+    return JSONResponse(to_document(await on.comparisons.compare(wanted)))
 
 
 class _File(Response):

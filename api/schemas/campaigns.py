@@ -13,7 +13,7 @@ from vmtune.domain import campaign_file
 from vmtune.domain.campaign import Campaign
 from vmtune.domain.campaign_record import CampaignState, Forecast
 from vmtune.domain.runs import RunState
-from vmtune.services.campaigns import CampaignStatus
+from vmtune.services.campaigns import CampaignStatus, PlannedStatus
 
 Json = dict[str, Any]  # any JSON
 
@@ -125,3 +125,36 @@ class CampaignDetail(CampaignView):
 
 class CampaignPage(Page[CampaignView]):
     """Campaigns, newest first."""
+
+
+class PlannedRunView(Model):
+    """One run of a campaign's plan, and what became of it."""
+
+    number: int = Field(description="Its place in the campaign, from 1.")
+    block: int = Field(description="From 1; 0 is the warm-up, which does not count.")
+    position: int = Field(description="Its place within the block, from 1.")
+    cell: str
+    scenario: str
+    arm: str
+    state: RunState | None = Field(description="Null until it is ordered.")
+    run: UUID | None = Field(description="The attempt that counts, or else the last one.")
+    attempts: int = Field(description="Above 1 where it was cut short and repeated.")
+
+    @classmethod
+    def of(cls, status: PlannedStatus) -> PlannedRunView:
+        planned, run = status.planned, status.run
+        return cls(
+            number=planned.number,
+            block=planned.block,
+            position=planned.position,
+            cell=planned.cell.name,
+            scenario=status.scenario,
+            arm=planned.arm.name,
+            state=run.state if run else None,
+            run=run.id if run else None,
+            attempts=status.attempts,
+        )
+
+
+class PlannedRunPage(Page[PlannedRunView]):
+    """A campaign's runs in the order in which they are made."""

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal, get_type_hints
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import Field, create_model
 
 from vmtune.api.schemas.common import Model, Texts, texts_of
+from vmtune.bench.report import FORMAT, VERSION, Report
 from vmtune.domain.runs import Place
 from vmtune.services.comparisons_history import History, Shift, Strand
 
-Json = dict[str, Any]  # any JSON
+_HINTS = get_type_hints(Report)
+_PARTS: dict[str, Any] = {  # any: pydantic's own way to say a field
+    "format": (Literal[FORMAT], ...),
+    "version": (Literal[VERSION], ...),
+    **{each.name: (_HINTS[each.name], ...) for each in fields(Report)},
+}
+ComparisonView = create_model(
+    "ComparisonView",
+    __base__=Model,
+    __doc__="What :func:`~vmtune.bench.report.to_document` makes: complete enough to recompute "
+    "every number.",
+    **_PARTS,
+)
 
 
 class PointView(Model):

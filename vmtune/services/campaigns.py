@@ -13,7 +13,14 @@ from vmtune.bench.environment import host_name
 from vmtune.bench.families import SCENARIOS
 from vmtune.domain import campaign_file
 from vmtune.domain.campaign import MOST_SEED, Arm, Campaign
-from vmtune.domain.campaign_record import CampaignRecord, CampaignState, Forecast
+from vmtune.domain.campaign_record import (
+    CampaignRecord,
+    CampaignRun,
+    CampaignState,
+    Forecast,
+    PlannedRun,
+    scenario_name,
+)
 from vmtune.domain.documents import check_storable
 from vmtune.domain.inventory import EventTopic
 from vmtune.domain.profile import Revision
@@ -52,6 +59,20 @@ class CampaignStatus:
     done: int
     states: Mapping[RunState, int]
     left_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedStatus:
+    """One run of the plan, and what became of it.
+
+    :param scenario: what the runs of its cell are called.
+    :param run: the attempt that counts, or else the last one; None before the first.
+    """
+
+    planned: PlannedRun
+    scenario: str
+    run: CampaignRun | None
+    attempts: int
 
 
 class CampaignService:
@@ -156,6 +177,26 @@ class CampaignService:
         :raise NotFound: there is none.
         """
         return await self._status(await asyncio.to_thread(self._store.campaigns.named, name))
+
+    async def plan(self, name: str) -> tuple[PlannedStatus, ...]:
+        """All its runs in their order, and where each stands.
+
+        :raise NotFound: there is no such campaign.
+        """
+        return await asyncio.to_thread(self._plan_of, name)
+
+    def _plan_of(self, name: str) -> tuple[PlannedStatus, ...]:
+        record = self._store.campaigns.named(name)
+        campaign = record.campaign
+        course = Course(campaign, self._store.campaigns.runs(record.id))
+        found: list[PlannedStatus] = []
+        for planned in planned_runs(campaign):
+            tried = course.attempts(planned)
+            last = tried[-1] if tried else None
+            run = next((each for each in tried if each.state.counts), last)
+            name = scenario_name(campaign, planned.cell)
+            found.append(PlannedStatus(planned, name, run, len(tried)))
+        return tuple(found)
 
     async def list(
         self,

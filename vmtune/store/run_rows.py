@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -42,7 +43,10 @@ Environment = Mapping[str, Any]  # any JSON: vmtune.bench.environment
 
 @dataclass(frozen=True, slots=True)
 class RunFilter:
-    """Which runs to list; None and empty let all through."""
+    """Which runs to list; None and empty let all through.
+
+    :param since: ordered then or later.
+    """
 
     scenario: str | None = None
     family: str | None = None
@@ -52,6 +56,7 @@ class RunFilter:
     host: str | None = None
     campaign: UUID | None = None
     arm: str | None = None
+    since: datetime | None = None
 
 
 ALL = RunFilter()
@@ -74,6 +79,8 @@ def filtered(query: Select[RunRow], wanted: RunFilter) -> Select[RunRow]:
         # From "family/" to before what follows the slash, so that the index is of use.
         least, beyond = f"{wanted.family}/", f"{wanted.family}{chr(ord('/') + 1)}"
         query = query.where(RunRow.scenario >= least, RunRow.scenario < beyond)
+    if wanted.since is not None:
+        query = query.where(RunRow.created_at >= wanted.since)
     if wanted.states:
         query = query.where(RunRow.state.in_(wanted.states))
     return query

@@ -51,19 +51,35 @@ async def test_a_campaign_from_order_to_comparison(bench: Api) -> None:
     assert (await bench.get("/campaigns?state=running"))["items"] == []
     runs = await bench.get(f"/runs?campaign={ordered['id']}")
     assert runs["items"][0]["slot"]["block"] == 6
+    page = await bench.get(f"/campaigns/{ordered['id']}/plan?limit=5")
+    rest = await bench.get(f"/campaigns/mine/plan?after={page['next']}")
+    plan = page["items"] + rest["items"]
+    assert [each["number"] for each in plan] == list(range(1, 14))
+    assert [each["block"] for each in plan[:4]] == [0, 1, 1, 2]
+    assert {(each["state"], each["attempts"]) for each in plan} == {("completed", 1)}
+    assert {each["run"] for each in plan} == {each["id"] for each in runs["items"]}
 
 
 async def test_a_campaign_is_paused_resumed_and_cancelled(bench: Api, runner: FakeRunner) -> None:
     runner.held = True
     id = (await bench.ask("POST", "/campaigns", campaign_json(), expect=202))["id"]
     await runner.begun()
+    first, *rest = (await bench.get(f"/campaigns/{id}/plan"))["items"]
+    assert (first["state"], first["attempts"], first["scenario"]) == ("running", 1, "mine/small")
+    assert {(each["state"], each["run"], each["attempts"]) for each in rest} == {(None, None, 0)}
     assert (await bench.ask("POST", f"/campaigns/{id}/pause"))["state"] == "paused"
     assert (await bench.ask("POST", "/campaigns/mine/resume"))["state"] == "running"
     await bench.ask("DELETE", f"/campaigns/{id}", expect=202)
     assert (await ended(bench, id))["state"] == "cancelled"
     await bench.ask("DELETE", f"/campaigns/{id}", expect=409)
     await bench.ask("POST", f"/campaigns/{id}/pause", expect=409)
-    for method, path in (("GET", ""), ("DELETE", ""), ("POST", "/pause"), ("POST", "/resume")):
+    for method, path in (
+        ("GET", ""),
+        ("GET", "/plan"),
+        ("DELETE", ""),
+        ("POST", "/pause"),
+        ("POST", "/resume"),
+    ):
         await bench.ask(method, f"/campaigns/none{path}", expect=404)
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 
 from tests.support.api import Api
 from tests.support.measured import noisy, put
+from vmtune.api.schemas.comparisons import ComparisonView
 from vmtune.bench.report import from_document
 from vmtune.store import Store
 
@@ -22,6 +24,7 @@ def fill(api: Api, size: int = 8) -> None:
 async def test_a_comparison_over_http(api: Api) -> None:
     fill(api)
     document = await api.get(f"/comparisons?a={A}&b={B}")
+    ComparisonView.model_validate_json(json.dumps(document), strict=True)
     report = from_document(document)
     assert report.cells[0].comparisons[0].verdict == "better"
     page = await api.send("GET", f"/comparisons/report?a={A}&b={B}")

@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -117,6 +118,7 @@ async def test_runs_are_listed_and_filtered(bench: Api, runner: FakeRunner) -> N
         ("host=elsewhere", []),
         (f"campaign={first['id']}", []),
         ("arm=x", []),
+        (f"since={quote(second['created_at'])}", ids[:4]),
     ):
         page = await bench.get(f"/runs?{query}")
         assert [run["id"] for run in page["items"]] == expected, query

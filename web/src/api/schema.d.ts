@@ -4253,10 +4253,10 @@ export interface components {
         };
         /**
          * Severity
-         * @description Whether a finding stops the work or only warns.
+         * @description Whether a finding stops the work, warns, or is only told: an info asks for nothing.
          * @enum {string}
          */
-        Severity: "blocker" | "warning";
+        Severity: "blocker" | "warning" | "info";
         /**
          * ShiftView
          * @description A place where the values changed.
