@@ -13,7 +13,7 @@ from vmtune.domain.changes import Change
 from vmtune.domain.outcome import Application, ApplicationState, Outcome
 from vmtune.domain.tunables import Value
 from vmtune.errors import Conflict, NotFound, Problem
-from vmtune.store import codec, operations
+from vmtune.store import codec, operations, tunings
 from vmtune.store.database import Database
 from vmtune.store.operations import Operation
 from vmtune.store.paging import Page, check_limit, make_cursor, page, read_cursor
@@ -111,14 +111,16 @@ class ApplicationRepository:
             row = _row(session, id)
             if state.open or (state != row.state and state not in TRANSITIONS[_S(row.state)]):
                 raise _illegal(row, state)
-            row.state = state
+            before, row.state = row.state, state
             if outcomes is not None:
                 row.outcomes = codec.dump(outcomes)
             if problems is not None:
                 row.problems = codec.dump(problems)
-            row.ended_at = row.ended_at or self._database.now()
+            now = self._database.now()
+            row.ended_at = row.ended_at or now
             operations.release(session, row.vm, row.id)
             session.flush()
+            tunings.note_end(session, row, before, now)
             return _application(row)
 
     def record_journal(self, id: UUID, journal: Sequence[Change]) -> Application:
@@ -181,14 +183,8 @@ class ApplicationRepository:
 
     def standing(self, vm: UUID) -> Application | None:
         """The newest application of *vm* that is applied and not reverted."""
-        query = (
-            select(ApplicationRow)
-            .where(ApplicationRow.vm == vm, ApplicationRow.state == ApplicationState.APPLIED)
-            .order_by(ApplicationRow.number.desc())
-            .limit(1)
-        )
         with self._database.read() as session:
-            row = session.scalar(query)
+            row = tunings.standing(session, vm)
             return _application(row) if row is not None else None
 
 

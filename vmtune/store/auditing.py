@@ -92,6 +92,7 @@ AUDITED: Mapping[type[Base], Audited] = {
 _ORDER = {audited.what: place for place, audited in enumerate(AUDITED.values())}
 NOT_AUDITED: Mapping[str, str] = {
     "operations": "follows from applications and migrations",
+    "tunings": "follows from applications and what was read",
     "sample_chunks": "measured",
     "reaper_chunks": "measured",
     "environments": "measured",

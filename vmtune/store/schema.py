@@ -141,6 +141,20 @@ class ApplicationRow(Base):
     ended_at: Mapped[datetime | None]
 
 
+class TuningRow(Base):
+    """How a VM stood when it was last looked at (vmtune.domain.tuning)."""
+
+    __tablename__ = "tunings"
+
+    vm: Mapped[UUID] = mapped_column(primary_key=True)
+    state: Mapped[str]
+    profile: Mapped[str] = mapped_column(Plain("profile"))
+    revision: Mapped[int]
+    application: Mapped[UUID | None]
+    differing: Mapped[list[str]]
+    as_of: Mapped[datetime]
+
+
 class MigrationRow(Base):
     """*number* orders them: clocks can be set back."""
 

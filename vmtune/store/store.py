@@ -19,6 +19,7 @@ from vmtune.store.migration_records import MigrationRepository
 from vmtune.store.profiles import ProfileRepository
 from vmtune.store.runs import RunRepository
 from vmtune.store.tokens import TokenRepository
+from vmtune.store.tunings import TuningRepository
 from vmtune.store.upgrading import check_revision, known_revisions, revision_of
 
 
@@ -38,6 +39,7 @@ class Store:
         self.profiles = ProfileRepository(database)
         self.assignments = AssignmentRepository(database)
         self.applications = ApplicationRepository(database)
+        self.tunings = TuningRepository(database)
         self.migrations = MigrationRepository(database)
         self.runs = RunRepository(database)
         self.campaigns = CampaignRepository(database)

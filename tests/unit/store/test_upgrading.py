@@ -18,6 +18,7 @@ from vmtune.domain.migration import MigrationState
 from vmtune.domain.outcome import ApplicationState
 from vmtune.domain.profile import Target
 from vmtune.domain.runs import RunState
+from vmtune.domain.tuning import TuningState
 from vmtune.errors import OperationInProgress, SchemaMismatch, SetupError
 from vmtune.store import Store, current_revision, upgrade
 from vmtune.store.upgrading import known_revisions, migrations_folder
@@ -84,6 +85,10 @@ def test_an_older_database_is_upgraded_and_keeps_what_it_holds(dump: Path, tmp_p
             assert campaign.campaign == a_campaign()
             (floor,) = store.campaigns.floors(["0123456789abcdef"])
             assert (floor.scenario, floor.floor.effect) == ("quick/busy", 1.03)
+        tuning = store.tunings.get(VM)
+        assert tuning is not None
+        assert (tuning.state, tuning.application) == (TuningState.DRIFTED, standing.id)
+        assert (tuning.differing, tuning.as_of) == (("multifd",), standing.ended_at)
         assert store.audit.check().broken_at is None
 
 
