@@ -62,6 +62,17 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryMaps:
+    """The memory maps of a QEMU process, as /proc/PID/maps lists them.
+
+    :param stacks: stacks of coroutines among them, in use and kept; each takes two maps.
+    """
+
+    total: int
+    stacks: int
+
+
+@dataclass(frozen=True, slots=True)
 class HostFacts:
     """A host as vmtune sees it.
 
@@ -103,6 +114,7 @@ class VmFacts:
     :param locked_memory_limit_bytes: QEMU's RLIMIT_MEMLOCK; None where it cannot be seen.
     :param may_lock_memory: QEMU has CAP_IPC_LOCK, so that limit does not bind it.
     :param blocked_reasons: why QEMU says that it cannot be migrated at all.
+    :param maps: its process's memory maps; None where they cannot be seen.
     :param measuring_dirty_rate: somebody measures its dirty rate right now; looked at only where
         it matters.
     """
@@ -130,6 +142,7 @@ class VmFacts:
     blocked_reasons: tuple[str, ...] = ()
     pid: int | None = None
     measuring_dirty_rate: bool = False
+    maps: MemoryMaps | None = None
 
     @property
     def dirty_ring_size_entries(self) -> int | None:

@@ -98,16 +98,17 @@ class QemuProbe:
         :raise VmtuneError: as :meth:`Monitor.execute` does.
         """
         execute = self._monitor.execute
-        fixed, seen, status, migrate, cpus, memory = await _all(
+        process = self._process
+        fixed, seen, status, migrate, cpus, memory, maps = await _all(
             self._get_fixed(),
             self._see(TUNABLES.values()),
             execute("query-status"),
             execute("query-migrate"),
             execute("query-cpus-fast"),
             execute("query-memory-size-summary"),
+            asyncio.to_thread(lambda: process.maps() if process else None),
         )
         snapshot = read_query_migrate(migrate)
-        process = self._process
         return VmFacts(
             uuid=vm,
             name=name,
@@ -134,6 +135,7 @@ class QemuProbe:
             may_lock_memory=process.may_lock_memory() if process else None,
             blocked_reasons=snapshot.blocked_reasons,
             pid=process.pid if process else None,
+            maps=maps,
         )
 
     async def read(self, tunables: Collection[str]) -> dict[str, Reading]:

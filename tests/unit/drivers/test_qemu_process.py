@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from vmtune.domain.facts import MemoryMaps
 from vmtune.drivers.local_host import read_local_host
 from vmtune.drivers.qemu_process import UNLIMITED_BYTES, QemuProcess
 
@@ -99,3 +100,42 @@ def test_a_host_that_hides_proc_is_unknown_not_zero(tmp_path: Path) -> None:
     assert host.sysctls == {}
     assert host.memory_bytes is None
     assert host.can_lock_beyond_limits is None
+
+
+GUARD = "{0:x}-{1:x} ---p 00000000 00:00 0 \n"
+PLAIN = "{0:x}-{1:x} rw-p 00000000 00:00 0 \n"
+LIBRARY = "{0:x}-{1:x} r-xp 00000000 08:01 1234 /usr/lib/libc.so.6\n"
+
+
+def listed(*maps: tuple[str, int, int]) -> str:
+    return "".join(line.format(begin, end) for line, begin, end in maps)
+
+
+def test_stacks_of_coroutines_are_known_among_the_maps(process: QemuProcess) -> None:
+    base, page, mib = 0x7F0000000000, 0x1000, 0x100000
+    text = listed(
+        (LIBRARY, base - mib, base),
+        (GUARD, base, base + page),
+        (PLAIN, base + page, base + mib),
+        (GUARD, base + mib, base + mib + page),
+        (PLAIN, base + mib + page, base + 2 * mib),
+        # A thread's stack has another size,
+        (GUARD, base + 2 * mib, base + 2 * mib + page),
+        (PLAIN, base + 2 * mib + page, base + 10 * mib),
+        # what has no guard page is none,
+        (PLAIN, base + 20 * mib + page, base + 21 * mib),
+        # and neither is what lies somewhere else, or may not be written.
+        (GUARD, base + 30 * mib, base + 30 * mib + page),
+        (PLAIN, base + 31 * mib + page, base + 32 * mib),
+        (GUARD, base + 32 * mib, base + 32 * mib + page),
+        (LIBRARY, base + 32 * mib + page, base + 33 * mib),
+    )
+    (process._folder / "maps").write_text(text)
+    assert process.maps() == MemoryMaps(total=12, stacks=2)
+
+
+@pytest.mark.parametrize("text", [None, "", "no map at all\n"])
+def test_maps_that_cannot_be_seen(process: QemuProcess, text: str | None) -> None:
+    if text is not None:
+        (process._folder / "maps").write_text(text)
+    assert process.maps() is None
