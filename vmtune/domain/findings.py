@@ -1,43 +1,25 @@
-"""What a preflight can find: each code once, with its severity, reason and remedy."""
+"""What a preflight or a doctor can find: each code once, with its severity, reason and remedy."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from types import MappingProxyType
 
 from vmtune import units
+from vmtune.domain.doctor_rows import DOCTOR_ROWS
+from vmtune.domain.finding_kinds import FindingKind, Severity, blocker, warning
 from vmtune.units import Unit
 
-
-class Severity(StrEnum):
-    """Whether a finding stops the work or only warns."""
-
-    BLOCKER = "blocker"
-    WARNING = "warning"
-
-
-@dataclass(frozen=True, slots=True)
-class FindingKind:
-    """A row of the table of findings.
-
-    :param why: why it matters, a sentence; *remedy*: what to do about it. Both may
-        name the evidence's keys in braces.
-    """
-
-    code: str
-    severity: Severity
-    why: str
-    remedy: str
+__all__ = ["FINDINGS", "Finding", "FindingKind", "Severity"]
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing the preflight found.
+    """One thing that was found.
 
     :param tunable: the tunable concerned, empty where it is the VM or a host.
-    :param evidence: what was seen, by name.
+    :param evidence: what was seen, by name; of a doctor with ``where`` it was read.
     """
 
     code: str
@@ -51,7 +33,7 @@ class Finding:
 
     @property
     def severity(self) -> Severity:
-        """Blocker or warning."""
+        """Blocker, warning or info."""
         return self.kind.severity
 
     @property
@@ -83,210 +65,204 @@ class Finding:
         } | shown
 
 
-def _blocker(code: str, why: str, remedy: str) -> FindingKind:
-    return FindingKind(code, Severity.BLOCKER, why, remedy)
-
-
-def _warning(code: str, why: str, remedy: str) -> FindingKind:
-    return FindingKind(code, Severity.WARNING, why, remedy)
-
-
 _TABLE = (
-    _blocker(
+    blocker(
         "not_offered_by_qemu",
         "QEMU {version} on the {side} does not offer it; {since}",
         "unset it, or use a QEMU that has it",
     ),
-    _blocker(
+    blocker(
         "needs_newer_libvirt",
         "libvirt {version} does not know it, and both sides need it; libvirt {since} does",
         "unset it, or upgrade libvirt on both hosts",
     ),
-    _blocker(
+    blocker(
         "compression_not_built_in",
         "QEMU on the {side} was built without {method}; it has {methods}",
         "choose one of {methods}",
     ),
-    _blocker(
+    blocker(
         "postcopy_excludes_multifd",
         "QEMU {version} refuses post-copy together with multifd",
         "unset postcopy or multifd, or use QEMU 10.1 or newer",
     ),
-    _blocker(
+    blocker(
         "dirty_limit_needs_ring",
         "the VM tracks dirty pages with {tracking}; dirty_limit needs KVM with a dirty ring",
         "set dirty_ring_size_entries and restart the VM, or unset dirty_limit",
     ),
-    _blocker(
+    blocker(
         "dirty_limit_not_alone",
         "{conflict} is on in QEMU, and it excludes {wanted}",
         "set {conflict} to off in the profile",
     ),
-    _blocker(
+    blocker(
         "thread_pool_out_of_order",
         "the least would be {least} and the most {most}",
         "set {missing} as well",
     ),
-    _blocker(
+    blocker(
         "throttle_out_of_order",
         "the first throttle step would be {first} % and the most {most} %",
         "set {missing} as well",
     ),
-    _blocker(
+    blocker(
         "no_such_part",
         "it needs {part}, and the VM has none",
         "unset it, or give the VM {part} and restart it",
     ),
-    _blocker(
+    blocker(
         "not_whole_mib",
         "libvirt takes this value in MiB/s, and {value} bytes/s are not whole MiB/s",
         "use {below} or {above}",
     ),
-    _blocker(
+    blocker(
         "set_by_libvirt",
         "libvirt {how}; it cannot be asked for",
         "unset it",
     ),
-    _blocker(
+    blocker(
         "tls_creds_missing",
         "QEMU that is driven without libvirt needs the id of its TLS credentials object",
         "set tls_creds",
     ),
-    _blocker(
+    blocker(
         "destination_needs_command_line",
         "under libvirt the destination QEMU takes this only as a -global argument, which marks "
         "the guest as tainted",
         "allow it with the setting destination_command_line, or unset it",
     ),
-    _blocker(
+    blocker(
         "boot_needs_owner",
         "this QEMU was not started by libvirt, so vmtune has no configuration to change",
         "start QEMU with {option}",
     ),
-    _blocker(
+    blocker(
         "host_value_differs",
         "the {side}'s {name} is {value}, not {wanted}; vmtune was not allowed to change hosts",
         "run: {command}",
     ),
-    _blocker(
+    blocker(
         "migration_active",
         "a migration of this VM is active, and QEMU would crash or refuse",
         "wait until it has ended, or abort it",
     ),
-    _blocker(
+    blocker(
         "vm_not_running",
         "the VM is {state}",
         "start it first",
     ),
-    _blocker(
+    blocker(
         "vm_cannot_migrate",
         "QEMU says: {reason}",
         "remove what blocks the migration",
     ),
-    _blocker(
+    blocker(
         "vm_on_destination",
         "the destination already has a running VM of this name or UUID",
         "remove it there, or choose another destination",
     ),
-    _blocker(
+    blocker(
         "no_incoming_qemu",
         "no QEMU on the destination waits for this VM",
         "start one there with the same devices and -incoming defer",
     ),
-    _blocker(
+    blocker(
         "no_peer_uri",
         "vmtune does not know how the source reaches the destination's libvirt",
         "set the host's peer_uri, such as qemu+tls://{host}/system",
     ),
-    _blocker(
+    blocker(
         "locked_memory_too_low",
         "zero-copy needs {needed_bytes} of lockable memory; QEMU has {limit_bytes} and may not "
         "be given more",
         "run libvirtd with CAP_SYS_RESOURCE, start the VM with a memtune hard_limit, or unset "
         "zero_copy_send",
     ),
-    _blocker(
+    blocker(
         "optmem_too_low",
         "net.core.optmem_max is {value}; zero-copy fails below {least}",
         "run: sysctl -w net.core.optmem_max={wanted}",
     ),
-    _blocker(
+    blocker(
         "reaper_needs_ring",
         "the VM tracks dirty pages with {tracking}; the reaper needs KVM with a dirty ring",
         "set dirty_ring_size_entries to 65536 and restart the VM, or unset reaper_policy",
     ),
-    _blocker(
+    blocker(
         "reaper_ring_unknown",
         "the size of the VM's dirty ring is unknown: it is not in QMP, and QEMU's process cannot "
         "be seen",
         "let vmtune's user see QEMU's process in /proc, or unset reaper_policy",
     ),
-    _blocker(
+    blocker(
         "reaper_against_dirty_limit",
         "dirty_limit is on in QEMU, which holds vCPUs back when their rings are full; the reaper "
         "would keep it from working",
         "set dirty_limit to off in the profile, or unset reaper_policy",
     ),
-    _blocker(
+    blocker(
         "step_not_offered",
         "step {step} sets {name}, which QEMU {version} does not have; it came with QEMU {since}",
         "remove the step, or use a QEMU that has it",
     ),
-    _warning(
+    warning(
         "step_without_switch",
         "step {step} will be refused: {switch} cannot be switched on here",
         "mend what stands against {switch}, or remove the step",
     ),
-    _warning(
+    warning(
         "reaper_small_ring",
         "a ring of {entries} entries is full after {interval} where a vCPU dirties {rate}",
         "set dirty_ring_size_entries to 65536 and restart the VM",
     ),
-    _warning(
+    warning(
         "dirty_rate_being_measured",
         "somebody is measuring this VM's dirty rate; the reaper waits until that has ended, a "
         "minute at most",
         "wait until it has ended, or see who measures",
     ),
-    _warning(
+    warning(
         "optmem_low",
         "net.core.optmem_max is {value}; with {channels} channels zero-copy may run out of it "
         "and fail",
         "run: sysctl -w net.core.optmem_max={wanted}",
     ),
-    _warning(
+    warning(
         "more_channels_than_cpus",
         "{channels} channels want as many CPUs; the {side} has {cpus}, which its guests use too",
         "use {cpus} channels or fewer, or measure that more do help",
     ),
-    _warning(
+    warning(
         "monitor_taints",
         "libvirt marks a guest as tainted (custom-monitor) when its monitor is used",
         "nothing to do; leave the route monitor unused where that matters",
     ),
-    _warning(
+    warning(
         "pending_restart",
         "it changes only when the VM is shut off and started again; a reboot inside the guest "
         "is not enough",
         "shut the VM off and start it when that suits",
     ),
-    _warning(
+    warning(
         "transient_vm",
         "the VM is transient: it has no persistent configuration that could be changed",
         "make it persistent with virsh define, or unset what needs a restart",
     ),
-    _warning(
+    warning(
         "fresh_destination",
         "QEMU's parameters do not travel: the destination starts with defaults",
         "nothing to do; vmtune sets the standing application's values there again",
     ),
-    _warning(
+    warning(
         "postcopy_can_lose_guest",
         "once in post-copy, a failure of either host or the network loses the guest",
         "use post-copy where a migration does not converge otherwise",
     ),
 )
 
-FINDINGS: Mapping[str, FindingKind] = MappingProxyType({kind.code: kind for kind in _TABLE})
+FINDINGS: Mapping[str, FindingKind] = MappingProxyType(
+    {kind.code: kind for kind in (*_TABLE, *DOCTOR_ROWS)}
+)
 """Every finding by code."""
-assert len(FINDINGS) == len(_TABLE), "a finding code is defined twice"
+assert len(FINDINGS) == len(_TABLE) + len(DOCTOR_ROWS), "a finding code is defined twice"

@@ -30,7 +30,7 @@ _POSTCOPY_REFUSES_MULTIFD = (Version(8), Version(10, 1))
 LEAST_OPTMEM_BYTES = 20480
 GOOD_OPTMEM_BYTES = 131072
 # A notification takes some 5 KiB of it (20,480 bytes carried 4 channels).
-_OPTMEM_PER_CHANNEL_BYTES = 5120
+OPTMEM_PER_CHANNEL_BYTES = 5120
 
 
 def check_tunable(tunable: Tunable, wanted: Value, situation: Situation) -> Iterator[Finding]:
@@ -349,8 +349,8 @@ def _zero_copy(tunable: Tunable, wanted: Value, situation: Situation) -> Iterato
             tunable.name,
             {"value": optmem, "least": LEAST_OPTMEM_BYTES, "wanted": GOOD_OPTMEM_BYTES},
         )
-    elif optmem < channels * _OPTMEM_PER_CHANNEL_BYTES:
-        most = max(GOOD_OPTMEM_BYTES, channels * _OPTMEM_PER_CHANNEL_BYTES)
+    elif optmem < channels * OPTMEM_PER_CHANNEL_BYTES:
+        most = max(GOOD_OPTMEM_BYTES, channels * OPTMEM_PER_CHANNEL_BYTES)
         yield Finding(
             "optmem_low",
             tunable.name,
