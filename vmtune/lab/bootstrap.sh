@@ -2,8 +2,8 @@
 # Install the Debian packages that vmtune's lab needs, and nothing twice.
 #
 #   bootstrap.sh           what running needs: QEMU, libvirt, a compiler
-#   bootstrap.sh --tests   also what the tests need: PostgreSQL's programs, the
-#                          browser Chromium (about 115 MB to download) and, on
+#   bootstrap.sh --tests   also what the tests need: PostgreSQL's programs, fio,
+#                          the browser Chromium (about 115 MB to download) and, on
 #                          Debian 12, the suite's own QEMU 7.2 and libvirt 9,
 #                          unpacked below .cache/ beside the installed ones
 #
@@ -30,7 +30,7 @@ cache=${VMTUNE_CACHE:-$here/../../.cache}
 virtual_packages='qemu-system-x86 libvirt-daemon-system libvirt-clients libvirt-dev'
 plain_packages='gcc libc6-dev make pkg-config python3 python3-dev python3-venv
     iproute2 util-linux ca-certificates'
-[ $tests = no ] || plain_packages="$plain_packages postgresql chromium"
+[ $tests = no ] || plain_packages="$plain_packages postgresql chromium fio"
 # The oldest versions that vmtune's own guest, lab and tests are run with.
 qemu_floor='1:10.0'
 libvirt_floor='11.0'
@@ -57,6 +57,9 @@ missing_programs() {
     fi
     if [ $tests = yes ] && ! command -v chromium >/dev/null; then
         printf ' chromium (Chromium)'
+    fi
+    if [ $tests = yes ] && ! command -v fio >/dev/null; then
+        printf ' fio (fio)'
     fi
 }
 
