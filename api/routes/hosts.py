@@ -16,6 +16,7 @@ from vmtune.api.schemas.hosts import HostCreate, HostDetail, HostFactsView, Host
 from vmtune.api.schemas.vms import VmPage
 from vmtune.api.security import HOST, READ, Who
 from vmtune.domain.facts import VmState
+from vmtune.domain.tuning import TuningState
 from vmtune.errors import VmtuneError
 from vmtune.services.queries import VmFilter, parse_labels
 
@@ -68,10 +69,11 @@ async def list_host_vms(
     who: Who,
     name: HostInReach,
     state: VmState | None = None,
+    tuning_state: TuningState | None = None,
     label: Annotated[list[str], Query(description="key=value, any number of times.")] = [],  # noqa: B006 - FastAPI copies it
     limit: Limit = 50,
     after: After = None,
 ) -> VmPage:
     """The VMs that a host lists right now."""
-    wanted = VmFilter(host=name, state=state, labels=parse_labels(label))
+    wanted = VmFilter(name, None, state, parse_labels(label), tuning_state)
     return await list_page(on, who, wanted, limit, after)

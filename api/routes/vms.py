@@ -27,6 +27,7 @@ from vmtune.api.security import APPLY, HOST, READ, Who
 from vmtune.domain.access import Identity
 from vmtune.domain.facts import VmState
 from vmtune.domain.tunable_table import TUNABLES
+from vmtune.domain.tuning import TuningState
 from vmtune.services.queries import VmFilter, parse_labels
 
 router = APIRouter(prefix="/vms", tags=["vms"])
@@ -39,8 +40,9 @@ async def list_page(
     """A page of VMs as the API shows it."""
     listed = await on.queries.vms(wanted, after, limit, who.rights.reach)
     return VmPage(
-        items=[VmView.of(vm) for vm in listed.page.items],
+        items=[VmView.of(vm, listed.tunings.get(vm.summary.uuid)) for vm in listed.page.items],
         next=listed.page.next,
+        tuning_counts=dict(listed.counts),
         problems=problems_of(listed.problems),
     )
 
@@ -52,14 +54,16 @@ async def list_vms(
     host: str | None = None,
     name: str | None = None,
     state: VmState | None = None,
+    tuning_state: TuningState | None = None,
     label: Labels = [],  # noqa: B006 - FastAPI copies it
     limit: Limit = 50,
     after: After = None,
 ) -> VmPage:
-    """VMs as the hosts list them right now, and why hosts are missing from it."""
+    """VMs as the hosts list them right now, how each stood when it was last looked at, and why
+    hosts are missing from it."""
     if host is not None:
         on.access.guard.host(who, host)
-    wanted = VmFilter(host, name, state, parse_labels(label))
+    wanted = VmFilter(host, name, state, parse_labels(label), tuning_state)
     return await list_page(on, who, wanted, limit, after)
 
 
@@ -67,7 +71,7 @@ async def list_vms(
 async def get_vm(on: Services, vm: VmInReach) -> VmDetail:
     """A VM and its QEMU, probed now, with a reading of every tunable that can be read."""
     host, _, facts = await on.hosts.locate(vm)
-    return VmDetail.of(host, facts, await on.queries.labels(vm))
+    return VmDetail.of(host, facts, await on.queries.labels(vm), await on.queries.tuning(vm))
 
 
 @router.put("/{vm}/labels", responses=problems(*WITH_BODY, 404), dependencies=[HOST])
@@ -125,5 +129,6 @@ async def apply_to_vm(
 
 @router.post("/{vm}/verify", responses=problems(*ASKS_A_HOST), dependencies=[READ])
 async def verify_vm(on: Services, vm: VmInReach) -> VerificationView:
-    """Hold what the VM runs with against its standing application, or its assignment."""
+    """Hold what the VM runs with against its standing application, or its assignment. Lists
+    show how it stood, as of now, until it is looked at again."""
     return VerificationView.of(await on.applications.verify(vm))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from pydantic import Field, StrictStr
@@ -20,10 +22,49 @@ from vmtune.api.schemas.common import (
 from vmtune.domain.facts import Reading, VmFacts, VmState
 from vmtune.domain.profile import Explanation
 from vmtune.domain.tunable_table import TUNABLES
+from vmtune.domain.tuning import Tuning, TuningState
 from vmtune.services.hosts import SeenVm
 
 
-class VmView(Model):
+class TuningView(Model):
+    """How a VM stood when it was last looked at: applied to, or verified."""
+
+    state: TuningState
+    profile: str
+    revision: int
+    application: UUID | None = Field(description="Null where only an assignment says it.")
+    differing: list[str] = Field(
+        description="Tunables that are not as wanted, nor wait for a migration."
+    )
+    as_of: datetime
+
+    @classmethod
+    def of(cls, tuning: Tuning) -> TuningView:
+        return cls(
+            state=tuning.state,
+            profile=tuning.profile,
+            revision=tuning.revision,
+            application=tuning.application,
+            differing=list(tuning.differing),
+            as_of=tuning.as_of,
+        )
+
+
+class Stands(Model):
+    """How a VM stands against what was asked for it, as of when it was last looked at."""
+
+    tuning_state: TuningState = Field(description="As of `tuning.as_of`; verify looks again.")
+    tuning: TuningView | None = Field(description="Null where nothing was ever asked of it.")
+
+
+def stands_of(tuning: Tuning | None) -> dict[str, Any]:  # any: the fields of Stands
+    """The fields of :class:`Stands`."""
+    if tuning is None:
+        return {"tuning_state": TuningState.UNTUNED, "tuning": None}
+    return {"tuning_state": tuning.state, "tuning": TuningView.of(tuning)}
+
+
+class VmView(Stands):
     """A VM as its host lists it right now."""
 
     uuid: UUID
@@ -33,13 +74,14 @@ class VmView(Model):
     labels: dict[str, str]
 
     @classmethod
-    def of(cls, seen: SeenVm) -> VmView:
+    def of(cls, seen: SeenVm, tuning: Tuning | None) -> VmView:
         return cls(
             uuid=seen.summary.uuid,
             name=seen.summary.name,
             host=seen.host,
             state=seen.summary.state,
             labels=dict(seen.labels),
+            **stands_of(tuning),
         )
 
 
@@ -47,6 +89,9 @@ class VmPage(Page[VmView]):
     """VMs in the order of their names, of the hosts that answered."""
 
     problems: list[ProblemItem] = Field(description="Why other hosts did not answer.")
+    tuning_counts: dict[TuningState, int] = Field(
+        description="How many VMs stand how, on all pages together and whatever `tuning_state`."
+    )
 
 
 class ReadingView(Model):
@@ -83,7 +128,7 @@ def readings_of(
     }
 
 
-class VmDetail(Model):
+class VmDetail(Stands):
     """A VM and its QEMU, as probed just now. Null is: it cannot be seen from here."""
 
     uuid: UUID
@@ -111,8 +156,11 @@ class VmDetail(Model):
     )
 
     @classmethod
-    def of(cls, host: str, facts: VmFacts, labels: Mapping[str, str]) -> VmDetail:
+    def of(
+        cls, host: str, facts: VmFacts, labels: Mapping[str, str], tuning: Tuning | None
+    ) -> VmDetail:
         return cls(
+            **stands_of(tuning),
             uuid=facts.uuid,
             name=facts.name,
             host=host,

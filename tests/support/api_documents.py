@@ -26,7 +26,22 @@ def reading(value: Any, text: str, **parts: Any) -> dict[str, Any]:
 
 
 def vm(name: str = "db1", uuid: str = VM, host: str = "rack1") -> dict[str, Any]:
-    return {"uuid": uuid, "name": name, "host": host, "state": "running", "labels": {}}
+    return {
+        "uuid": uuid,
+        "name": name,
+        "host": host,
+        "state": "running",
+        "labels": {},
+        "tuning_state": "drifted",
+        "tuning": {
+            "state": "drifted",
+            "profile": "fast",
+            "revision": 3,
+            "application": None,
+            "differing": ["multifd"],
+            "as_of": "2026-11-21T09:00:00Z",
+        },
+    }
 
 
 def profile(revision: int = 3, **changes: Any) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from vmtune.domain.outcome import Application, ApplicationState, Outcome, Status
 from vmtune.domain.proving import SET_NOW, set_now
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import Route
+from vmtune.domain.tuning import TuningState, tuning_state
 from vmtune.drivers.base import Driver
 from vmtune.errors import (
     Conflict,
@@ -209,7 +210,8 @@ class ApplyService:
         return await self._finish(record, ApplicationState.REVERTED, outcomes, ())
 
     async def verify(self, vm: UUID) -> Verification:
-        """Hold what the VM runs with against its standing application, or its assignment.
+        """Hold what the VM runs with against its standing application, or its assignment, and
+        remember how it stood.
 
         :raise NotFound: the VM has neither, or is gone.
         """
@@ -220,20 +222,25 @@ class ApplyService:
             planned = await self._plans.plan(vm)
         plan, facts = planned.plan, planned.facts
         if not planned.chosen.profile:
+            if await asyncio.to_thread(self._store.tunings.forget, vm):
+                await self._tell_tuning(vm, TuningState.UNTUNED)
             raise NotFound(
                 "nothing was applied to this VM and no profile is assigned to it",
                 field="vm",
                 remedy="apply a profile, or assign one",
             )
         outcomes = outcomes_of(plan, facts.readings, facts.boot_readings)
+        application = standing.id if standing else None
+        if await asyncio.to_thread(
+            self._store.tunings.note, vm, plan.profile, plan.revision, application, outcomes
+        ):
+            await self._tell_tuning(vm, tuning_state(outcomes, standing is not None))
         return Verification(
-            vm,
-            plan.host,
-            plan.profile,
-            plan.revision,
-            standing.id if standing else None,
-            tuple(outcomes),
+            vm, plan.host, plan.profile, plan.revision, application, tuple(outcomes)
         )
+
+    async def _tell_tuning(self, vm: UUID, state: TuningState) -> None:
+        await self._bus.tell(EventTopic.VM, vm, {"change": "tuning", "tuning_state": state})
 
     async def carry_over(self, vm: UUID, driver: Driver) -> list[Outcome]:
         """Set the standing application's values again after a migration: they do not travel.

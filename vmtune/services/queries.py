@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -17,6 +18,7 @@ from vmtune.domain.outcome import Application, ApplicationState
 from vmtune.domain.profile import Assignment, Profile, Revision
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import Route, Side, Tunable
+from vmtune.domain.tuning import Tuning, TuningState
 from vmtune.errors import InvalidInput, NotFound, Problem
 from vmtune.reference.loading import references
 from vmtune.reference.tables import Reference
@@ -33,15 +35,17 @@ class VmFilter:
     """Which VMs to list; None and empty let all through.
 
     :param labels: ``key=value`` that a VM must have, all of them.
+    :param tuning: how it must stand, as it was last seen.
     """
 
     host: str | None = None
     name: str | None = None
     state: VmState | None = None
     labels: tuple[tuple[str, str], ...] = ()
+    tuning: TuningState | None = None
 
     def lets(self, vm: SeenVm) -> bool:
-        """Whether *vm* is one of them."""
+        """Whether *vm* is one of them, however it stands."""
         return (
             (self.name is None or vm.summary.name == self.name)
             and (self.state is None or vm.summary.state is self.state)
@@ -51,10 +55,17 @@ class VmFilter:
 
 @dataclass(frozen=True, slots=True)
 class VmPage:
-    """A page of VMs, and why hosts are missing from it."""
+    """A page of VMs, and why hosts are missing from it.
+
+    :param tunings: how those VMs stand of which that is known.
+    :param counts: of all pages together and before the filter by tuning: how many VMs stand
+        how; one that two hosts list counts once.
+    """
 
     page: Page[SeenVm]
     problems: tuple[Problem, ...]
+    tunings: Mapping[UUID, Tuning]
+    counts: Mapping[TuningState, int]
 
 
 class Queries:
@@ -108,14 +119,30 @@ class Queries:
     async def vms(
         self, wanted: VmFilter, after: str | None, limit: int, reach: Reach = EVERYTHING
     ) -> VmPage:
-        """VMs as the hosts list them right now, in the order of their names.
+        """VMs as the hosts list them right now, in the order of their names, and how they
+        stood when they were last looked at: no QEMU is asked for it.
 
         :raise NotFound: no such host.
         :raise HostUnreachable: the host that the filter names does not answer.
         """
         listing = await self._hosts.list_vms(wanted.host, reach.hosts)
         found = [vm for vm in listing.vms if wanted.lets(vm) and reach.has_vm(vm.host, vm.labels)]
-        return VmPage(_part(found, "live_vms", _vm_key, after, limit), listing.problems)
+        tunings = await asyncio.to_thread(self._store.tunings.all)
+
+        def stands(vm: UUID) -> TuningState:
+            return tunings[vm].state if vm in tunings else TuningState.UNTUNED
+
+        counted = Counter(stands(vm) for vm in {vm.summary.uuid for vm in found})
+        if wanted.tuning is not None:
+            found = [vm for vm in found if stands(vm.summary.uuid) is wanted.tuning]
+        listed = _part(found, "live_vms", _vm_key, after, limit)
+        shown = {vm.summary.uuid for vm in listed.items} & tunings.keys()
+        counts = {state: counted[state] for state in TuningState}
+        return VmPage(listed, listing.problems, {vm: tunings[vm] for vm in shown}, counts)
+
+    async def tuning(self, vm: UUID) -> Tuning | None:
+        """How a VM stood when it was last looked at; None where nothing is known of it."""
+        return await asyncio.to_thread(self._store.tunings.get, vm)
 
     async def labels(self, vm: UUID) -> Mapping[str, str]:
         """A VM's labels; none where it was never seen."""

@@ -7,6 +7,9 @@ import pytest
 from tests.support import api_documents as docs
 from tests.support.stub_service import Reply, StubService, page, refusal
 from tests.unit.client.conftest import Vmtune
+from vmtune.client.commands.vm import _TUNING
+from vmtune.client.render import moment
+from vmtune.domain.tuning import TuningState
 
 GONE = {"field": "", "code": "not_found", "message": "nothing was applied"}
 
@@ -220,3 +223,20 @@ def test_a_vm_filter_repeats_its_labels(service: StubService, vmtune: Vmtune) ->
     vmtune("vm", "list", "--host", "rack1", "--label", "a=1", "--label", "b=2")
     query = service.only("GET", "/vms").query
     assert (query["host"], query["label"]) == (["rack1"], ["a=1", "b=2"])
+
+
+def test_vms_are_listed_with_how_they_stand_and_as_of_when(
+    service: StubService, vmtune: Vmtune
+) -> None:
+    service.on("GET", "/vms", page(docs.vm(), problems=[]))
+    ran = vmtune("vm", "list", "--tuning", "drifted")
+    assert service.only("GET", "/vms").query["tuning_state"] == ["drifted"]
+    title, row = ran.out.splitlines()
+    assert title.split()[3:6] == ["TUNING", "AS", "OF"]
+    assert "drifted" in row
+    assert moment("2026-11-21T09:00:00Z") in row
+    assert vmtune("vm", "list", "--tuning", "fine").code != 0
+
+
+def test_the_filter_by_tuning_knows_every_state() -> None:
+    assert tuple(TuningState) == _TUNING

@@ -14,6 +14,8 @@ from vmtune.client.session import Session, common, pass_session
 from vmtune.client.vms import resolve
 from vmtune.errors import InvalidInput, Problem
 
+_TUNING = ("tuned", "drifted", "pending restart", "untuned", "unknown")
+
 
 @click.group()
 @common
@@ -24,11 +26,16 @@ def vm() -> None:
 @vm.command("list")
 @click.option("--host", shell_complete=hosts, help="Only those of one host.")
 @click.option("--label", metavar="KEY=VALUE", multiple=True, help="Only those with this label.")
+@click.option("--tuning", type=click.Choice(list(_TUNING)), help="Only those that stand so.")
 @common
 @pass_session
-def list_(session: Session, host: str | None, label: tuple[str, ...]) -> None:
-    """List the VMs of all hosts, as they are right now."""
-    query = {"host": host, "label": label}
+def list_(session: Session, host: str | None, label: tuple[str, ...], tuning: str | None) -> None:
+    """List the VMs of all hosts, as they are right now.
+
+    How a VM stands against its profile is told as of when it was last applied to or verified;
+    `vmtune verify` looks again.
+    """
+    query = {"host": host, "label": label, "tuning_state": tuning}
     pages = list(session.client.pages("/vms", query))
     rows = [row for page in pages for row in page["items"]]
     silent = pages[0]["problems"]  # each page asks all hosts again
@@ -36,11 +43,21 @@ def list_(session: Session, host: str | None, label: tuple[str, ...]) -> None:
         Column("NAME"),
         Column("HOST"),
         Column("STATE"),
+        Column("TUNING"),
+        Column("AS OF", spare=True),
         Column("UUID"),
         Column("LABELS", wraps=True),
     )
     cells = [
-        (row["name"], row["host"], row["state"], row["uuid"], _labels(row["labels"]))
+        (
+            row["name"],
+            row["host"],
+            row["state"],
+            row["tuning_state"],
+            render.moment(row["tuning"]["as_of"]) if row["tuning"] else "",
+            row["uuid"],
+            _labels(row["labels"]),
+        )
         for row in rows
     ]
 

@@ -341,7 +341,8 @@ export interface paths {
         };
         /**
          * List Vms
-         * @description VMs as the hosts list them right now, and why hosts are missing from it.
+         * @description VMs as the hosts list them right now, how each stood when it was last looked at, and why
+         *     hosts are missing from it.
          */
         get: operations["list_vms"];
         put?: never;
@@ -484,7 +485,8 @@ export interface paths {
         put?: never;
         /**
          * Verify Vm
-         * @description Hold what the VM runs with against its standing application, or its assignment.
+         * @description Hold what the VM runs with against its standing application, or its assignment. Lists
+         *     show how it stood, as of now, until it is looked at again.
          */
         post: operations["verify_vm"];
         delete?: never;
@@ -4767,6 +4769,38 @@ export interface components {
             running: boolean;
         };
         /**
+         * TuningState
+         * @description How a VM stands against its standing application, or else its assigned profile.
+         * @enum {string}
+         */
+        TuningState: "tuned" | "drifted" | "pending restart" | "untuned" | "unknown";
+        /**
+         * TuningView
+         * @description How a VM stood when it was last looked at: applied to, or verified.
+         */
+        TuningView: {
+            state: components["schemas"]["TuningState"];
+            /** Profile */
+            profile: string;
+            /** Revision */
+            revision: number;
+            /**
+             * Application
+             * @description Null where only an assignment says it.
+             */
+            application: string | null;
+            /**
+             * Differing
+             * @description Tunables that are not as wanted, nor wait for a migration.
+             */
+            differing: string[];
+            /**
+             * As Of
+             * Format: date-time
+             */
+            as_of: string;
+        };
+        /**
          * Unit
          * @description What an integer counts. The value is the suffix used in names and in JSON.
          * @enum {string}
@@ -4848,6 +4882,10 @@ export interface components {
          * @description A VM and its QEMU, as probed just now. Null is: it cannot be seen from here.
          */
         VmDetail: {
+            /** @description As of `tuning.as_of`; verify looks again. */
+            tuning_state: components["schemas"]["TuningState"];
+            /** @description Null where nothing was ever asked of it. */
+            tuning: components["schemas"]["TuningView"] | null;
             /**
              * Uuid
              * Format: uuid
@@ -4925,6 +4963,13 @@ export interface components {
              * @description Why other hosts did not answer.
              */
             problems: components["schemas"]["ProblemItem"][];
+            /**
+             * Tuning Counts
+             * @description How many VMs stand how, on all pages together and whatever `tuning_state`.
+             */
+            tuning_counts: {
+                [key: string]: number;
+            };
         };
         /**
          * VmState
@@ -4937,6 +4982,10 @@ export interface components {
          * @description A VM as its host lists it right now.
          */
         VmView: {
+            /** @description As of `tuning.as_of`; verify looks again. */
+            tuning_state: components["schemas"]["TuningState"];
+            /** @description Null where nothing was ever asked of it. */
+            tuning: components["schemas"]["TuningView"] | null;
             /**
              * Uuid
              * Format: uuid
@@ -7243,6 +7292,7 @@ export interface operations {
         parameters: {
             query?: {
                 state?: components["schemas"]["VmState"] | null;
+                tuning_state?: components["schemas"]["TuningState"] | null;
                 /** @description key=value, any number of times. */
                 label?: string[];
                 /** @description Most items on the page. */
@@ -7383,6 +7433,7 @@ export interface operations {
                 host?: string | null;
                 name?: string | null;
                 state?: components["schemas"]["VmState"] | null;
+                tuning_state?: components["schemas"]["TuningState"] | null;
                 /** @description key=value, any number of times. */
                 label?: string[];
                 /** @description Most items on the page. */
