@@ -6,9 +6,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from vmtune.api.reach import EVERYWHERE
 from vmtune.api.responses import problems
 from vmtune.api.routes.common import After, Limit, Name, Services
 from vmtune.api.schemas.scenarios import (
+    MeasuredScenarioPage,
+    MeasuredScenarioView,
     MetricPage,
     MetricView,
     QemuPage,
@@ -20,6 +23,7 @@ from vmtune.api.security import READ
 from vmtune.domain.metrics import METRICS
 from vmtune.domain.runs import Place
 from vmtune.errors import NotFound
+from vmtune.services.campaigns import KNOWN
 from vmtune.services.queries import part_in_order
 
 router = APIRouter(tags=["scenarios"])
@@ -58,6 +62,16 @@ async def get_scenario(
 ) -> ScenarioView:
     """One scenario of the table, all of it; with `.quick` after its name, in small."""
     return ScenarioView.of(await on.scenarios.get(f"{family}/{variant}", place, qemu, kvm))
+
+
+@router.get("/measured-scenarios", responses=problems(), dependencies=[EVERYWHERE, READ])
+async def list_measured_scenarios(
+    on: Services, limit: Limit = 50, after: After = None
+) -> MeasuredScenarioPage:
+    """Scenarios that runs were made of: those of the table, and people's own."""
+    page = await on.runs.scenarios(after, limit)
+    items = [MeasuredScenarioView.of(each, each.name in KNOWN) for each in page.items]
+    return MeasuredScenarioPage(items=items, next=page.next)
 
 
 @router.get("/run-metrics", responses=problems(), dependencies=[READ])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from pydantic import Field
 
@@ -11,6 +13,7 @@ from vmtune.domain.metrics import HEADLINE, Direction, Group, Metric
 from vmtune.domain.scenario import to_json
 from vmtune.services.runs_scenarios import OfferedScenario
 from vmtune.settings import BenchQemu
+from vmtune.store.run_rows import MeasuredScenario
 from vmtune.units import Unit
 
 
@@ -49,6 +52,30 @@ class ScenarioView(Model):
 
 class ScenarioPage(Page[ScenarioView]):
     """Scenarios, in the order in which they are run."""
+
+
+class MeasuredScenarioView(Model):
+    """A scenario that runs were made of."""
+
+    name: str
+    runs: int
+    newest: UUID = Field(description="The run that was ordered last; its `setup` can be run again.")
+    newest_at: datetime
+    shipped: bool = Field(description="It is one of the table; else it is somebody's own.")
+
+    @classmethod
+    def of(cls, measured: MeasuredScenario, shipped: bool) -> MeasuredScenarioView:
+        return cls(
+            name=measured.name,
+            runs=measured.runs,
+            newest=measured.newest,
+            newest_at=measured.newest_at,
+            shipped=shipped,
+        )
+
+
+class MeasuredScenarioPage(Page[MeasuredScenarioView]):
+    """Scenarios that runs were made of, by their names."""
 
 
 class MetricView(Model):

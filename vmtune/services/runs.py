@@ -29,7 +29,7 @@ from vmtune.services.runs_job import JOB_KIND, event_data
 from vmtune.services.runs_places import BenchPlaces
 from vmtune.services.runs_scenarios import chosen_scenario
 from vmtune.store import Page, Store
-from vmtune.store.run_rows import RunFilter
+from vmtune.store.run_rows import MeasuredScenario, RunFilter
 
 log = structlog.get_logger(__name__)
 
@@ -231,6 +231,10 @@ class RunService:
         waits = any(run.state is RunState.QUEUED for run in page.items)
         order = await self._order() if waits else {}
         return Page(tuple(QueuedRun(run, order.get(run.id)) for run in page.items), page.next)
+
+    async def scenarios(self, after: str | None, limit: int) -> Page[MeasuredScenario]:
+        """Scenarios that runs were made of, shipped ones and others."""
+        return await asyncio.to_thread(self._store.runs.scenarios, after, limit)
 
     async def series(
         self, id: UUID, series: Series, after: str | None, limit: int

@@ -62,6 +62,20 @@ class RunFilter:
 ALL = RunFilter()
 
 
+@dataclass(frozen=True, slots=True)
+class MeasuredScenario:
+    """A scenario that runs were made of.
+
+    :param runs: how many.
+    :param newest: the run that was ordered last.
+    """
+
+    name: str
+    runs: int
+    newest: UUID
+    newest_at: datetime
+
+
 def filtered(query: Select[RunRow], wanted: RunFilter) -> Select[RunRow]:
     """*query* for the runs that the filter lets through."""
     equal = {

@@ -20,6 +20,7 @@ from vmtune.store.run_rows import (
     ALL,
     CHUNK,
     Environment,
+    MeasuredScenario,
     RunFilter,
     add,
     as_run,
@@ -228,6 +229,28 @@ class RunRepository:
                 limit,
                 lambda row: as_run(row, metrics.get(row.number, {})),
                 lambda row: make_cursor("runs", row.number),
+            )
+
+    def scenarios(self, after: str | None = None, limit: int = 100) -> Page[MeasuredScenario]:
+        """The scenarios that runs were made of, by their names."""
+        each = select(
+            RunRow.scenario, func.count().label("runs"), func.max(RunRow.number).label("number")
+        ).group_by(RunRow.scenario)
+        if after is not None:
+            (name,) = read_cursor("measured", after, str)
+            each = each.where(RunRow.scenario > name)
+        found = each.order_by(RunRow.scenario).limit(check_limit(limit) + 1).subquery()
+        query = (
+            select(found.c.scenario, found.c.runs, RunRow.id, RunRow.created_at)
+            .join(RunRow, RunRow.number == found.c.number)
+            .order_by(found.c.scenario)
+        )
+        with self._database.read() as session:
+            return page(
+                session.execute(query).all(),
+                limit,
+                lambda row: MeasuredScenario(*row),
+                lambda row: make_cursor("measured", row.scenario),
             )
 
     def metrics(

@@ -31,7 +31,8 @@ SHARED = ("/profiles", "/tunables", "/reference", "/scenarios", "/run-metrics", 
 """What every reader sees: it names no host and no VM."""
 OWN = ("/health", "/live", "/session", "/events")
 """What is about who asks, or tested below."""
-EVERYWHERE = ("/runs", "/campaigns", "/environments", "/comparisons", "/history", "/audit")
+EVERYWHERE = ("/runs", "/campaigns", "/environments", "/comparisons", "/history", "/audit",
+              "/hooks", "/measured-scenarios")  # fmt: skip
 """What is about everything, and so for nobody who is restricted."""
 MISSING = uuid4()
 BODIES: dict[tuple[str, str], Any] = {

@@ -122,6 +122,15 @@ async def test_runs_are_listed_and_filtered(bench: Api, runner: FakeRunner) -> N
     ):
         page = await bench.get(f"/runs?{query}")
         assert [run["id"] for run in page["items"]] == expected, query
+    first_of = await bench.get("/measured-scenarios?limit=2")
+    measured = first_of["items"]
+    measured += (await bench.get(f"/measured-scenarios?after={first_of['next']}"))["items"]
+    assert [(m["name"], m["runs"], m["newest"], m["shipped"]) for m in measured] == [
+        ("mine/a", 1, ids[4], False),
+        ("mine/b", 1, ids[3], False),
+        ("other/c", 3, ids[0], False),
+    ]
+    assert measured[0]["newest_at"] == first["created_at"]
     listed = (await bench.get("/runs"))["items"]
     assert [run["ahead"] for run in listed] == [2, 1, None, None, None]
     page = await bench.get("/runs?limit=2")
