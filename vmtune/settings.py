@@ -67,7 +67,8 @@ class Settings:
     :param listen_address: the address of the TCP port. One that other machines reach needs
         *tls_cert*, or *insecure_listen*.
     :param listen_port: 0 for no TCP at all. Nothing is served there without a token.
-    :param tls_cert: certificate chain in PEM, for TLS on the TCP port; *tls_key* its key.
+    :param tls_cert: certificate chain in PEM, for TLS on the TCP port.
+    :param tls_key: the key of *tls_cert*, in PEM.
     :param insecure_listen: let tokens cross a network in the clear.
     :param allowed_hosts: names under which the TCP port is reached, beside the loopback's.
     :param trusted_proxies: addresses of reverse proxies whose X-Forwarded-For and
@@ -85,6 +86,8 @@ class Settings:
         called ``system``.
     :param destination_command_line: allow ``-global`` arguments in the destination's XML,
         which mark the guest as tainted.
+    :param log_format: console for people, json for machines that read along.
+    :param log_level: the least of debug, info, warning, error that is logged.
     """
 
     state_dir: Path = Path("/var/lib/vmtune")
