@@ -23,6 +23,8 @@ from vmtune.services.bus import EventBus
 from vmtune.services.campaigns import CampaignService
 from vmtune.services.comparisons import ComparisonService
 from vmtune.services.comparisons_history import HistoryService
+from vmtune.services.doctor import DoctorService, Eyes
+from vmtune.services.hooks import HookService
 from vmtune.services.hosts import DriverFactory, HostService
 from vmtune.services.migration_job import MigrationJob
 from vmtune.services.migrations import MigrationService
@@ -62,7 +64,9 @@ class Container:
     campaigns: CampaignService
     comparisons: ComparisonService
     history: HistoryService
+    hooks: HookService
     queries: Queries
+    doctor: DoctorService
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -97,10 +101,12 @@ async def open_container(
     driver_factory: DriverFactory | None = None,
     jobs: JobEngine | None = None,
     bench_tools: BenchTools | None = None,
+    eyes: Eyes | None = None,
 ) -> AsyncIterator[Container]:
     """Everything, ready to serve: the store is open, interrupted work is settled or found
     again, and jobs run. All is closed at the end.
 
+    :param eyes: how the doctor looks at this machine; None for as it is.
     :raise SchemaMismatch: the database is of another version; names what mends it.
     :raise SetupError: a database cannot be opened.
     """
@@ -149,7 +155,9 @@ async def open_container(
             campaigns=bench.campaigns,
             comparisons=ComparisonService(store),
             history=HistoryService(store),
+            hooks=HookService(store, bus, assignments, permissions),
             queries=Queries(store, hosts),
+            doctor=DoctorService(store, hosts, profiles, eyes),
         )
 
 

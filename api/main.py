@@ -23,7 +23,9 @@ from vmtune.api.routes import (
     campaigns,
     comparisons,
     events,
+    findings,
     health,
+    hooks,
     hosts,
     migrations,
     oidc,
@@ -54,11 +56,13 @@ ROUTERS: tuple[APIRouter, ...] = tuple(
         audit,
         tunables,
         hosts,
+        findings,
         vms,
         profiles,
         assignments,
         applications,
         migrations,
+        hooks,
         scenarios,
         runs,
         campaigns,
@@ -97,6 +101,7 @@ def create_app(settings: Settings, container: Container | None = None) -> FastAP
         Bodies,
         max_body_bytes=settings.max_body_bytes,
         others={f"{PREFIX}/runs/import": imports},
+        media_types={f"{PREFIX}{hooks.ARRIVING}": hooks.MEDIA_TYPE},
     )
     app.add_middleware(Authenticate)
     app.add_middleware(Gate, names=settings.host_names)
@@ -112,14 +117,13 @@ async def _docs(request: Request) -> Response:
 
 
 def methods_at(path: str) -> list[str]:
-    """The methods that *path* takes."""
-    methods: set[str] = set()
+    """The methods that *path* takes: by its own name if it has one, else by its pattern."""
     below = path.removeprefix(PREFIX)
-    for router in ROUTERS:
-        for route in router.routes:
-            if isinstance(route, APIRoute) and route.path_regex.match(below):
-                methods |= route.methods or set()
-    return sorted(methods or {"GET"})
+    routes = [each for router in ROUTERS for each in router.routes if isinstance(each, APIRoute)]
+    fitting = [each for each in routes if each.path == below] or [
+        each for each in routes if each.path_regex.match(below)
+    ]
+    return sorted({method for each in fitting for method in each.methods or ()} or {"GET"})
 
 
 def _operation_id(route: APIRoute) -> str:

@@ -13,6 +13,7 @@ from vmtune.api.routes.common import PREFIX, After, Limit, Services
 from vmtune.api.routes.vms import list_page
 from vmtune.api.schemas.common import problems_of
 from vmtune.api.schemas.hosts import HostCreate, HostDetail, HostFactsView, HostPage, HostView
+from vmtune.api.schemas.plans import FindingView
 from vmtune.api.schemas.vms import VmPage
 from vmtune.api.security import HOST, READ, Who
 from vmtune.domain.facts import VmState
@@ -51,9 +52,11 @@ async def get_host(on: Services, name: HostInReach) -> HostDetail:
     shown = HostView.of(host).model_dump()
     try:
         facts = HostFactsView.of(await on.hosts.facts(name))
+        found = (await on.doctor.diagnose(name)).to_mend
     except VmtuneError as error:
-        return HostDetail(**shown, facts=None, problems=problems_of(error.problems))
-    return HostDetail(**shown, facts=facts, problems=[])
+        return HostDetail(**shown, facts=None, problems=problems_of(error.problems), findings=[])
+    findings = [FindingView.of(finding) for finding in found]
+    return HostDetail(**shown, facts=facts, problems=[], findings=findings)
 
 
 @router.delete("/{name}", status_code=204, responses=problems(404, 409), dependencies=[HOST])

@@ -132,6 +132,7 @@ def examine(eyes: Eyes | None = None) -> Examined:
         nics=nics,
         can_raise_memlock=_can_raise_memlock(look, libvirt is not None),
         qemu_versions=((f"{QEMU_PROGRAM} --version", installed),) if installed else (),
+        libvirt=Seen(str(libvirt), "libvirtd --version") if libvirt else None,
         programs={name: eyes.which(name) is not None for name in (*PROGRAMS, QEMU_PROGRAM)},
         unseen=tuple(look.unseen),
     )

@@ -18,6 +18,8 @@ from vmtune.services.hosts import HostService
 from vmtune.services.profiles import ProfileService
 from vmtune.store import Store
 
+__all__ = ["DoctorService", "Eyes", "known_by"]
+
 _BY_LIBVIRT = "libvirt"
 _ELSEWHERE = (
     "the host is another machine: run `vmtune doctor` there, or ask its own service with --url"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import click
 
+from vmtune.client.commands.doctor import finding_lines
 from vmtune.client.complete import hosts
 from vmtune.client.http import Document, segment
 from vmtune.client.output import Column, fields, table
@@ -65,6 +66,7 @@ def show(session: Session, name: str) -> None:
     def lines() -> Iterator[str]:
         yield from fields(_pairs(row))
         yield from problems(row["problems"])
+        yield from finding_lines(row["findings"])
 
     session.show(row, lines)
 

@@ -13,11 +13,12 @@ import { bytes } from "./format";
 
 type Finding = Schemas["FindingView"];
 
-const LOOK: Record<Finding["severity"], "danger" | "warning"> = {
+const LOOK: Record<Finding["severity"], "danger" | "warning" | "info"> = {
   blocker: "danger",
   warning: "warning",
+  info: "info",
 };
-const ORDER: readonly Finding["severity"][] = ["blocker", "warning"];
+const ORDER: readonly Finding["severity"][] = ["blocker", "warning", "info"];
 
 export function Findings({ findings }: { findings: readonly Finding[] }) {
   const sorted = [...findings].sort(

@@ -15,6 +15,7 @@ import { Link, useParams } from "react-router";
 import type { Schemas } from "../api/client";
 import { host } from "../api/queries";
 import { Async } from "../components/Async";
+import { Findings } from "../components/Findings";
 import { bytes, count } from "../components/format";
 import { Moment } from "../components/Moment";
 import { PageHead } from "../components/PageHead";
@@ -31,6 +32,9 @@ export default function Host() {
           {(data) => (
             <Stack hasGutter>
               <Problems problems={data.problems} />
+              <StackItem>
+                <Findings findings={data.findings} />
+              </StackItem>
               <StackItem>
                 <Facts title="As it was added" facts={added(data)} />
               </StackItem>

@@ -1,0 +1,19 @@
+"""What the doctor finds on hosts."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from vmtune.api.reach import HostInReach
+from vmtune.api.responses import ASKS_A_HOST, problems
+from vmtune.api.routes.common import Services
+from vmtune.api.schemas.doctor import DiagnosisView
+from vmtune.api.security import READ
+
+router = APIRouter(prefix="/hosts", tags=["hosts"])
+
+
+@router.get("/{name}/findings", responses=problems(*ASKS_A_HOST), dependencies=[READ])
+async def list_findings(on: Services, name: HostInReach) -> DiagnosisView:
+    """Look at a host: what will hurt there, why, and what mends it."""
+    return DiagnosisView.of(await on.doctor.diagnose(name))

@@ -1,0 +1,86 @@
+"""``vmtune doctor``: what it asks, prints and exits with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import vmtune.api.doctor
+from tests.support.api import Api
+from tests.support.stub_service import StubService, page
+from tests.unit.client.conftest import Vmtune
+from vmtune.client.session import Session
+
+FINDING = {
+    "code": "map_count_low", "severity": "warning", "tunable": "vm_max_map_count",
+    "message": "a process may have 4096 memory maps", "remedy": "run: sysctl -w x",
+    "evidence": {"value": 4096, "where": "/proc/sys/vm/max_map_count"},
+}  # fmt: skip
+NOTE = {**FINDING, "code": "nic_slow", "severity": "info", "message": "eth0 is slow"}
+UNSEEN = {"what": "the speed of eth1", "why": "its driver does not say"}
+
+
+def diagnosis(host: str, *findings: dict[str, Any], unseen: tuple[object, ...] = ()) -> Any:
+    healthy = all(f["severity"] == "info" for f in findings)
+    return {"host": host, "healthy": healthy, "findings": [*findings], "unseen": [*unseen]}
+
+
+def test_a_fault_is_shown_with_its_evidence_and_exits_2(
+    service: StubService, vmtune: Vmtune
+) -> None:
+    service.on("GET", "/hosts/a/findings", diagnosis("a", FINDING, NOTE, unseen=(UNSEEN,)))
+    ran = vmtune("doctor", "a")
+    assert ran.code == 2
+    assert "a: 1 thing to mend" in ran.out
+    assert "seen: value 4096 (/proc/sys/vm/max_map_count)" in ran.out
+    assert "run: sysctl -w x" in ran.out
+    assert "eth0 is slow" not in ran.out
+    assert "1 note and 1 thing that could not be seen: --all shows them" in ran.out
+    everything = vmtune("doctor", "a", "--all").out
+    assert "eth0 is slow" in everything
+    assert "the speed of eth1: its driver does not say" in everything
+    assert vmtune("doctor", "a", "--json").document["findings"] == [FINDING, NOTE]
+
+
+def test_a_note_alone_exits_0(service: StubService, vmtune: Vmtune) -> None:
+    service.on("GET", "/hosts/a/findings", diagnosis("a", NOTE))
+    ran = vmtune("doctor", "a")
+    assert ran.code == 0
+    assert "a: nothing to mend" in ran.out
+
+
+def test_without_a_host_this_machine_is_looked_at_and_no_service_is_asked(
+    vmtune: Vmtune, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vmtune_api(), "diagnose_here", lambda: diagnosis("here", FINDING))
+    ran = vmtune("doctor", "--json")
+    assert (ran.code, ran.document["host"]) == (2, "here")
+    monkeypatch.undo()
+    assert vmtune("doctor").code in (0, 2)
+
+
+def vmtune_api() -> Any:
+    return vmtune.api.doctor
+
+
+def test_with_a_url_every_host_of_that_service_is_looked_at(
+    service: StubService, vmtune: Vmtune, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    local = Session(socket=service.socket).client
+    monkeypatch.setattr(Session, "connect", lambda self: local)
+    service.on("GET", "/hosts", page({"name": "a"}, {"name": "b"}))
+    service.on("GET", "/hosts/a/findings", diagnosis("a"))
+    service.on("GET", "/hosts/b/findings", diagnosis("b", FINDING))
+    ran = vmtune("doctor", "--url", "https://rack7:8470", "--json")
+    assert ran.code == 2
+    assert [each["host"] for each in ran.document["items"]] == ["a", "b"]
+
+
+def test_a_host_of_the_real_service(real: Api, vmtune: Vmtune) -> None:
+    ran = vmtune("doctor", "a", "--json")
+    assert ran.code in (0, 2)
+    assert ran.document["host"] == "a"
+    assert vmtune("doctor", "nobody").code == 1
+    shown = vmtune("host", "show", "a", "--json").document
+    assert shown["findings"] == [f for f in ran.document["findings"] if f["severity"] != "info"]
