@@ -11,12 +11,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
 from fastapi.responses import StreamingResponse
-from pydantic import AwareDatetime
 
 from vmtune.api.deps import Container
 from vmtune.api.reach import EVERYWHERE
 from vmtune.api.responses import problems
-from vmtune.api.routes.common import After, Limit, Services
+from vmtune.api.routes.common import After, Limit, Moment, Services
 from vmtune.api.schemas.access import EntryPage, EntryView, IntegrityView
 from vmtune.api.security import ADMIN
 from vmtune.domain.audit import Outcome
@@ -35,8 +34,8 @@ async def _wanted(
     about: Annotated[
         str | None, Query(max_length=200, description="A part of the subject.")
     ] = None,
-    since: AwareDatetime | None = None,
-    until: AwareDatetime | None = None,
+    since: Moment | None = None,
+    until: Moment | None = None,
 ) -> AuditFilter:
     return AuditFilter(actor, action, outcome, about, since, until)
 

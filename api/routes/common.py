@@ -6,12 +6,14 @@ import re
 from typing import Annotated
 
 from fastapi import Depends, Header, Path, Query, Request
+from pydantic import AwareDatetime, BeforeValidator
 
 from vmtune.api.deps import Container
 from vmtune.api.errors import PreconditionRequired
 from vmtune.errors import InvalidInput, SetupError
 
 PREFIX = "/api/v1"
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ]")
 _ETAG = re.compile(r'"([0-9]{1,9})"')
 
 
@@ -30,6 +32,16 @@ Services = Annotated[Container, Depends(services)]
 Limit = Annotated[int, Query(ge=1, le=200, description="Most items on the page.")]
 After = Annotated[str | None, Query(description="What the page before gave as `next`.")]
 Name = Annotated[str, Path(max_length=200)]
+
+
+def _date_first(value: object) -> object:
+    """Let pydantic read no number as a moment: which epoch and unit is meant would be a guess."""
+    if isinstance(value, str) and not _DATE.match(value):
+        raise ValueError("not written as in 2026-11-21T09:00:00Z")
+    return value
+
+
+Moment = Annotated[AwareDatetime, BeforeValidator(_date_first)]
 RevisionNumber = Annotated[int, Path(ge=1, le=2**31 - 1)]
 
 

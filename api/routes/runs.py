@@ -6,11 +6,10 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Body, Query, Response
-from pydantic import AwareDatetime
 
 from vmtune.api.reach import EVERYWHERE
 from vmtune.api.responses import LOCATION, WITH_BODY, problems, saved_as, with_headers
-from vmtune.api.routes.common import PREFIX, After, Limit, Name, Services
+from vmtune.api.routes.common import PREFIX, After, Limit, Moment, Name, Services
 from vmtune.api.schemas.controlled import RoundPage, RoundView
 from vmtune.api.schemas.migrations import SampleView
 from vmtune.api.schemas.runs import (
@@ -50,7 +49,7 @@ async def list_runs(
     host: Annotated[str | None, Query(description="The machine's name.")] = None,
     campaign: UUID | None = None,
     arm: str | None = None,
-    since: Annotated[AwareDatetime | None, Query(description="Ordered then or later.")] = None,
+    since: Annotated[Moment | None, Query(description="Ordered then or later.")] = None,
     limit: Limit = 50,
     after: After = None,
 ) -> RunPage:

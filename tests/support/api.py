@@ -148,6 +148,8 @@ async def running_api(
     drivers = {"a": a, "b": b}
 
     def factory(host: Host) -> FakeDriver:
+        if host.name not in drivers:
+            drivers[host.name] = fake_pair(version)[1]
         return drivers[host.name]
 
     jobs = InlineEngine()

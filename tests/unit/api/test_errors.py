@@ -201,3 +201,25 @@ async def test_a_page_of_another_origin_cannot_change_anything(tmp_path: Path) -
             assert refused == [("Origin", "foreign_origin")]
         assert (await api.get("/profiles"))["items"] == []
         await api.ask("POST", "/profiles", body, expect=201, Origin=TCP)
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [
+        ("/profiles/check", "POST"),  # also where a pattern would take it for a profile's name
+        ("/profiles/other", "DELETE, GET, PATCH, PUT"),
+        ("/campaigns/forecast", "POST"),
+    ],
+)
+async def test_allow_names_the_methods_of_the_path_itself(
+    api: Api, path: str, allowed: str
+) -> None:
+    response = await api.send("OPTIONS", path)
+    assert (response.status_code, response.headers["allow"]) == (405, allowed)
+
+
+@pytest.mark.parametrize("path", ["/audit?since=", "/audit/export?until=", "/runs?since="])
+@pytest.mark.parametrize("given", ["0.5", "1795300000", "yesterday"])
+async def test_a_number_is_no_moment(api: Api, path: str, given: str) -> None:
+    ((field, _),) = await api.refused("GET", path + given, status=422)
+    assert field == path.rstrip("=").rpartition("?")[2]

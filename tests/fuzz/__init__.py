@@ -1,0 +1,1 @@
+"""Long attempts at finding an answer that no user should see."""
