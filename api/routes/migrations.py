@@ -23,6 +23,14 @@ from vmtune.domain.migration import MigrationState
 from vmtune.services.migrations import MigrationRequest
 
 router = APIRouter(prefix="/migrations", tags=["migrations"])
+LaterThan = Annotated[
+    int | None,
+    Query(
+        ge=-(2**53),
+        le=2**53,
+        description="Begin after this `at_ms`: for who follows a running migration.",
+    ),
+]
 
 
 @router.get("", responses=problems(), dependencies=[READ])
@@ -92,10 +100,12 @@ async def list_samples(
     migration: MigrationInReach,
     limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
     after: After = None,
+    later_than_ms: LaterThan = None,
 ) -> SamplePage:
     """Samples, oldest first. Those of one millisecond are never separated, so that a page
     may have a few more than *limit*."""
-    page = await on.queries.samples(migration.id, after, limit)
+    earliest = -1 if later_than_ms is None else later_than_ms
+    page = await on.queries.samples(migration.id, after, limit, earliest)
     return SamplePage(items=[SampleView.of(s) for s in page.items], next=page.next)
 
 
@@ -105,7 +115,8 @@ async def list_rounds(
     migration: MigrationInReach,
     limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
     after: After = None,
+    later_than_ms: LaterThan = None,
 ) -> RoundPage:
     """Rounds of the dirty-ring reaper, oldest first; of very many only the newest are kept."""
-    page = await on.queries.rounds(migration.id, after, limit)
+    page = await on.queries.rounds(migration.id, after, limit, later_than_ms)
     return RoundPage(items=[RoundView.of(r) for r in page.items], next=page.next)

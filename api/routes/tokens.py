@@ -11,6 +11,7 @@ from vmtune.api.responses import LOCATION, WITH_BODY, problems, with_headers
 from vmtune.api.routes.common import PREFIX, After, Limit, Services
 from vmtune.api.schemas.access import TokenCreate, TokenMade, TokenPage, TokenView
 from vmtune.api.security import ADMIN, Who
+from vmtune.domain.access import MEANINGS
 
 router = APIRouter(prefix="/tokens", tags=["tokens"])
 TokenId = Annotated[str, Path(max_length=60)]
@@ -22,7 +23,9 @@ async def list_tokens(on: Services, who: Who, limit: Limit = 50, after: After = 
     some hosts or VMs sees those that it made."""
     page = await on.access.tokens.list(who, after, limit)
     now = datetime.now(UTC)
-    return TokenPage(items=[TokenView.of(t, now) for t in page.items], next=page.next)
+    return TokenPage(
+        items=[TokenView.of(t, now) for t in page.items], next=page.next, scopes=dict(MEANINGS)
+    )
 
 
 @router.post(

@@ -112,6 +112,8 @@ class TokenMade(TokenView):
 class TokenPage(Page[TokenView]):
     """Tokens in the order of their names."""
 
+    scopes: dict[Scope, str] = Field(description="What each scope lets a token's holder do.")
+
 
 class SignIn(Model):
     """What a browser signs in with."""

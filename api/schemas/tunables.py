@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from vmtune.api.schemas.common import Model, Page, Shown
+from vmtune.domain.plan import TAKES_EFFECT, TakesEffect
 from vmtune.domain.tunables import (
     Kind,
     LibvirtKind,
@@ -65,6 +66,7 @@ class TunableView(Model):
     since: str = Field(description="First QEMU that offers it.")
     until: str | None = Field(description="Last QEMU that offers it; null where all newer do.")
     overwriter: str = Field(description="Who undoes it when it is set another way.")
+    takes_effect: TakesEffect = Field(description="When, where nothing stands against it.")
     running: bool = Field(description="It can be changed while a migration runs.")
 
     @classmethod
@@ -90,6 +92,7 @@ class TunableView(Model):
             since=row.since.short,
             until=row.until.short if row.until else None,
             overwriter=row.overwriter,
+            takes_effect=TAKES_EFFECT[row.route],
             running=row.running,
         )
 

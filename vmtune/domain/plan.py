@@ -27,7 +27,7 @@ class TakesEffect(StrEnum):
     NEVER = "never"
 
 
-_TAKES_EFFECT = {
+TAKES_EFFECT = {
     Route.MIGRATE: TakesEffect.AT_MIGRATION,
     Route.MONITOR: TakesEffect.NOW,
     Route.LIVE: TakesEffect.NOW,
@@ -142,7 +142,7 @@ def _item(tunable: Tunable, wanted: Value, situation: Situation, blocked: bool) 
         current=current,
         route=route,
         side=tunable.side,
-        takes_effect=TakesEffect.NEVER if blocked else _TAKES_EFFECT[route],
+        takes_effect=TakesEffect.NEVER if blocked else TAKES_EFFECT[route],
         overwriter=tunable.overwriter if situation.libvirt and route is Route.MIGRATE else "",
         differs=not enough and any(v is not None and v != wanted for v in values),
     )

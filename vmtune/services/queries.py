@@ -232,23 +232,32 @@ class Queries:
         counts = await asyncio.to_thread(self._store.migrations.counts)
         return sum(count for state, count in counts.items() if not state.ended)
 
-    async def samples(self, migration: UUID, after: str | None, limit: int) -> Page[Sample]:
+    async def samples(
+        self, migration: UUID, after: str | None, limit: int, later_than_ms: int = -1
+    ) -> Page[Sample]:
         """A migration's samples, oldest first; *limit* is exceeded by samples of the last
         one's millisecond.
 
+        :param later_than_ms: where the list begins; *after* continues it.
         :raise NotFound: no such migration.
         """
-        after_ms = int(read_cursor("samples", after, int)[0]) if after is not None else -1
+        after_ms = later_than_ms
+        if after is not None:
+            after_ms = int(read_cursor("samples", after, int)[0])
         taken = await asyncio.to_thread(self._store.migrations.samples, migration, after_ms, limit)
         following = make_cursor("samples", taken[-1].at_ms) if len(taken) >= limit else None
         return Page(taken, following)
 
-    async def rounds(self, migration: UUID, after: str | None, limit: int) -> Page[ReaperRound]:
+    async def rounds(
+        self, migration: UUID, after: str | None, limit: int, later_than_ms: int | None = None
+    ) -> Page[ReaperRound]:
         """Rounds of a migration's reaper, oldest first; likewise.
 
         :raise NotFound: no such migration.
         """
-        after_ms = int(read_cursor("rounds", after, int)[0]) if after is not None else None
+        after_ms = later_than_ms
+        if after is not None:
+            after_ms = int(read_cursor("rounds", after, int)[0])
         found = await asyncio.to_thread(self._store.migrations.rounds, migration, after_ms, limit)
         following = make_cursor("rounds", found[-1].at_ms) if len(found) >= limit else None
         return Page(found, following)

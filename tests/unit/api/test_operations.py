@@ -157,6 +157,10 @@ async def test_a_migration_from_post_to_samples(api: Api) -> None:
         pages += page["items"]
         after = f"&after={page['next']}" if page["next"] else None
     assert pages == samples
+    middle = samples[len(samples) // 2]["at_ms"]
+    later = await api.get(f"/migrations/{started['id']}/samples?later_than_ms={middle}")
+    assert later["items"] == [each for each in samples if each["at_ms"] > middle]
+    assert later["next"] is None
 
 
 async def test_migrations_are_filtered_newest_first(api: Api) -> None:
