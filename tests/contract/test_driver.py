@@ -295,6 +295,16 @@ class TestMigrating:
         with pytest.raises(CommandRefused):
             await handle.wait()
 
+    async def test_who_migrates_away_is_listed(self, bench: Bench) -> None:
+        assert bench.vm not in await bench.source.outgoing()
+        handle = await start(bench)
+        assert await bench.source.outgoing() == [bench.vm]
+        assert bench.vm not in await bench.destination.outgoing()
+        await bench.source.abort_migration(bench.vm)
+        with pytest.raises(CommandRefused):
+            await handle.wait()
+        assert bench.vm not in await bench.source.outgoing()
+
     async def test_aborting(self, bench: Bench) -> None:
         handle = await start(bench)
         assert not handle.done

@@ -154,6 +154,7 @@ class Snapshot:
 
     :param sample: None where QEMU gives no RAM figures: in setup, failed or cancelled.
     :param totals: only when completed, and then only once QEMU has filled them in.
+    :param elapsed_ms: since it was started, by QEMU's clock; None where QEMU does not say.
     """
 
     status: QemuStatus
@@ -161,6 +162,7 @@ class Snapshot:
     totals: Totals | None = None
     error: str = ""
     blocked_reasons: tuple[str, ...] = ()
+    elapsed_ms: int | None = None
 
     @property
     def final(self) -> bool:
@@ -220,6 +222,7 @@ def read_query_migrate(
         totals,
         reply.get("error-desc", ""),
         tuple(reply.get("blocked-reasons", ())),
+        reply.get("total-time"),
     )
 
 
@@ -232,6 +235,7 @@ def progress(transferred_fraction: float, before: float) -> float:
 class Migration:
     """The durable record of one live migration.
 
+    :param destination: empty where it is not known to which host an observed one went.
     :param wanted: the revision's values, or none where it migrates untuned.
     :param overrides: finding codes that were overridden by name.
     :param journal: what has to be set on the source to undo what was set for this migration.

@@ -22,13 +22,15 @@ class EventKind(StrEnum):
     MIGRATION_ITERATION = "migration iteration"
     VM_STATE = "vm state"
     CONNECTION_LOST = "connection lost"
+    CONNECTED = "connected"
+    """Events were missed before it, and are told from now on."""
 
 
 @dataclass(frozen=True, slots=True)
 class DriverEvent:
     """Something that happened to a VM, as QEMU or libvirt reported it.
 
-    :param vm: None where it concerns the whole host (a lost connection).
+    :param vm: None where it concerns the whole host (a connection, lost or made).
     :param detail: the new status, the iteration's number, or a reason.
     """
 
@@ -124,6 +126,10 @@ class Driver(Protocol):
 
         :raise NotFound: the VM is no longer here: it has gone, or was never here.
         """
+
+    async def outgoing(self) -> Sequence[UUID]:
+        """The VMs that migrate away right now, whoever started it. Where a QEMU would have to be
+        connected to first, it is left out."""
 
     async def completed(self, vm: UUID) -> Totals | None:
         """The figures of the VM's last completed migration, asked on its destination."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from uuid import UUID
@@ -302,6 +303,20 @@ class LibvirtDriver:
                 return Snapshot(QemuStatus.SETUP)
             del self._not_begun[vm]
         return read_query_migrate(reply, at_ms)
+
+    async def outgoing(self) -> Sequence[UUID]:
+        """The VMs whose job is a migration to another host. Asks no QEMU, so none is tainted."""
+
+        def call(connection: Connection) -> list[UUID]:
+            leaving: list[UUID] = []
+            for domain in connection.domains():
+                with contextlib.suppress(NotFound, CommandRefused):  # it has just gone
+                    status = domain.status()
+                    if status.has_monitor and domain.is_migrating_out():
+                        leaving.append(status.uuid)
+            return leaving
+
+        return await self._link.ask(call, waits=True)
 
     async def completed(self, vm: UUID) -> Totals | None:
         """The figures of the VM's last completed migration, asked on its destination."""

@@ -127,6 +127,7 @@ class Link:
             raise HostUnreachable(f"vmtune has let go of {self._uri}", field="uri")
         self._connection = connection
         self.generation += 1
+        self._hub.publish(DriverEvent(EventKind.CONNECTED, None, self._uri))
         return connection
 
     def _lose(self, connection: Connection, why: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from pathlib import Path
@@ -195,6 +196,18 @@ class QmpDriver:
         """The VM's outgoing migration. QEMU keeps the last one's figures until it ends."""
         reply = await self._ask(vm, lambda qemu: qemu.monitor.execute("query-migrate"))
         return read_query_migrate(reply, at_ms)
+
+    async def outgoing(self) -> Sequence[UUID]:
+        """Of the QEMUs that are connected, those that migrate away: others may be somebody
+        else's to talk to. A destination tells of no RAM."""
+        leaving: list[UUID] = []
+        for qemu in tuple(self._qemus.values()):
+            if qemu.known and qemu.monitor.connected:
+                with contextlib.suppress(OutcomeUnknown, HostUnreachable):
+                    snapshot = read_query_migrate(await qemu.monitor.execute("query-migrate"))
+                    if snapshot.status.running and snapshot.sample is not None:
+                        leaving.append(qemu.uuid)
+        return leaving
 
     async def completed(self, vm: UUID) -> Totals | None:
         """None in general: QEMU gives the figures on the source, by :meth:`migration`."""
