@@ -10,6 +10,7 @@ from uuid import UUID
 
 from vmtune.domain.facts import HostFacts, VmFacts, VmState, VmSummary
 from vmtune.domain.inventory import EventTopic, Host, Vm, check_address, check_uri
+from vmtune.domain.migration import Migration
 from vmtune.domain.profile import check_labels, check_name
 from vmtune.drivers.base import Driver
 from vmtune.errors import HostUnreachable, NotFound, Problem, VmtuneError
@@ -17,7 +18,9 @@ from vmtune.services.bus import EventBus
 from vmtune.store import Store
 
 DriverFactory = Callable[[Host], Driver]
+OnHost = Callable[[str], None]
 _LIST_TIMEOUT_S = 10.0
+_FIND_TIMEOUT_S = 2.0
 _PAGE = 200
 _PRESENT = (VmState.RUNNING, VmState.PAUSED)
 
@@ -48,6 +51,13 @@ class HostService:
         self._factory = factory
         self._drivers: dict[str, tuple[Host, Driver]] = {}
         self._last_host: dict[UUID, str] = {}
+        self._on_added: list[OnHost] = []
+        self._on_removed: list[OnHost] = []
+
+    def follow(self, added: OnHost, removed: OnHost) -> None:
+        """Tell each host that is added or removed from now on, by its name."""
+        self._on_added.append(added)
+        self._on_removed.append(removed)
 
     async def close(self) -> None:
         """Give up all connections."""
@@ -79,6 +89,8 @@ class HostService:
             await driver.close()
             raise
         self._drivers[name] = (added, driver)
+        for tell in self._on_added:
+            tell(name)
         await self._bus.tell(EventTopic.HOST, name, {"change": "added", "uri": uri})
         return added
 
@@ -88,6 +100,8 @@ class HostService:
         :raise Conflict: an application or migration on it is still open.
         """
         await asyncio.to_thread(self._store.hosts.remove, name)
+        for tell in self._on_removed:
+            tell(name)
         if name in self._drivers:
             await self._drivers.pop(name)[1].close()
         await self._bus.tell(EventTopic.HOST, name, {"change": "removed"})
@@ -128,7 +142,7 @@ class HostService:
         :raise HostUnreachable: the one host that was named does not answer. Of all hosts,
             those that do not answer are told as problems.
         """
-        names = [host] if host else [h.name for h in await self._all_hosts()]
+        names = [host] if host else [h.name for h in await self.all()]
         if among is not None:
             names = [name for name in names if name in among]
         answers = await asyncio.gather(*map(self._ask, names), return_exceptions=True)
@@ -159,7 +173,8 @@ class HostService:
                 remedy="look at its libvirtd or its QEMU processes",
             ) from None
 
-    async def _all_hosts(self) -> list[Host]:
+    async def all(self) -> list[Host]:
+        """Every host, by name."""
         hosts: list[Host] = []
         after: str | None = None
         while True:
@@ -195,7 +210,7 @@ class HostService:
             found = await self._present_on(last, vm)
             if found is not None:
                 return found
-        names = [host] if host else [known.name for known in await self._all_hosts()]
+        names = [host] if host else [known.name for known in await self.all()]
         resting: tuple[str, Driver, VmFacts] | None = None
         silent: HostUnreachable | None = None
         for name in names:
@@ -220,6 +235,26 @@ class HostService:
             field="vm",
             remedy="`vmtune vm list` shows the VMs of all hosts",
         )
+
+    async def find_other(self, record: Migration) -> str:
+        """The host, other than its source, where a migration's VM arrives or runs; empty where
+        no host that answers soon has it."""
+        others = [h.name for h in await self.all() if h.name != record.source]
+        states = await asyncio.gather(*(self._state_on(name, record.vm) for name in others))
+        found = dict(zip(others, states, strict=True))
+        for wanted in (VmState.INCOMING, *_PRESENT):
+            for name, state in found.items():
+                if state is wanted:
+                    return name
+        return ""
+
+    async def _state_on(self, host: str, vm: UUID) -> VmState | None:
+        """What the VM is doing there; None where it is not there, or the host is silent."""
+        try:
+            async with asyncio.timeout(_FIND_TIMEOUT_S):
+                return await (await self.driver(host)).vm_state(vm)
+        except (VmtuneError, TimeoutError):
+            return None
 
     async def _present_on(self, host: str, vm: UUID) -> tuple[str, Driver, VmFacts] | None:
         """The VM on the host where it ran last, without asking the others."""

@@ -37,7 +37,8 @@ from vmtune.services.controlling import Controlling, reaper_progress
 from vmtune.services.hosts import HostService
 from vmtune.services.planning import Planned, PlanService
 from vmtune.services.records import Fields, MigrationRecords
-from vmtune.services.settling import Evidence, Settler
+from vmtune.services.settling import Settler
+from vmtune.services.settling_look import Evidence
 from vmtune.store import Store
 
 log = structlog.get_logger(__name__)

@@ -20,6 +20,7 @@ from vmtune.store import Store
 class Fields(TypedDict, total=False):
     """The fields of a migration's record that a change may name."""
 
+    destination: str
     state: MigrationState
     abort: AbortState
     journal: tuple[Change, ...]

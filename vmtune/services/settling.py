@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -13,21 +12,21 @@ import structlog
 
 from vmtune.domain.changes import Change
 from vmtune.domain.controlled import ReaperEnd
-from vmtune.domain.facts import VmState
+from vmtune.domain.facts import Connection, VmState
 from vmtune.domain.migration import (
     AbortState,
     Migration,
     MigrationState,
-    QemuStatus,
     Snapshot,
     Totals,
+    Trigger,
 )
 from vmtune.domain.outcome import Outcome, Status, judge
 from vmtune.domain.proving import when_reaped
 from vmtune.domain.steps import Deed
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import Route, Side
-from vmtune.drivers.base import Driver, MigrationHandle
+from vmtune.drivers.base import Driver
 from vmtune.errors import (
     CommandRefused,
     NotFound,
@@ -39,29 +38,15 @@ from vmtune.services.applications import ApplyService
 from vmtune.services.carrying import restore, set_again
 from vmtune.services.hosts import HostService
 from vmtune.services.records import Fields
+from vmtune.services.settling_look import (
+    LOOK_AGAIN_S,
+    SETTLES_WITHIN_S,
+    End,
+    Evidence,
+    look,
+)
 
 log = structlog.get_logger(__name__)
-
-_LOOK_AGAIN_S = 0.2
-_SETTLES_WITHIN_S = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """What the process that carried a migration knows of its end; nothing after a restart.
-
-    :param error: why a phase broke off.
-    """
-
-    handle: MigrationHandle | None = None
-    snapshot: Snapshot | None = None
-    error: VmtuneError | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _End:
-    state: MigrationState
-    why: str = ""
 
 
 class Settler:
@@ -73,26 +58,25 @@ class Settler:
 
     async def settle(self, record: Migration, evidence: Evidence) -> Fields:
         """What completes the record of a migration that is no longer carried."""
+        fields = Fields()
+        if not record.destination:
+            record = replace(record, destination=await self._hosts.find_other(record))
+            fields["destination"] = record.destination
         source = await self._hosts.driver(record.source)
-        destination = await self._hosts.driver(record.destination)
+        destination = await self._destination(record)
         end = await self._end(record, evidence, source, destination)
-        fields = Fields(state=end.state, failure=end.why, ended_at=datetime.now(UTC))
+        fields |= Fields(state=end.state, failure=end.why, ended_at=datetime.now(UTC))
         if record.reaper is not None and record.reaper.end is ReaperEnd.RUNNING:
             record = replace(record, reaper=replace(record.reaper, end=ReaperEnd.INTERRUPTED))
             fields["reaper"] = record.reaper
         if end.state is MigrationState.UNKNOWN:
             return fields
-        arrived = end.state is MigrationState.COMPLETED
-        paused = await _let_go_on(record, destination if arrived else source)
-        if arrived:
-            totals = await _totals(record.vm, evidence.snapshot, source, destination)
-            fields["totals"] = totals
-            outcomes, missing = await self._arrived(record, destination, totals)
-            fields["outcomes"] = outcomes
-            fields["problems"] = (*paused, *missing)
-            await _reset(record.vm, source, destination)
+        if end.state is MigrationState.COMPLETED:
+            fields |= await self._completed(record, evidence, source, destination)
         else:
-            fields["problems"] = (*paused, *await _put_back(record, source))
+            paused = await _let_go_on(record, source)
+            behind = await self._put_back(record, source)
+            fields["problems"] = (*record.problems, *paused, *behind)
             ended = _settled(record, "the migration did not complete")
             fields["outcomes"] = tuple(ended.values())
         if record.abort is AbortState.REQUESTED:
@@ -100,9 +84,76 @@ class Settler:
             fields["abort"] = AbortState.ABORTED if cancelled else AbortState.TOO_LATE
         return fields
 
+    async def _destination(self, record: Migration) -> Driver | None:
+        """The destination's driver; None where an observed migration went nobody knows where, or
+        to a host that was removed since."""
+        if not record.destination:
+            return None
+        try:
+            return await self._hosts.driver(record.destination)
+        except NotFound:
+            if record.trigger is Trigger.OBSERVED:
+                return None
+            raise
+
+    async def _completed(
+        self, record: Migration, evidence: Evidence, source: Driver, destination: Driver | None
+    ) -> Fields:
+        totals = await _totals(record.vm, evidence.snapshot, source, destination)
+        if destination is None:
+            ended = _settled(record, "it is not known where the VM is now")
+            return Fields(totals=totals, outcomes=tuple(ended.values()))
+        paused = await _let_go_on(record, destination)
+        outcomes, missing = await self._arrived(record, destination, totals)
+        if await self._resets(record):
+            await _reset(record.vm, source, destination)
+        problems = (*record.problems, *paused, *missing)
+        return Fields(totals=totals, outcomes=outcomes, problems=problems)
+
+    async def _resets(self, record: Migration) -> bool:
+        """Whether both sides are to be reset. Of an observed migration without libvirt, what is
+        set is somebody else's."""
+        if record.trigger is Trigger.VMTUNE:
+            return True
+        host = await self._hosts.get(record.source)
+        return host.connection is Connection.LIBVIRT
+
+    async def _put_back(self, record: Migration, source: Driver) -> tuple[Problem, ...]:
+        """Reset the source and restore its journal, but for what libvirt has put back by then;
+        what stays behind is told."""
+        if await self._resets(record):
+            await _reset(record.vm, source)
+        try:
+            by_libvirt = await self._by_libvirt(record) if record.journal else frozenset()
+            ours = [change for change in record.journal if change.tunable not in by_libvirt]
+            outcomes = await restore(source, record.vm, ours) if ours else []
+        except NotFound:
+            return ()  # its QEMU is gone, and with it what was set
+        except VmtuneError as error:
+            return tuple(error.problems)
+        return tuple(
+            Problem(f"values.{o.tunable}", "not_put_back", o.reason, "set it by hand")
+            for o in outcomes
+            if o.status is not Status.REVERTED
+        )
+
+    async def _by_libvirt(self, record: Migration) -> frozenset[str]:
+        """What libvirt puts back to what was there before the migration. The journal has what
+        libvirt set for it, where vmtune changed that on the way."""
+        facts = await self._hosts.facts(record.source)
+        if facts.connection is not Connection.LIBVIRT:
+            return frozenset()
+        return frozenset(
+            name
+            for name, row in TUNABLES.items()
+            if row.route is Route.MIGRATE
+            and row.libvirt is not None
+            and (facts.libvirt is None or row.libvirt.since <= facts.libvirt)
+        )
+
     async def _end(
-        self, record: Migration, evidence: Evidence, source: Driver, destination: Driver
-    ) -> _End:
+        self, record: Migration, evidence: Evidence, source: Driver, destination: Driver | None
+    ) -> End:
         asked = record.abort is AbortState.REQUESTED
         step = record.did(Deed.ABORT)
         stopped = MigrationState.CANCELLED if asked or step else MigrationState.FAILED
@@ -111,18 +162,18 @@ class Settler:
                 await evidence.handle.wait()
             except CommandRefused as refusal:
                 by_step = f"aborted by a convergence step: {step.reason}" if step else ""
-                return _End(stopped, "aborted as asked" if asked else by_step or refusal.message)
+                return End(stopped, "aborted as asked" if asked else by_step or refusal.message)
             except OutcomeUnknown:
                 log.info("the migration's end was not heard: looking", migration=str(record.id))
             else:
-                return _End(MigrationState.COMPLETED)
+                return End(MigrationState.COMPLETED)
         error = evidence.error
         if record.state in (MigrationState.QUEUED, MigrationState.PREPARING):
             why = str(error) if error else "it was stopped before it began"
-            return _End(stopped, why)
+            return End(stopped, why)
         if isinstance(error, CommandRefused) and evidence.snapshot is None:
-            return _End(stopped, str(error))
-        return await _look(record, stopped, source, destination)
+            return End(stopped, str(error))
+        return await look(record, stopped, evidence, source, destination)
 
     async def _arrived(
         self, record: Migration, destination: Driver, totals: Totals | None
@@ -155,98 +206,27 @@ class Settler:
         return tuple(outcomes.values()), missing
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """What a host says of the VM.
-
-    :param state: None where the host does not have it.
-    :param silent: why the host cannot be asked; empty where it answered.
-    :param status: its last outgoing migration, where it has the VM.
-    """
-
-    state: VmState | None = None
-    silent: str = ""
-    status: QemuStatus | None = None
-    why: str = ""
-
-    @property
-    def present(self) -> bool:
-        return self.state in (VmState.RUNNING, VmState.PAUSED)
-
-
-async def _look(
-    record: Migration, stopped: MigrationState, source: Driver, destination: Driver
-) -> _End:
-    """Ask both hosts, and ask again while they are not yet done. What was to be aborted before
-    it began, and began all the same, is aborted here."""
-    deadline = time.monotonic() + _SETTLES_WITHIN_S
-    while True:
-        here, there = await asyncio.gather(_see(source, record.vm), _see(destination, record.vm))
-        if stopped is MigrationState.CANCELLED and here.status is not None and here.status.running:
-            with suppress(VmtuneError):
-                await source.abort_migration(record.vm)
-        end = _conclude(here, there, stopped)
-        if end.state is not MigrationState.UNKNOWN or time.monotonic() > deadline:
-            return end
-        await asyncio.sleep(_LOOK_AGAIN_S)
-
-
-def _conclude(here: _Seen, there: _Seen, stopped: MigrationState) -> _End:
-    """The end, from what both hosts say. Only a VM that runs on the destination has migrated."""
-    if there.present and not here.present and not here.silent:
-        return _End(MigrationState.COMPLETED)
-    if there.state is VmState.RUNNING and here.silent:
-        # QEMU lets the destination run only once the source has stopped for good.
-        return _End(MigrationState.COMPLETED)
-    if here.silent:
-        return _End(MigrationState.UNKNOWN, f"the source cannot be asked: {here.silent}")
-    if here.present and there.present:
-        return _End(MigrationState.UNKNOWN, "both hosts have the VM: they are not yet done")
-    if here.status is not None and here.status.running:
-        return _End(MigrationState.UNKNOWN, f"QEMU says that it is {here.status.value}")
-    if here.present:
-        state = MigrationState.CANCELLED if here.status is QemuStatus.CANCELLED else stopped
-        return _End(state, here.why or "it stopped while nobody watched; the VM is on the source")
-    if there.silent:
-        return _End(MigrationState.UNKNOWN, f"the destination cannot be asked: {there.silent}")
-    return _End(MigrationState.FAILED, here.why or "the VM runs on neither host")
-
-
-async def _see(driver: Driver, vm: UUID) -> _Seen:
-    try:
-        vms = await driver.list_vms()
-    except VmtuneError as error:
-        return _Seen(silent=error.message)
-    state = next((v.state for v in vms if v.uuid == vm), None)
-    if state not in (VmState.RUNNING, VmState.PAUSED):
-        return _Seen(state)
-    try:
-        snapshot = await driver.migration(vm)
-    except NotFound:
-        return _Seen()
-    except VmtuneError as error:
-        return _Seen(silent=error.message)
-    return _Seen(state, "", snapshot.status, snapshot.error)
-
-
 async def _totals(
-    vm: UUID, snapshot: Snapshot | None, source: Driver, destination: Driver
+    vm: UUID, snapshot: Snapshot | None, source: Driver, destination: Driver | None
 ) -> Totals | None:
     """The figures of a completed migration, from whoever has them; None if nobody has."""
-    deadline = time.monotonic() + _SETTLES_WITHIN_S
+    deadline = time.monotonic() + SETTLES_WITHIN_S
     while True:
         if snapshot is not None and snapshot.totals is not None:
             return snapshot.totals
         try:
-            found = await destination.completed(vm)
+            found = await destination.completed(vm) if destination is not None else None
             if found is not None:
                 return _with_missed(found, snapshot)
             snapshot = await source.migration(vm)
+        except NotFound:
+            if destination is None:
+                return None  # its QEMU is gone, and nobody else can be asked
         except VmtuneError as error:
             log.debug("no figures yet", vm=str(vm), reason=str(error))
         if time.monotonic() > deadline:
             return None
-        await asyncio.sleep(_LOOK_AGAIN_S)
+        await asyncio.sleep(LOOK_AGAIN_S)
 
 
 def _with_missed(totals: Totals, snapshot: Snapshot | None) -> Totals:
@@ -295,7 +275,7 @@ async def _let_go_on(record: Migration, driver: Driver) -> tuple[Problem, ...]:
     takes a moment on either side."""
     if record.did(Deed.PAUSE) is None:
         return ()
-    deadline = time.monotonic() + _SETTLES_WITHIN_S
+    deadline = time.monotonic() + SETTLES_WITHIN_S
     while True:
         try:
             state = await driver.vm_state(record.vm)
@@ -310,22 +290,4 @@ async def _let_go_on(record: Migration, driver: Driver) -> tuple[Problem, ...]:
         if time.monotonic() > deadline:
             remedy = "resume it by hand"
             return (Problem("vm", "still_paused", f"a step has paused it, and {why}", remedy),)
-        await asyncio.sleep(_LOOK_AGAIN_S)
-
-
-async def _put_back(record: Migration, source: Driver) -> tuple[Problem, ...]:
-    """Reset the source and restore its journal; what stays behind is told."""
-    await _reset(record.vm, source)
-    if not record.journal:
-        return ()
-    try:
-        outcomes = await restore(source, record.vm, record.journal)
-    except NotFound:
-        return ()  # its QEMU is gone, and with it what was set
-    except VmtuneError as error:
-        return tuple(error.problems)
-    return tuple(
-        Problem(f"values.{o.tunable}", "not_put_back", o.reason, "set it by hand")
-        for o in outcomes
-        if o.status is not Status.REVERTED
-    )
+        await asyncio.sleep(LOOK_AGAIN_S)

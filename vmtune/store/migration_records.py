@@ -78,7 +78,8 @@ class MigrationRepository:
     ) -> Migration:
         """Record the intent before anything is done. Takes the VM.
 
-        :param state: one that has not ended; an observed migration may begin as active.
+        :param destination: empty where it is not known, or not yet.
+        :param state: one that has not ended; an observed migration begins as starting.
         :param id: where the caller has to know it beforehand; else a new one.
         :raise OperationInProgress: the VM has an open application or migration.
         :raise DuplicateName: there is a migration with that *id*.
@@ -120,6 +121,7 @@ class MigrationRepository:
         self,
         id: UUID,
         *,
+        destination: str | None = None,
         state: MigrationState | None = None,
         abort: AbortState | None = None,
         journal: Sequence[Change] | None = None,
@@ -144,6 +146,7 @@ class MigrationRepository:
             row = _row(session, id)
             if state is not None:
                 self._enter(session, row, state)
+            row.destination = destination or row.destination
             # Each, so that a misspelt column is an error when types are checked.
             row.abort = row.abort if abort is None else abort
             row.journal = row.journal if journal is None else codec.dump(journal)

@@ -240,7 +240,7 @@ class TestSteps:
     async def test_a_guest_that_cannot_be_resumed_is_told(
         self, it: World, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("vmtune.services.settling._SETTLES_WITHIN_S", 0.1)
+        monkeypatch.setattr("vmtune.services.settling.SETTLES_WITHIN_S", 0.1)
         await self.profile(it, step(do="pause"))
         it.waiting.faults += [
             Fault(FaultKind.REFUSE, "cont", at, "Resetting") for at in range(1, 9)

@@ -153,7 +153,7 @@ async def test_hosts_that_go_silent_make_it_unknown_until_they_answer(
     it: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("vmtune.drivers.watching._LOST_AFTER_S", 0.1)
-    monkeypatch.setattr("vmtune.services.settling._SETTLES_WITHIN_S", 0.1)
+    monkeypatch.setattr("vmtune.services.settling_look.SETTLES_WITHIN_S", 0.1)
     record = await begin(it)
     it.source.lose()
     it.drivers["a"].reachable = it.drivers["b"].reachable = False

@@ -1,0 +1,147 @@
+"""How a migration ended, found out by asking both hosts."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from vmtune.domain.facts import VmState
+from vmtune.domain.migration import Migration, MigrationState, QemuStatus, Snapshot
+from vmtune.drivers.base import Driver, MigrationHandle
+from vmtune.errors import NotFound, VmtuneError
+
+LOOK_AGAIN_S = 0.2
+SETTLES_WITHIN_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the process that carried a migration knows of its end; nothing after a restart.
+
+    :param error: why a phase broke off.
+    :param left: the source was heard to say that the VM has migrated away.
+    """
+
+    handle: MigrationHandle | None = None
+    snapshot: Snapshot | None = None
+    error: VmtuneError | None = None
+    left: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How it ended.
+
+    :param why: for any end but success.
+    """
+
+    state: MigrationState
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What a host says of the VM.
+
+    :param state: None where the host does not have it.
+    :param silent: why the host cannot be asked; empty where it answered.
+    :param status: its last outgoing migration, where it has the VM.
+    :param left: it said that the VM has migrated away.
+    :param nowhere: there is no such host: nobody knows where the VM went.
+    """
+
+    state: VmState | None = None
+    silent: str = ""
+    status: QemuStatus | None = None
+    why: str = ""
+    left: bool = False
+    nowhere: bool = False
+
+    @property
+    def present(self) -> bool:
+        return self.state in (VmState.RUNNING, VmState.PAUSED)
+
+    @property
+    def moving(self) -> bool:
+        return self.status is not None and self.status.running
+
+
+async def look(
+    record: Migration,
+    stopped: MigrationState,
+    evidence: Evidence,
+    source: Driver,
+    destination: Driver | None,
+) -> End:
+    """Ask both hosts, and ask again while they are not yet done. What was to be aborted before
+    it began, and began all the same, is aborted here."""
+    deadline = time.monotonic() + SETTLES_WITHIN_S
+    while True:
+        here, there = await asyncio.gather(_see(source, record.vm), _see(destination, record.vm))
+        here = _remembering(here, evidence)
+        if stopped is MigrationState.CANCELLED and here.status is not None and here.status.running:
+            with suppress(VmtuneError):
+                await source.abort_migration(record.vm)
+        end = _conclude(here, there, stopped)
+        if there.nowhere and not here.moving:
+            return end  # looking again would show nothing else
+        if end.state is not MigrationState.UNKNOWN or time.monotonic() > deadline:
+            return end
+        await asyncio.sleep(LOOK_AGAIN_S)
+
+
+def _remembering(here: _Seen, evidence: Evidence) -> _Seen:
+    """What the source says, with what it said while it had the VM."""
+    last = evidence.snapshot
+    completed = last is not None and last.status is QemuStatus.COMPLETED
+    left = evidence.left or here.state is VmState.MIGRATED or completed
+    if here.present and last is not None and last.error and not here.why:
+        return replace(here, left=left, why=last.error)
+    return replace(here, left=left)
+
+
+def _conclude(here: _Seen, there: _Seen, stopped: MigrationState) -> End:
+    """The end, from what both hosts say. Only a VM that runs on the destination has migrated;
+    where nobody knows the destination, one that its source says to have migrated away."""
+    if there.present and not here.present and not here.silent:
+        return End(MigrationState.COMPLETED)
+    if there.state is VmState.RUNNING and here.silent:
+        # QEMU lets the destination run only once the source has stopped for good.
+        return End(MigrationState.COMPLETED)
+    if here.silent:
+        return End(MigrationState.UNKNOWN, f"the source cannot be asked: {here.silent}")
+    if here.present and there.present:
+        return End(MigrationState.UNKNOWN, "both hosts have the VM: they are not yet done")
+    if here.status is not None and here.status.running:
+        return End(MigrationState.UNKNOWN, f"QEMU says that it is {here.status.value}")
+    if here.present:
+        state = MigrationState.CANCELLED if here.status is QemuStatus.CANCELLED else stopped
+        return End(state, here.why or "it stopped while nobody watched; the VM is on the source")
+    if there.nowhere:
+        why = "the VM left its host, and runs on none that vmtune knows"
+        return End(MigrationState.COMPLETED) if here.left else End(MigrationState.UNKNOWN, why)
+    if there.silent:
+        return End(MigrationState.UNKNOWN, f"the destination cannot be asked: {there.silent}")
+    return End(MigrationState.FAILED, here.why or "the VM runs on neither host")
+
+
+async def _see(driver: Driver | None, vm: UUID) -> _Seen:
+    if driver is None:
+        return _Seen(nowhere=True)
+    try:
+        vms = await driver.list_vms()
+    except VmtuneError as error:
+        return _Seen(silent=error.message)
+    state = next((v.state for v in vms if v.uuid == vm), None)
+    if state not in (VmState.RUNNING, VmState.PAUSED):
+        return _Seen(state)
+    try:
+        snapshot = await driver.migration(vm)
+    except NotFound:
+        return _Seen()
+    except VmtuneError as error:
+        return _Seen(silent=error.message)
+    return _Seen(state, "", snapshot.status, snapshot.error)
