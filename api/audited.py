@@ -127,7 +127,9 @@ def _outcome(scope: Scope, act: Act, status: int) -> Outcome | None:
 
 
 def _subject(scope: Scope) -> str:
-    """What the path names, such as ``vm 7d1e...``."""
+    """What the route or the path names, such as ``vm 7d1e...``."""
+    if "subject" in scope["state"]:
+        return str(scope["state"]["subject"])
     named = scope.get("path_params") or {}
     return ", ".join(f"{what} {key}" for what, key in named.items())
 

@@ -65,8 +65,8 @@ def _operation(path: str, method: str, operation: Node) -> Iterator[str]:
         for p in operation.get("parameters", ())
     ]
     if "requestBody" in operation:
-        schema = operation["requestBody"]["content"]["application/json"]["schema"]
-        rows.append(("body", "", _type(schema), ""))
+        ((media_type, body),) = operation["requestBody"]["content"].items()
+        rows.append(("body", "", _type(body["schema"]), escape(media_type)))
     yield from _table(rows)
     yield from _table(
         (status, _content(answer), escape(answer.get("description", "")), "")

@@ -26,6 +26,7 @@ from vmtune.errors import VmtuneError
 
 log = structlog.get_logger(__name__)
 
+_JSON = "application/json"
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 READS = ("GET", "HEAD", "OPTIONS")
 _ALWAYS = (
@@ -123,14 +124,20 @@ class Bodies:
 
     :param max_body_bytes: the largest body that is taken.
     :param others: other limits, by path.
+    :param media_types: what is taken instead of JSON, by path.
     """
 
     def __init__(
-        self, app: ASGIApp, max_body_bytes: int, others: Mapping[str, BodyLimit] | None = None
+        self,
+        app: ASGIApp,
+        max_body_bytes: int,
+        others: Mapping[str, BodyLimit] | None = None,
+        media_types: Mapping[str, str] | None = None,
     ) -> None:
         self._app = app
         self._limit = BodyLimit(max_body_bytes, "max_body_bytes")
         self._others = others or {}
+        self._media_types = media_types or {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -139,7 +146,7 @@ class Bodies:
         headers = _headers(scope)
         limit = self._others.get(scope["path"], self._limit)
         try:
-            _check_media_type(headers)
+            _check_media_type(headers, self._media_types.get(scope["path"], _JSON))
             _check_length(headers, limit)
         except VmtuneError as error:
             await refuse(error, scope, receive, send)
@@ -233,14 +240,14 @@ def _check_origin(method: str, headers: Mapping[str, str]) -> None:
         )
 
 
-def _check_media_type(headers: Mapping[str, str]) -> None:
+def _check_media_type(headers: Mapping[str, str], wanted: str) -> None:
     has_body = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
     if not has_body:
         return
     sent = headers.get("content-type", "")
-    if sent.partition(";")[0].strip().lower() != "application/json":
+    if sent.partition(";")[0].strip().lower() != wanted:
         raise WrongMediaType(
             f"the body is sent as {sent[:60]!r}" if sent else "the body's type is not named",
             field="Content-Type",
-            remedy="send application/json",
+            remedy=f"send {wanted}",
         )

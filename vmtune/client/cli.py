@@ -24,6 +24,7 @@ PLACES = {
     "health": (_HERE + "health:health", "Say whether the service is well."),
     "demo": (_HERE + "demo:demo", "Migrate a real VM under two profiles, and compare."),
     "lab": (_HERE + "lab:lab", "Two libvirt hosts on this machine, to try things on."),
+    "doctor": (_HERE + "doctor:doctor", "Say what of a host will hurt, and what mends it."),
     "host": (_HERE + "host:host", "Hosts that vmtune drives."),
     "vm": (_HERE + "vm:vm", "VMs on the hosts, their labels and history."),
     "tunables": (_HERE + "tunables:tunables", "List what can be tuned, or show one tunable."),
@@ -49,6 +50,11 @@ PLACES = {
     "events": (_HERE + "events:events", "Show what changed, oldest first."),
     "token": (_HERE + "token:token", "Tokens: who may do what, from elsewhere."),
     "audit": (_HERE + "audit:audit", "Show who changed what and why, and who was refused."),
+    "install-hook": (
+        _HERE + "hook:install_hook",
+        "Have libvirt ask the service about VMs that arrive.",
+    ),
+    "uninstall-hook": (_HERE + "hook:uninstall_hook", "Remove libvirt's hook."),
     "db": (_HERE + "db:db", "The service's database schema."),
     "completion": (_HERE + "completion:completion", "Print the shell's completion script."),
 }

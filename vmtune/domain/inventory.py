@@ -110,6 +110,7 @@ class EventTopic(StrEnum):
     ASSIGNMENT = "assignment"
     APPLICATION = "application"
     MIGRATION = "migration"
+    ARRIVAL = "arrival"
     RUN = "run"
     CAMPAIGN = "campaign"
 

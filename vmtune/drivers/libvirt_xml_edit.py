@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from xml.dom import minidom
 from xml.dom.minidom import Document, Element
 
+from vmtune.domain.arriving import GIVEN_ON_ARRIVAL
 from vmtune.domain.changes import Change
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import QmpKind, Side, Value
@@ -74,11 +75,14 @@ def _set_disks(document: Document, change: Change) -> None:
         )
 
 
+_OTHER_PROPERTIES = {"decompress-threads": "x-decompress-threads"}
+"""Where QEMU's object has another name for a parameter (migration/migration.c of 7.2)."""
 _GLOBALS = {
-    row.name: f"migration.{row.qmp.name}"
+    row.name: f"migration.{_OTHER_PROPERTIES.get(row.qmp.name, row.qmp.name)}"
     for row in TUNABLES.values()
     if row.side is Side.DESTINATION and row.qmp and row.qmp.kind is QmpKind.PARAMETER
 }
+_OURS = {*_GLOBALS.values(), *GIVEN_ON_ARRIVAL.values()}
 
 
 def edit_destination_xml(
@@ -120,9 +124,40 @@ def edit_destination_xml(
     return _text(document)
 
 
+def edit_arriving_xml(xml: str, values: Mapping[str, Value]) -> str | None:
+    """The XML of a VM that is about to arrive, with a ``-global`` argument for each of
+    *values* instead of those that it has for them. None where it will do as it is.
+
+    Other such arguments stay: whose they are cannot be told from this XML.
+
+    :param values: of :data:`~vmtune.domain.arriving.GIVEN_ON_ARRIVAL`.
+    """
+    document = _parse(xml)
+    words = {GIVEN_ON_ARRIVAL[name]: f"{GIVEN_ON_ARRIVAL[name]}={v}" for name, v in values.items()}
+    there = [
+        (block, pair, text)
+        for block, pair, text in _globals(document)
+        if text.partition("=")[0] in words
+    ]
+    if sorted(text for _, _, text in there) == sorted(words.values()):
+        return None
+    for block, pair, _ in there:
+        for argument in pair:
+            block.removeChild(argument)
+        _remove_if_empty(block)
+    for text in words.values():
+        _add_arguments(document, "-global", text)
+    return _text(document)
+
+
 def _ours(document: Document) -> list[tuple[Element, tuple[Element, Element], str]]:
-    """Each pair of arguments ``-global migration.announce-...=N``: the block that it is in,
-    the pair, and the second's text."""
+    """Each pair of arguments ``-global migration.announce-...=N`` and the like."""
+    return [pair for pair in _globals(document) if pair[2].partition("=")[0] in _OURS]
+
+
+def _globals(document: Document) -> list[tuple[Element, tuple[Element, Element], str]]:
+    """Each pair of arguments ``-global TEXT``: the block that it is in, the pair, and the
+    second's text."""
     return [
         (block, (option, argument), argument.getAttribute("value"))
         for block in document.getElementsByTagNameNS(_QEMU_NAMESPACE, "commandline")
@@ -130,7 +165,6 @@ def _ours(document: Document) -> list[tuple[Element, tuple[Element, Element], st
             list(block.getElementsByTagNameNS(_QEMU_NAMESPACE, "arg"))
         )
         if option.getAttribute("value") == "-global"
-        and argument.getAttribute("value").partition("=")[0] in _GLOBALS.values()
     ]
 
 

@@ -13,6 +13,7 @@ from vmtune.errors import InvalidInput
 
 MOST_BYTES = 4 << 20
 MOST_DEPTH = 100
+_MARKS = " }"
 
 
 class _Refused(Exception):
@@ -54,7 +55,13 @@ def _why_not(content: bytes) -> str:
     def has_type(*_: object) -> None:
         raise _Refused("it has a document type")
 
-    parser = expat.ParserCreate("utf-8")
+    def declare(_prefix: str | None, uri: str | None) -> None:
+        # Python's own readers put these between a name and its namespace, and lose their way.
+        if uri and any(mark in uri for mark in _MARKS):
+            raise _Refused("a namespace's name has a space or a brace in it")
+
+    parser = expat.ParserCreate("utf-8", _MARKS[0])
+    parser.StartNamespaceDeclHandler = declare
     parser.StartElementHandler = enter
     parser.EndElementHandler = leave
     parser.StartDoctypeDeclHandler = has_type

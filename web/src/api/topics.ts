@@ -8,6 +8,7 @@ const EVERY: Record<Schemas["EventTopic"], true> = {
   assignment: true,
   application: true,
   migration: true,
+  arrival: true,
   run: true,
   campaign: true,
 };

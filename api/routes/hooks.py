@@ -1,0 +1,61 @@
+"""What libvirt's hook asks. At the unix socket alone: there the kernel says who asks, and no
+token is needed."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Depends, Request, Response
+
+from vmtune.api.responses import WITH_BODY, problems
+from vmtune.api.routes.common import Services
+from vmtune.api.security import MIGRATE, Who
+from vmtune.domain.access import Kind
+from vmtune.errors import Forbidden
+
+MEDIA_TYPE = "application/xml"
+ARRIVING = "/hooks/qemu"
+
+
+async def _local(who: Who) -> None:
+    """:raise Forbidden: who asks is no local user."""
+    if who.kind is not Kind.USER:
+        raise Forbidden(
+            f"{who} is no process of this machine",
+            field="socket",
+            code="unix_socket_only",
+            remedy="libvirt's hook asks at the service's unix socket, without a token",
+        )
+
+
+router = APIRouter(tags=["hooks"], dependencies=[Depends(_local)])
+_XML = {"schema": {"type": "string"}}
+
+
+class _Xml(Response):
+    media_type = MEDIA_TYPE
+
+
+@router.post(
+    ARRIVING,
+    responses=problems(*WITH_BODY, 409)
+    | {
+        200: {"description": "The XML that it is to have.", "content": {MEDIA_TYPE: _XML}},
+        204: {"description": "It arrives as it is."},
+    },
+    response_class=_Xml,
+    dependencies=[MIGRATE],
+    openapi_extra={
+        "requestBody": {
+            "description": "The XML of the domain that is about to arrive.",
+            "required": True,
+            "content": {MEDIA_TYPE: _XML},
+        }
+    },
+)
+async def vm_arrives(on: Services, request: Request) -> Response:
+    """Say that a VM is about to arrive by live migration, and be told the XML that its profile
+    wants it to have. For libvirt's hook (`migrate begin`), at the unix socket only."""
+    answer = await on.hooks.arriving(await request.body())
+    request.state.subject = f"vm {answer.arrival.vm}"
+    if answer.xml is None:
+        return Response(status_code=204)
+    return _Xml(answer.xml)

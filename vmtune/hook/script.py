@@ -1,0 +1,120 @@
+"""The hook's script: its settings, and whether somebody has edited the rest of it.
+
+The last line has the digest of all lines but itself and the settings. So a script of any
+version is told from one that an operator has changed, and its settings may be edited.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from vmtune.errors import InvalidInput
+
+TEMPLATE = Path(__file__).with_name("qemu.sh")
+_SETTING = re.compile(r"(socket|limit_ms|on_failure|came_with)=(.*)")
+_DIGEST = re.compile(r"# vmtune-hook sha256=([0-9a-f]{64})")
+_SOCKET = re.compile(r"/[A-Za-z0-9/._@:+,=-]+")
+_MOST_PATH_BYTES = 107  # what a unix socket's address holds, without the ending zero
+LEAST_MS, MOST_MS = 100, 30_000
+FOLDERS = ("hooks", "qemu.d")
+"""Where libvirt looks for hooks; they go with the hook if they came with it."""
+CONTINUE, REFUSE = "continue", "refuse"
+
+
+@dataclass(frozen=True, slots=True)
+class HookSettings:
+    """How the hook behaves.
+
+    :param socket: where the service listens.
+    :param limit_ms: how long a migration may wait for the service.
+    :param fail_closed: where the service cannot be asked, no VM is let in.
+    """
+
+    socket: str = "/run/vmtune/vmtune.sock"
+    limit_ms: int = 1000
+    fail_closed: bool = False
+
+    def __post_init__(self) -> None:
+        """:raise InvalidInput: the script would not work with one of them."""
+        too_long = len(self.socket.encode()) > _MOST_PATH_BYTES
+        if too_long or not _SOCKET.fullmatch(self.socket):
+            raise InvalidInput(
+                f"{self.socket[:120]!r} is no path of a socket that the hook can use",
+                field="socket",
+                remedy=f"name it by a path that begins with / and has at most {_MOST_PATH_BYTES} "
+                "letters, digits and . _ - + , : @ =",
+            )
+        if not LEAST_MS <= self.limit_ms <= MOST_MS:
+            raise InvalidInput(
+                f"a limit of {self.limit_ms / 1000:g} s is not between {LEAST_MS / 1000:g} and "
+                f"{MOST_MS / 1000:g} s",
+                field="timeout",
+                remedy="libvirt waits for the hook as long: one second is enough",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A script of ours, as it is shipped or installed.
+
+    :param edited: something other than its settings is not as it was written.
+    """
+
+    text: str
+    edited: bool = False
+
+    @classmethod
+    def shipped(cls) -> Script:
+        """The one of this version."""
+        return cls(TEMPLATE.read_text())
+
+    @classmethod
+    def read(cls, text: str) -> Script | None:
+        """*text* as a script of ours, whatever version; None where it is none."""
+        lines = text.splitlines()
+        marks = [match[1] for line in lines if (match := _DIGEST.fullmatch(line))]
+        if not marks:
+            return None
+        return cls(text, edited=marks != [digest(text)])
+
+    @property
+    def came_with(self) -> tuple[str, ...]:
+        """Which folders were made for it: of :data:`FOLDERS`."""
+        lines = self.text.splitlines()
+        found = [m[2] for line in lines if (m := _SETTING.fullmatch(line)) and m[1] == "came_with"]
+        words = " ".join(found).strip("'").split()
+        return tuple(word for word in FOLDERS if word in words)
+
+    def with_settings(self, settings: HookSettings, came_with: Sequence[str] = ()) -> Script:
+        """The same script, set to *settings*."""
+        values = {
+            "socket": settings.socket,
+            "limit_ms": str(settings.limit_ms),
+            "on_failure": REFUSE if settings.fail_closed else CONTINUE,
+            "came_with": " ".join(came_with),
+        }
+
+        def setting(line: str) -> str:
+            match = _SETTING.fullmatch(line)
+            if match is None:
+                return line
+            value = values[match[1]]
+            return f"{match[1]}={shlex.quote(value) if value else ''}"
+
+        lines = [setting(line) for line in self.text.splitlines()]
+        return Script("\n".join(lines) + "\n", self.edited)
+
+
+def digest(text: str) -> str:
+    """Of all lines but the settings' values and the one that has the digest."""
+    lines = [
+        match[1] if (match := _SETTING.fullmatch(line)) else line
+        for line in text.splitlines()
+        if not _DIGEST.fullmatch(line)
+    ]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
