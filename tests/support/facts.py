@@ -100,3 +100,4 @@ def migrating(values: dict[str, Any] | None = None, **changes: Any) -> Situation
 
 
 ALLOWED = Permissions(destination_command_line=True)
+MAY_CHANGE = Permissions(host_changes=True)

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from vmtune import units
 from vmtune.domain.doctor_rows import DOCTOR_ROWS
 from vmtune.domain.finding_kinds import FindingKind, Severity, blocker, warning
+from vmtune.domain.pool_rows import POOL_ROWS
 from vmtune.units import Unit
 
 __all__ = ["FINDINGS", "Finding", "FindingKind", "Severity"]
@@ -142,6 +143,11 @@ _TABLE = (
         "the {side}'s {name} is {value}, not {wanted}; vmtune was not allowed to change hosts",
         "run: {command}",
     ),
+    warning(
+        "host_changes",
+        "{name} is {value} and becomes {wanted}, for all of the host's VMs, now and after a reboot",
+        "`vmtune revert` puts it back; what running VMs need is kept",
+    ),
     blocker(
         "migration_active",
         "a migration of this VM is active, and QEMU would crash or refuse",
@@ -262,7 +268,8 @@ _TABLE = (
 )
 
 FINDINGS: Mapping[str, FindingKind] = MappingProxyType(
-    {kind.code: kind for kind in (*_TABLE, *DOCTOR_ROWS)}
+    {kind.code: kind for kind in (*_TABLE, *POOL_ROWS, *DOCTOR_ROWS)}
 )
 """Every finding by code."""
-assert len(FINDINGS) == len(_TABLE) + len(DOCTOR_ROWS), "a finding code is defined twice"
+_ROWS = len(_TABLE) + len(POOL_ROWS) + len(DOCTOR_ROWS)
+assert len(FINDINGS) == _ROWS, "a finding code is defined twice"

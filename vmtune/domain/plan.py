@@ -135,7 +135,9 @@ def _item(tunable: Tunable, wanted: Value, situation: Situation, blocked: bool) 
     route = situation.route(tunable)
     current = situation.reading(tunable)
     values = tuple(current.parts.values()) or (current.value,)
-    enough = tunable.route is Route.HOST and current.value is not None and not blocked
+    raises = situation.may_change_host(tunable.name) and _below(current.value, wanted)
+    of_host = tunable.route is Route.HOST and current.value is not None
+    enough = of_host and not blocked and not raises  # more than was asked for is as good
     return PlanItem(
         tunable=tunable.name,
         wanted=wanted,
@@ -146,3 +148,7 @@ def _item(tunable: Tunable, wanted: Value, situation: Situation, blocked: bool) 
         overwriter=tunable.overwriter if situation.libvirt and route is Route.MIGRATE else "",
         differs=not enough and any(v is not None and v != wanted for v in values),
     )
+
+
+def _below(value: Value | None, wanted: Value) -> bool:
+    return isinstance(value, int) and isinstance(wanted, int) and value < wanted

@@ -12,12 +12,14 @@ from collections.abc import Callable, Iterator
 from vmtune.domain.control_rows import OFF
 from vmtune.domain.facts import Connection, VmFacts, VmState
 from vmtune.domain.findings import Finding
+from vmtune.domain.host_limits import SYSCTLS
 from vmtune.domain.preflight_control import (
     check_reaper,
     check_steps,
     offered_by_version,
     uses_monitor,
 )
+from vmtune.domain.preflight_pools import check_pools, check_queues
 from vmtune.domain.situation import Situation
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import LibvirtKind, QmpKind, Route, Side, Tunable, Value
@@ -54,6 +56,7 @@ def check_vm(situation: Situation) -> Iterator[Finding]:
     if situation.on("postcopy"):
         yield Finding("postcopy_can_lose_guest", "postcopy")
     yield from check_steps(situation, _has)
+    yield from check_pools(situation)
 
 
 def check_destination(situation: Situation) -> Iterator[Finding]:
@@ -293,11 +296,6 @@ _BOOT_OPTIONS = {
     "virtio_blk_queue_size": "-device virtio-blk-pci,queue-size={value},...",
 }
 
-_SYSCTLS = {
-    "vm_max_map_count": "vm.max_map_count",
-    "net_core_optmem_max_bytes": "net.core.optmem_max",
-}
-
 
 def _host_values(tunable: Tunable, wanted: Value, situation: Situation) -> Iterator[Finding]:
     """Host settings are checked always. More than was asked for is as good."""
@@ -313,10 +311,18 @@ def _host_values(tunable: Tunable, wanted: Value, situation: Situation) -> Itera
             if situation.vm.may_lock_memory:
                 continue
         if value is not None and value < wanted:
-            name = _SYSCTLS.get(tunable.name, "locked-memory limit of QEMU")
+            sysctl = SYSCTLS.get(tunable.name)
+            name = sysctl.name if sysctl else "locked-memory limit of QEMU"
+            if situation.may_change_host(tunable.name):
+                yield Finding(
+                    "host_changes",
+                    tunable.name,
+                    {"name": name, "value": value, "wanted": wanted},
+                )
+                continue
             command = (
                 f"sysctl -w {name}={wanted}"
-                if tunable.name in _SYSCTLS
+                if sysctl
                 else f"virsh memtune {situation.vm.name} --hard-limit {wanted // 1024} --config"
             )
             yield Finding(
@@ -397,6 +403,7 @@ _PER_TUNABLE: tuple[Callable[[Tunable, Value, Situation], Iterator[Finding]], ..
     _zero_copy,
     _channels,
     check_reaper,
+    check_queues,
 )
 
 assert set(_BOOT_OPTIONS) == {n for n, t in TUNABLES.items() if t.route is Route.BOOT}

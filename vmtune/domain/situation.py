@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from vmtune.domain.facts import Connection, HostFacts, Reading, VmFacts
+from vmtune.domain.host_limits import SYSCTLS
 from vmtune.domain.steps import Step
 from vmtune.domain.tunables import Route, Side, Tunable, Value
 
@@ -30,9 +31,11 @@ class Permissions:
 
     :param destination_command_line: -global arguments in the destination's XML, which
         taint the guest.
+    :param host_changes: sysctls of the machine that the service runs on.
     """
 
     destination_command_line: bool = False
+    host_changes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,12 @@ class Situation:
         if wanted is None:
             wanted = self.vm.readings.get(name, Reading(None)).value
         return wanted if isinstance(wanted, int) else None
+
+    def may_change_host(self, name: str) -> bool:
+        """Whether an application may set this tunable on the VM's host. A migration only
+        looks at hosts."""
+        here = self.host.local and self.destination is None
+        return self.permissions.host_changes and here and name in SYSCTLS
 
     def route(self, tunable: Tunable) -> Route:
         """The route that *tunable* takes here.

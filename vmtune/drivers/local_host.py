@@ -8,15 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
+from vmtune.domain.host_limits import SYSCTLS
 from vmtune.drivers.qemu_process import has_capability
 
-_SYSCTLS = MappingProxyType(
-    {
-        "vm_max_map_count": "vm/max_map_count",
-        "net_core_optmem_max_bytes": "net/core/optmem_max",
-    }
-)
-"""Host tunables by name, and where below /proc/sys they are."""
 _CAP_SYS_RESOURCE = 24  # linux/capability.h
 
 
@@ -47,8 +41,8 @@ def read_local_host(root: Path = Path("/")) -> LocalHost:
     """
     sysctls = {
         name: int(text)
-        for name, path in _SYSCTLS.items()
-        if (text := _read(root / "proc/sys" / path)).isdigit()
+        for name, sysctl in SYSCTLS.items()
+        if (text := _read(root / "proc/sys" / sysctl.path)).isdigit()
     }
     return LocalHost(
         hostname=platform.node(),

@@ -7,7 +7,9 @@ import pytest
 
 from tests.support.facts import (
     ALLOWED,
+    MAY_CHANGE,
     QEMU_7,
+    QEMU_10,
     direct_host,
     host,
     migrating,
@@ -16,7 +18,7 @@ from tests.support.facts import (
     with_reading,
 )
 from vmtune.domain.doctor_rows import DOCTOR_ROWS
-from vmtune.domain.facts import VmFacts, VmState
+from vmtune.domain.facts import MemoryMaps, VmFacts, VmState
 from vmtune.domain.findings import FINDINGS, Finding, Severity
 from vmtune.domain.plan import TakesEffect, make_plan
 from vmtune.domain.rules import accept_values
@@ -44,6 +46,14 @@ def direct_migration(values: dict[str, Any], waiting: Any = None, **changes: Any
 
 def ringed(entries: int) -> VmFacts:
     return with_reading(vm(), "dirty_ring_size_entries", entries)
+
+
+SMALL = host(sysctls={"vm_max_map_count": 65530, "net_core_optmem_max_bytes": 131072})
+
+
+def busy(version: Version = QEMU_10) -> VmFacts:
+    """Its disks have 28,672 descriptors."""
+    return with_reading(vm(version), "virtio_blk_queues", 56)
 
 
 REAPED = {"reaper_policy": "predict"}
@@ -142,6 +152,25 @@ EXAMPLES: list[tuple[str, str, Situation]] = [
     ("destination_needs_command_line", "announce_rounds", migrating({"announce_rounds": 3})),
     ("boot_needs_owner", "dirty_ring_size_entries", direct({"dirty_ring_size_entries": 4096})),
     ("host_value_differs", "vm_max_map_count", situation({"vm_max_map_count": 1 << 20})),
+    ("host_changes", "vm_max_map_count", situation(
+        {"vm_max_map_count": 1 << 20}, permissions=MAY_CHANGE)),
+    ("host_value_differs", "vm_max_map_count", situation(
+        {"vm_max_map_count": 1 << 20}, host=host(local=False), permissions=MAY_CHANGE)),
+    ("host_value_differs", "vm_max_map_count", migrating(
+        {"vm_max_map_count": 1 << 20}, permissions=MAY_CHANGE)),
+    ("host_value_differs", "locked_memory_bytes", situation(
+        {"locked_memory_bytes": 1 << 30}, permissions=MAY_CHANGE)),
+    ("maps_nearly_exhausted", "", situation(vm=vm(maps=MemoryMaps(60000, 10)), host=SMALL)),
+    ("maps_may_run_out", "", situation(vm=busy(), host=SMALL)),
+    ("maps_may_run_out", "", migrating(vm=busy(QEMU_7), host=SMALL)),
+    ("maps_may_run_out", "virtio_blk_queues", situation({"virtio_blk_queues": 55}, host=SMALL)),
+    ("maps_would_run_out", "virtio_blk_queues", situation({"virtio_blk_queues": 200}, host=SMALL)),
+    ("maps_would_run_out", "virtio_blk_queues", situation(
+        {"virtio_blk_queues": 60, "virtio_blk_queue_size": 1024}, host=SMALL)),
+    ("maps_would_run_out", "virtio_blk_queue_size", situation(
+        {"virtio_blk_queue_size": 1024}, vm=with_reading(vm(), "virtio_blk_queues", 32),
+        host=SMALL)),
+    ("pool_cut_short", "", situation(vm=busy(), host=host(sysctls={"vm_max_map_count": 20000}))),
     ("host_value_differs", "locked_memory_bytes", situation({"locked_memory_bytes": 1 << 30})),
     ("migration_active", "", situation(vm=vm(migrating=True))),
     ("vm_not_running", "", situation(vm=vm(state=VmState.SHUT_OFF))),
@@ -254,6 +283,12 @@ HEALTHY = [
     situation({"multifd": True, "postcopy": True}, vm=vm(Version(10, 1))),
     situation({"iothread_thread_pool_min": 65, "iothread_thread_pool_max": 80}),
     situation({"vm_max_map_count": 65530}),
+    situation({"vm_max_map_count": 1 << 20}, permissions=MAY_CHANGE),
+    situation({"virtio_blk_queues": 16, "virtio_blk_queue_size": 256}, host=SMALL),
+    situation({"virtio_blk_queues": 200, "vm_max_map_count": 1 << 20}, host=SMALL,
+              permissions=MAY_CHANGE),
+    situation(vm=replace(busy(), state=VmState.PAUSED, virtio_disks=()), host=SMALL),
+    situation(vm=vm(maps=MemoryMaps(58977, 0)), host=SMALL),
     situation({"max_bandwidth_bytes_per_s": 64 << 20}),
     migrating({"announce_rounds": 3}, permissions=ALLOWED),
     situation({"announce_rounds": 3}),
