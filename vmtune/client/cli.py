@@ -52,7 +52,7 @@ PLACES = {
     "audit": (_HERE + "audit:audit", "Show who changed what and why, and who was refused."),
     "install-hook": (
         _HERE + "hook:install_hook",
-        "Have libvirt ask the service about VMs that arrive.",
+        "Have libvirt ask the service about each VM that arrives by live migration.",
     ),
     "uninstall-hook": (_HERE + "hook:uninstall_hook", "Remove libvirt's hook."),
     "db": (_HERE + "db:db", "The service's database schema."),

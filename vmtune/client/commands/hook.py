@@ -63,7 +63,10 @@ def install_hook(session: Session, fail_closed: bool, timeout: str, hooks_dir: P
 @common
 @pass_session
 def uninstall_hook(session: Session, hooks_dir: Path) -> None:
-    """Remove the hook, and folders that were made for it if nothing else is in them."""
+    """Remove libvirt's hook, and folders that were made for it if nothing else is in them.
+
+    One that somebody edited is left alone, and so are the hooks of others.
+    """
     done = hook.uninstall(hooks_dir.absolute())
     document = {
         "path": str(done.path),
