@@ -4,6 +4,7 @@ import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { createBrowserRouter, RouterProvider } from "react-router";
 import { ApiError } from "./api/client";
+import { Broken } from "./app/Broken";
 import { ROUTES } from "./app/routes";
 import { Shell } from "./app/Shell";
 import { LiveProvider } from "./components/live";
@@ -19,7 +20,9 @@ const queries = new QueryClient({
   },
 });
 
-const router = createBrowserRouter([{ element: <Shell />, children: ROUTES }]);
+const router = createBrowserRouter([
+  { element: <Shell />, children: [{ errorElement: <Broken />, children: ROUTES }] },
+]);
 
 const root = document.getElementById("root");
 if (root === null) throw new Error("index.html has no element with the id root");

@@ -1,18 +1,18 @@
 /** Every page, once: its path, and its place in the navigation. */
-import { lazy } from "react";
 import type { RouteObject } from "react-router";
+import { page } from "./page";
 
-const Overview = lazy(() => import("../pages/Overview"));
-const Hosts = lazy(() => import("../pages/Hosts"));
-const Vms = lazy(() => import("../pages/Vms"));
-const Vm = lazy(() => import("../pages/Vm"));
-const Profiles = lazy(() => import("../pages/Profiles"));
-const Profile = lazy(() => import("../pages/Profile"));
-const ProfileEditor = lazy(() => import("../pages/ProfileEditor"));
-const Migrations = lazy(() => import("../pages/Migrations"));
-const Migration = lazy(() => import("../pages/Migration"));
-const Host = lazy(() => import("../pages/Host"));
-const NotFound = lazy(() => import("../pages/NotFound"));
+const Overview = page(() => import("../pages/Overview"));
+const Hosts = page(() => import("../pages/Hosts"));
+const Vms = page(() => import("../pages/Vms"));
+const Vm = page(() => import("../pages/Vm"));
+const Profiles = page(() => import("../pages/Profiles"));
+const Profile = page(() => import("../pages/Profile"));
+const ProfileEditor = page(() => import("../pages/ProfileEditor"));
+const Migrations = page(() => import("../pages/Migrations"));
+const Migration = page(() => import("../pages/Migration"));
+const Host = page(() => import("../pages/Host"));
+const NotFound = page(() => import("../pages/NotFound"));
 
 export const NAVIGATION = [
   { to: "/", text: "Overview" },

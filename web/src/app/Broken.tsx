@@ -1,0 +1,16 @@
+import { Button, PageSection } from "@patternfly/react-core";
+import { useRouteError } from "react-router";
+import { Empty } from "../components/Async";
+
+/** In place of a page that failed: the navigation beside it goes on. */
+export function Broken() {
+  const error = useRouteError();
+  const again = () => globalThis.location.reload();
+  return (
+    <PageSection>
+      <Empty title="This page failed" action={<Button onClick={again}>Load it again</Button>}>
+        {error instanceof Error ? error.message : String(error)}
+      </Empty>
+    </PageSection>
+  );
+}
