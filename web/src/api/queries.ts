@@ -114,12 +114,12 @@ export const migration = (id: string) =>
       body(client.GET("/api/v1/migrations/{migration}", { params: { path: { migration: id } } })),
   });
 
-const MOST_A_PAGE = 1000;
+const MOST_A_PAGE = 10_000; // what the service gives at once, at most
 
 /** Every item of a series in time. Fetched anew, it only asks for what came since. */
 function series<T extends { at_ms: number }>(
   queryKey: readonly unknown[],
-  fetchPage: (query: { limit: number; after?: string }) => Promise<{
+  fetchPage: (query: { limit: number; after?: string; later_than_ms?: number }) => Promise<{
     items: T[];
     next: string | null;
   }>,
@@ -127,24 +127,29 @@ function series<T extends { at_ms: number }>(
   return queryOptions({
     queryKey,
     queryFn: async ({ client: cache, queryKey: key }) => {
-      const found = [...(cache.getQueryData<T[]>(key) ?? [])];
-      let after = found.at(-1)?.at_ms;
-      for (;;) {
-        const page = await fetchPage({
+      const before = cache.getQueryData<T[]>(key) ?? [];
+      const last = before.at(-1)?.at_ms;
+      const since = last === undefined ? {} : { later_than_ms: last };
+      const came: T[] = [];
+      let after: string | null = null;
+      do {
+        const page: { items: T[]; next: string | null } = await fetchPage({
           limit: MOST_A_PAGE,
-          ...(after === undefined ? {} : { after: String(after) }),
+          ...since,
+          ...(after === null ? {} : { after }),
         });
-        found.push(...page.items);
-        if (page.next === null) return found;
-        after = found.at(-1)?.at_ms;
-      }
+        for (const item of page.items) came.push(item);
+        after = page.next;
+      } while (after !== null);
+      // The same array where nothing came: nothing is drawn again then.
+      return came.length === 0 && last !== undefined ? before : [...before, ...came];
     },
     structuralSharing: false,
   });
 }
 
 export const samples = (id: string) =>
-  series(["samples", id], (query) =>
+  series(["migration", "samples", id], (query) =>
     body(
       client.GET("/api/v1/migrations/{migration}/samples", {
         params: { path: { migration: id }, query },
@@ -153,7 +158,7 @@ export const samples = (id: string) =>
   );
 
 export const rounds = (id: string) =>
-  series(["rounds", id], (query) =>
+  series(["migration", "rounds", id], (query) =>
     body(
       client.GET("/api/v1/migrations/{migration}/rounds", {
         params: { path: { migration: id }, query },
