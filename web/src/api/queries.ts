@@ -5,7 +5,7 @@ import { body, client, type Schemas } from "./client";
 const PAGE = 50;
 
 /** Options of a list that is fetched page by page: its `next` is passed on as `after`. */
-function pages<T extends { next: string | null }>(
+export function pages<T extends { next: string | null }>(
   queryKey: readonly unknown[],
   fetchPage: (query: { limit: number; after?: string }) => Promise<T>,
 ) {
@@ -38,7 +38,14 @@ export const host = (name: string) =>
     queryFn: () => body(client.GET("/api/v1/hosts/{name}", { params: { path: { name } } })),
   });
 
-export const vms = (filter: { host?: string; name?: string; label?: string[] } = {}) =>
+export interface VmFilter {
+  host?: string;
+  name?: string;
+  label?: string[];
+  tuning_state?: Schemas["TuningState"];
+}
+
+export const vms = (filter: VmFilter = {}) =>
   pages(["vm", "list", filter], (query) =>
     body(client.GET("/api/v1/vms", { params: { query: { ...filter, ...query } } })),
   );
@@ -100,7 +107,12 @@ export const tunables = queryOptions({
   staleTime: Number.POSITIVE_INFINITY,
 });
 
-export type MigrationFilter = { vm?: string; host?: string; profile?: string };
+export interface MigrationFilter {
+  vm?: string;
+  host?: string;
+  profile?: string;
+  state?: Schemas["MigrationState"];
+}
 
 export const migrations = (filter: MigrationFilter = {}) =>
   pages(["migration", "list", filter], (query) =>
@@ -165,3 +177,34 @@ export const rounds = (id: string) =>
       }),
     ),
   );
+
+export interface AuditFilter {
+  actor?: string;
+  action?: string;
+  outcome?: Schemas["Outcome"];
+  about?: string;
+  since?: string;
+  until?: string;
+}
+
+/** What any change is noted in: no event tells of new entries. */
+export const audit = (filter: AuditFilter) =>
+  pages(["audit", filter], (query) =>
+    body(client.GET("/api/v1/audit", { params: { query: { ...filter, ...query } } })),
+  );
+
+/** Where the whole log can be fetched from, of what *filter* lets through. */
+export const auditExport = (filter: AuditFilter, form: "csv" | "jsonl"): string =>
+  `/api/v1/audit/export?${new URLSearchParams({ ...filter, form })}`;
+
+/** Whether each entry follows from the one before. Reads the whole log: only when asked. */
+export const integrity = queryOptions({
+  queryKey: ["integrity"],
+  queryFn: () => body(client.GET("/api/v1/audit/integrity")),
+  staleTime: Number.POSITIVE_INFINITY,
+  enabled: false,
+});
+
+export const tokens = pages(["token", "list"], (query) =>
+  body(client.GET("/api/v1/tokens", { params: { query } })),
+);

@@ -1,5 +1,5 @@
 /** Every page, once: its path, and its place in the navigation. */
-import type { RouteObject } from "react-router";
+import { Navigate, type RouteObject } from "react-router";
 import { page } from "./page";
 
 const Overview = page(() => import("../pages/Overview"));
@@ -12,6 +12,16 @@ const ProfileEditor = page(() => import("../pages/ProfileEditor"));
 const Migrations = page(() => import("../pages/Migrations"));
 const Migration = page(() => import("../pages/Migration"));
 const Host = page(() => import("../pages/Host"));
+const Campaigns = page(() => import("../pages/Campaigns"));
+const Campaign = page(() => import("../pages/Campaign"));
+const CampaignWizard = page(() => import("../pages/CampaignWizard"));
+const Runs = page(() => import("../pages/Runs"));
+const Run = page(() => import("../pages/Run"));
+const Scenarios = page(() => import("../pages/Scenarios"));
+const Scenario = page(() => import("../pages/Scenario"));
+const Compare = page(() => import("../pages/Compare"));
+const References = page(() => import("../pages/References"));
+const Reference = page(() => import("../pages/Reference"));
 const NotFound = page(() => import("../pages/NotFound"));
 
 export const NAVIGATION = [
@@ -19,6 +29,7 @@ export const NAVIGATION = [
   { to: "/vms", text: "VMs" },
   { to: "/migrations", text: "Migrations" },
   { to: "/profiles", text: "Profiles" },
+  { to: "/bench", text: "Benchmarks" },
   { to: "/hosts", text: "Hosts" },
 ] as const;
 
@@ -34,5 +45,16 @@ export const ROUTES: RouteObject[] = [
   { path: "/profiles/:name/edit", element: <ProfileEditor /> },
   { path: "/hosts", element: <Hosts /> },
   { path: "/hosts/:name", element: <Host /> },
+  { path: "/bench", element: <Navigate to="/bench/campaigns" replace /> },
+  { path: "/bench/campaigns", element: <Campaigns /> },
+  { path: "/bench/campaigns/new", element: <CampaignWizard /> },
+  { path: "/bench/campaigns/:id", element: <Campaign /> },
+  { path: "/bench/runs", element: <Runs /> },
+  { path: "/bench/runs/:id", element: <Run /> },
+  { path: "/bench/scenarios", element: <Scenarios /> },
+  { path: "/bench/scenarios/:family/:variant", element: <Scenario /> },
+  { path: "/bench/compare", element: <Compare /> },
+  { path: "/bench/reference", element: <References /> },
+  { path: "/bench/reference/:id", element: <Reference /> },
   { path: "*", element: <NotFound /> },
 ];

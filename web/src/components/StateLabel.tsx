@@ -2,7 +2,7 @@
 import { Label, type LabelProps } from "@patternfly/react-core";
 import type { Schemas } from "../api/client";
 
-type Look = NonNullable<LabelProps["status"]> | undefined;
+export type Look = NonNullable<LabelProps["status"]> | undefined;
 
 const MIGRATION: Record<Schemas["MigrationState"], Look> = {
   queued: undefined,
@@ -14,6 +14,8 @@ const MIGRATION: Record<Schemas["MigrationState"], Look> = {
   cancelled: "warning",
   unknown: "warning",
 };
+
+export const MIGRATION_STATES = Object.keys(MIGRATION) as Schemas["MigrationState"][];
 
 export function MigrationLabel({ state }: { state: Schemas["MigrationState"] }) {
   return <Labelled look={MIGRATION[state]}>{state}</Labelled>;
@@ -59,7 +61,7 @@ export function ApplicationLabel({ state }: { state: Schemas["ApplicationState"]
   return <Labelled look={APPLICATION[state]}>{state}</Labelled>;
 }
 
-function Labelled({ look, children }: { look: Look; children: string }) {
+export function Labelled({ look, children }: { look: Look; children: string }) {
   return look ? (
     <Label isCompact status={look}>
       {children}

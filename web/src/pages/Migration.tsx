@@ -12,7 +12,6 @@ import {
   Stack,
   StackItem,
 } from "@patternfly/react-core";
-import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link, useParams } from "react-router";
@@ -26,10 +25,10 @@ import { MigrationProgress } from "../components/MigrationProgress";
 import { Moment } from "../components/Moment";
 import { PageHead } from "../components/PageHead";
 import { Problems } from "../components/Problems";
-import { MigrationLabel, StatusLabel } from "../components/StateLabel";
-import { TunableName } from "../components/TunableName";
+import { MigrationLabel } from "../components/StateLabel";
 import { useToasts } from "../components/toasts";
 import { useProgress } from "../components/useProgress";
+import { Outcomes } from "./migration/Outcomes";
 import { Reaper } from "./migration/Reaper";
 import { Samples } from "./migration/Samples";
 import { Steps } from "./migration/Steps";
@@ -159,41 +158,6 @@ function Result({ record }: { record: Schemas["MigrationView"] }) {
             </DescriptionListGroup>
           ))}
         </DescriptionList>
-      </CardBody>
-    </Card>
-  );
-}
-
-function Outcomes({ outcomes }: { outcomes: Schemas["MigrationView"]["outcomes"] }) {
-  if (outcomes.length === 0) return null;
-  return (
-    <Card>
-      <CardTitle component="h2">What QEMU ran with</CardTitle>
-      <CardBody>
-        <Table aria-label="What QEMU ran with" variant="compact">
-          <Thead>
-            <Tr>
-              <Th>Tunable</Th>
-              <Th>Wanted</Th>
-              <Th>QEMU ran with</Th>
-              <Th>Status</Th>
-            </Tr>
-          </Thead>
-          <Tbody>
-            {outcomes.map((each) => (
-              <Tr key={each.tunable}>
-                <Td dataLabel="Tunable">
-                  <TunableName name={each.tunable} />
-                </Td>
-                <Td dataLabel="Wanted">{each.wanted?.text ?? "unset"}</Td>
-                <Td dataLabel="QEMU ran with">{each.seen?.text ?? "unknown"}</Td>
-                <Td dataLabel="Status">
-                  <StatusLabel status={each.status} /> {each.reason}
-                </Td>
-              </Tr>
-            ))}
-          </Tbody>
-        </Table>
       </CardBody>
     </Card>
   );

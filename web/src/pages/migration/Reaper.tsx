@@ -8,7 +8,7 @@ import {
   DescriptionListGroup,
   DescriptionListTerm,
 } from "@patternfly/react-core";
-import { useQuery } from "@tanstack/react-query";
+import { type UseQueryResult, useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import type { Schemas } from "../../api/client";
 import { rounds } from "../../api/queries";
@@ -28,6 +28,22 @@ export function Reaper({
   running: boolean;
 }) {
   const found = useQuery({ ...rounds(id), refetchInterval: running ? 1000 : false });
+  return <ReaperCard reaper={reaper} rounds={found} />;
+}
+
+type Rounds = Pick<
+  UseQueryResult<Schemas["RoundView"][]>,
+  "data" | "error" | "isPending" | "refetch"
+>;
+
+/** The same, with its rounds from wherever they are kept. */
+export function ReaperCard({
+  reaper,
+  rounds: found,
+}: {
+  reaper: Schemas["ReaperView"];
+  rounds: Rounds;
+}) {
   const option = useMemo(() => reaping(found.data ?? []), [found.data]);
   const facts: [string, string][] = [
     ["Policy", reaper.policy],

@@ -1,0 +1,227 @@
+import {
+  Alert,
+  Button,
+  Flex,
+  FlexItem,
+  PageSection,
+  Progress,
+  ProgressMeasureLocation,
+  Stack,
+  StackItem,
+} from "@patternfly/react-core";
+import { useInfiniteQuery, useMutation, useQuery } from "@tanstack/react-query";
+import { useMemo, useState } from "react";
+import { Link, useParams } from "react-router";
+import {
+  type CampaignProgress,
+  campaign,
+  campaignPlan,
+  cancelCampaign,
+  pauseCampaign,
+  resumeCampaign,
+} from "../api/bench";
+import type { Schemas } from "../api/client";
+import { Async } from "../components/Async";
+import { CampaignLabel } from "../components/BenchLabels";
+import { Confirm } from "../components/Confirm";
+import { count } from "../components/format";
+import { Moment } from "../components/Moment";
+import { More } from "../components/More";
+import { about, number } from "../components/measure";
+import { useToasts } from "../components/toasts";
+import { useBenchProgress } from "../components/useBenchProgress";
+import { BenchHead } from "./bench/BenchHead";
+import { type Fact, FactList } from "./bench/FactList";
+import { Section } from "./bench/Section";
+import { Arms } from "./campaign/Arms";
+import { BlockGrid } from "./campaign/BlockGrid";
+import { gridsOf } from "./campaign/grid";
+import { Verdicts } from "./campaign/Verdicts";
+
+export default function CampaignPage() {
+  const { id = "" } = useParams();
+  const found = useQuery(campaign(id));
+  const record = found.data;
+  return (
+    <>
+      <BenchHead
+        title={record?.title || record?.name || "Campaign"}
+        trail={[{ to: "/bench/campaigns", text: "Campaigns" }]}
+        actions={record && !record.ended && <Actions campaign={record} />}
+      />
+      <PageSection>
+        <Async query={found} lines={8}>
+          {(data) => (
+            <Stack hasGutter>
+              {data.reason && (
+                <StackItem>
+                  <Alert
+                    isInline
+                    variant={data.state === "failed" ? "danger" : "warning"}
+                    title={data.state === "paused" ? "It was paused" : `It is ${data.state}`}
+                  >
+                    {data.reason}
+                  </Alert>
+                </StackItem>
+              )}
+              {!data.ended && (
+                <StackItem>
+                  <HowFar campaign={data} />
+                </StackItem>
+              )}
+              {data.ended && (
+                <StackItem>
+                  <Verdicts campaign={data} />
+                </StackItem>
+              )}
+              <StackItem>
+                <Blocks campaign={data} />
+              </StackItem>
+              <StackItem>
+                <Section title="Plan">
+                  <FactList facts={plan(data)} />
+                </Section>
+              </StackItem>
+              <StackItem>
+                <Arms campaign={data} />
+              </StackItem>
+            </Stack>
+          )}
+        </Async>
+      </PageSection>
+    </>
+  );
+}
+
+function Actions({ campaign: { id, state } }: { campaign: Schemas["CampaignView"] }) {
+  const [asked, setAsked] = useState<"pause" | "cancel" | null>(null);
+  const toasts = useToasts();
+  const pause = useMutation({
+    mutationFn: () => pauseCampaign(id),
+    onSuccess: () => toasts.done("It is paused", "The run that is under way runs to its end."),
+    onError: (error) => toasts.failed("It was not paused", error),
+  });
+  const resume = useMutation({
+    mutationFn: () => resumeCampaign(id),
+    onSuccess: () => toasts.done("It goes on"),
+    onError: (error) => toasts.failed("It was not resumed", error),
+  });
+  const cancel = useMutation({
+    mutationFn: () => cancelCampaign(id),
+    onSuccess: () => toasts.done("It was cancelled", "What was measured stays."),
+    onError: (error) => toasts.failed("It was not cancelled", error),
+  });
+  return (
+    <Flex>
+      <FlexItem>
+        {state === "paused" ? (
+          <Button isLoading={resume.isPending} onClick={() => resume.mutate()}>
+            Resume
+          </Button>
+        ) : (
+          <Button variant="secondary" isLoading={pause.isPending} onClick={() => setAsked("pause")}>
+            Pause
+          </Button>
+        )}
+      </FlexItem>
+      <FlexItem>
+        <Button variant="danger" isLoading={cancel.isPending} onClick={() => setAsked("cancel")}>
+          Cancel campaign
+        </Button>
+      </FlexItem>
+      {asked === "pause" && (
+        <Confirm
+          title="Pause this campaign?"
+          action="Pause"
+          close={() => setAsked(null)}
+          confirm={() => pause.mutate()}
+        >
+          No run is begun until somebody resumes it; the one that is under way runs to its end.
+        </Confirm>
+      )}
+      {asked === "cancel" && (
+        <Confirm
+          title="Cancel this campaign?"
+          action="Cancel campaign"
+          danger
+          close={() => setAsked(null)}
+          confirm={() => cancel.mutate()}
+        >
+          It cannot be resumed. The run that is under way is ended, and what was measured stays: it
+          can be compared, but with fewer blocks it may not come to a verdict.
+        </Confirm>
+      )}
+    </Flex>
+  );
+}
+
+/** How far it is. Its height never changes, so that nothing jumps. */
+function HowFar({ campaign: data }: { campaign: Schemas["CampaignView"] }) {
+  const live = useBenchProgress<CampaignProgress>("campaign", data.id);
+  const progress = live !== null && live.done >= data.done ? live : null;
+  const left = progress?.left_s ?? data.left_s;
+  const share = progress?.share ?? data.done / data.total;
+  const done = progress?.done ?? data.done;
+  const where =
+    progress === null || data.state === "paused"
+      ? data.state
+      : `${progress.arm}${progress.cell ? `, ${progress.cell}` : ""}, ${
+          progress.block === 0 ? "warm-up" : `block ${progress.block} of ${data.blocks}`
+        }`;
+  return (
+    <Progress
+      aria-label="How far the campaign is"
+      title={`${count(done)} of ${count(data.total)} runs`}
+      value={Math.round(share * 100)}
+      measureLocation={ProgressMeasureLocation.outside}
+      helperText={left === null ? where : `${where} · about ${about(left)} left`}
+    />
+  );
+}
+
+function Blocks({ campaign: data }: { campaign: Schemas["CampaignView"] }) {
+  const list = useInfiniteQuery(campaignPlan(data.id));
+  const { arms, blocks } = data;
+  const grids = useMemo(
+    () => gridsOf(list.data?.pages.flatMap((page) => page.items) ?? [], arms, blocks),
+    [list.data, arms, blocks],
+  );
+  return (
+    <Section
+      title="Blocks"
+      actions={<Link to={`/bench/runs?campaign=${data.id}`}>All its runs</Link>}
+    >
+      <Async query={list}>{() => <BlockGrid grids={grids} />}</Async>
+      <More list={list} />
+    </Section>
+  );
+}
+
+function plan(data: Schemas["CampaignDetail"]): Fact[] {
+  const { forecast } = data;
+  return [
+    ["State", <CampaignLabel key="state" state={data.state} />],
+    ["Name", data.name],
+    ["Scenario", scenarioOf(data)],
+    ["Blocks", count(data.blocks)],
+    ["Primary metric", data.primary_metric],
+    ["Margin", `${number(data.margin_percent)} %`],
+    ["Seed of the order", <code key="seed">{data.seed}</code>],
+    [
+      "Detectable difference",
+      forecast.detectable_percent === null
+        ? "none with so few blocks"
+        : `from ${number(forecast.detectable_percent)} %`,
+    ],
+    ["Expected noise", `${number(forecast.noise_percent)} %: ${forecast.noise_reason}`],
+    ["Expected duration", about(forecast.duration_s)],
+    ["Machine", data.host],
+    ["Ordered", <Moment key="ordered" at={data.created_at} />],
+    ["Ended", <Moment key="ended" at={data.ended_at} />],
+  ];
+}
+
+function scenarioOf(data: Schemas["CampaignDetail"]): string {
+  const scenario = data.campaign.scenario as { name?: string } | undefined;
+  return scenario?.name ?? "–";
+}

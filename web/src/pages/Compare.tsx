@@ -1,0 +1,175 @@
+import { Alert, List, ListItem, PageSection, Stack, StackItem } from "@patternfly/react-core";
+import { useQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
+import { Link, useSearchParams } from "react-router";
+import { type Asked, comparison, comparisonFile } from "../api/bench";
+import { Async, Empty } from "../components/Async";
+import { moment } from "../components/format";
+import { BenchHead } from "./bench/BenchHead";
+import { FactList } from "./bench/FactList";
+import { FileLinks } from "./bench/FileLinks";
+import { Section } from "./bench/Section";
+import { changed } from "./bench/search";
+import { asked } from "./compare/asked";
+import { Choice } from "./compare/Choice";
+import { Environments } from "./compare/Environments";
+import { MetricTable } from "./compare/MetricTable";
+import { PairTable } from "./compare/PairTable";
+import { Plots } from "./compare/Plots";
+import { beside, Published } from "./compare/Published";
+import { pairsOf, type Report } from "./compare/pairs";
+
+const NOTHING: Asked = {};
+
+export default function Compare() {
+  const [search] = useSearchParams();
+  const wanted = useMemo(() => asked(search), [search]);
+  const found = useQuery({
+    ...comparison(wanted ?? NOTHING),
+    enabled: wanted !== null,
+    retry: false,
+  });
+  return (
+    <>
+      <BenchHead title="Compare">
+        One arm held against another: what differs, by how much, and whether that can be relied on.
+      </BenchHead>
+      <PageSection>
+        <Stack hasGutter>
+          <StackItem>
+            <Choice />
+          </StackItem>
+          {wanted === null ? (
+            <StackItem>
+              <Empty title="Nothing is compared yet">
+                Choose a campaign, or runs for both sides.
+              </Empty>
+            </StackItem>
+          ) : (
+            <Async query={found} lines={8}>
+              {(report) => <Compared report={report} wanted={wanted} />}
+            </Async>
+          )}
+        </Stack>
+      </PageSection>
+    </>
+  );
+}
+
+function Compared({ report, wanted }: { report: Report; wanted: Asked }) {
+  const [search, setSearch] = useSearchParams();
+  const pairs = useMemo(() => pairsOf(report), [report]);
+  const chosen = pairs.find((each) => each.id === search.get("pair")) ?? pairs[0];
+  const published = beside(report.notes);
+  const notes = report.notes.filter((each) => !published.includes(each));
+  const lost = report.runs.filter((run) => run.failure && Object.keys(run.values).length === 0);
+  const meantIt = (field: string) =>
+    setSearch((old) => changed(old, { meant: [...old.getAll("meant"), field] }));
+  return (
+    <>
+      <StackItem>
+        <Environments report={report} meantIt={meantIt} />
+      </StackItem>
+      {report.withheld && (
+        <StackItem>
+          <Alert isInline variant="warning" title={`There are no verdicts: ${report.withheld}`} />
+        </StackItem>
+      )}
+      {notes.length > 0 && (
+        <StackItem>
+          <Section title="To be known">
+            <List>
+              {notes.map((each) => (
+                <ListItem key={each}>{each}</ListItem>
+              ))}
+            </List>
+          </Section>
+        </StackItem>
+      )}
+      {pairs.length > 1 && (
+        <StackItem>
+          <Section title="Pairs of arms">
+            <PairTable
+              label="Pairs of arms"
+              report={report}
+              pairs={pairs}
+              {...(chosen ? { chosen: chosen.id } : {})}
+              linkTo={(pair) => `?${changed(search, { pair: pair.id })}`}
+            />
+          </Section>
+        </StackItem>
+      )}
+      {chosen === undefined ? (
+        <StackItem>
+          <Empty title="No pair of arms can be compared">No run of them has ended yet.</Empty>
+        </StackItem>
+      ) : (
+        <>
+          <StackItem>
+            <Section
+              title={`${chosen.b} against ${chosen.a}, ${chosen.title}`}
+              actions={
+                <FileLinks
+                  label="Export"
+                  files={[
+                    { text: "Report", href: comparisonFile(wanted, "html"), opens: true },
+                    file("Markdown", comparisonFile(wanted, "markdown"), "md", report),
+                    file("CSV", comparisonFile(wanted, "csv"), "csv", report),
+                    file("JSON", comparisonFile(wanted, "json"), "json", report),
+                  ]}
+                />
+              }
+            >
+              <MetricTable report={report} pair={chosen} />
+            </Section>
+          </StackItem>
+          <StackItem>
+            <Plots report={report} pair={chosen} />
+          </StackItem>
+          <StackItem>
+            <Published
+              report={report}
+              pair={chosen}
+              chosen={wanted.reference ?? ""}
+              choose={(reference) => setSearch((old) => changed(old, { reference }))}
+            />
+          </StackItem>
+        </>
+      )}
+      <StackItem>
+        <Section title="What the arms were">
+          {report.arms.map((arm) => (
+            <div key={arm.name}>
+              <h3>{arm.name}</h3>
+              <FactList facts={Object.entries(arm.facts ?? {})} />
+            </div>
+          ))}
+        </Section>
+      </StackItem>
+      {lost.length > 0 && (
+        <StackItem>
+          <Section title="Runs without values">
+            <List>
+              {lost.map((run) => (
+                <ListItem key={run.run}>
+                  <Link to={`/bench/runs/${run.run}`}>
+                    {run.arm}
+                    {run.block === null ? "" : `, block ${run.block}`}
+                  </Link>
+                  : {run.failure}
+                </ListItem>
+              ))}
+            </List>
+          </Section>
+        </StackItem>
+      )}
+      <StackItem>
+        <p>Computed at {moment(report.made_at)} of the runs that had ended by then.</p>
+      </StackItem>
+    </>
+  );
+}
+
+function file(text: string, href: string, ending: string, report: Report) {
+  return { text, href, name: `${report.campaign || "comparison"}.${ending}` };
+}

@@ -1,0 +1,94 @@
+import { List, ListItem, PageSection, Stack, StackItem } from "@patternfly/react-core";
+import { useQuery } from "@tanstack/react-query";
+import { useParams } from "react-router";
+import { reference } from "../api/bench";
+import type { Schemas } from "../api/client";
+import { Async } from "../components/Async";
+import { BenchHead } from "./bench/BenchHead";
+import { type Fact, FactList } from "./bench/FactList";
+import { ReferenceTable } from "./bench/ReferenceTable";
+import { Section } from "./bench/Section";
+
+export default function ReferencePage() {
+  const { id = "" } = useParams();
+  const found = useQuery(reference(id));
+  return (
+    <>
+      <BenchHead
+        title={found.data?.title ?? id}
+        trail={[{ to: "/bench/reference", text: "Published measurements" }]}
+      />
+      <PageSection>
+        <Async query={found} lines={8}>
+          {(data) => (
+            <Stack hasGutter>
+              <StackItem>
+                <Section title="Source">
+                  <FactList facts={source(data.source)} />
+                </Section>
+              </StackItem>
+              <StackItem>
+                <Section title="How it was measured">
+                  <FactList facts={facts(data.setup)} />
+                </Section>
+              </StackItem>
+              {data.tables.map((table) => (
+                <StackItem key={table.name}>
+                  <Section title={table.title}>
+                    <ReferenceTable table={table} />
+                  </Section>
+                </StackItem>
+              ))}
+              <StackItem>
+                <Section title="Arms">
+                  {data.arms.map((arm) => (
+                    <div key={arm.name}>
+                      <h3>{arm.name}</h3>
+                      <FactList facts={facts(arm.facts)} />
+                    </div>
+                  ))}
+                </Section>
+              </StackItem>
+              {data.notes.length > 0 && (
+                <StackItem>
+                  <Section title="To be known">
+                    <List>
+                      {data.notes.map((each) => (
+                        <ListItem key={each}>{each}</ListItem>
+                      ))}
+                    </List>
+                  </Section>
+                </StackItem>
+              )}
+            </Stack>
+          )}
+        </Async>
+      </PageSection>
+    </>
+  );
+}
+
+function facts(found: readonly Schemas["FactView"][]): Fact[] {
+  return found.map((fact) => [fact.title, fact.text] as const);
+}
+
+function source(found: Schemas["ReferenceSourceView"]): Fact[] {
+  return [
+    ["Where", found.place],
+    ["Title", found.title],
+    ["Author", found.author || "not known"],
+    ["Date", found.date || "not known"],
+    ["Key", found.key],
+    [
+      "Address",
+      found.url ? (
+        <a key="url" href={found.url} target="_blank" rel="noreferrer">
+          {found.url}
+        </a>
+      ) : (
+        "–"
+      ),
+    ],
+    ["Held against its own text", found.checked ? "yes" : "no"],
+  ];
+}

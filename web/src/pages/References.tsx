@@ -1,0 +1,51 @@
+import { PageSection } from "@patternfly/react-core";
+import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "react-router";
+import { references } from "../api/bench";
+import { Async, Empty } from "../components/Async";
+import { count } from "../components/format";
+import { BenchHead } from "./bench/BenchHead";
+
+export default function References() {
+  const list = useQuery(references);
+  return (
+    <>
+      <BenchHead title="Published measurements">
+        What others measured and published, to hold own runs against.
+      </BenchHead>
+      <PageSection>
+        <Async query={list}>
+          {(items) =>
+            items.length === 0 ? (
+              <Empty title="No published measurements ship with this version" />
+            ) : (
+              <Table aria-label="Published measurements" variant="compact">
+                <Thead>
+                  <Tr>
+                    <Th>What was measured</Th>
+                    <Th>Published</Th>
+                    <Th>When</Th>
+                    <Th>Tables</Th>
+                  </Tr>
+                </Thead>
+                <Tbody>
+                  {items.map((each) => (
+                    <Tr key={each.id}>
+                      <Td dataLabel="What was measured">
+                        <Link to={`/bench/reference/${each.id}`}>{each.title}</Link>
+                      </Td>
+                      <Td dataLabel="Published">{each.source.place}</Td>
+                      <Td dataLabel="When">{each.source.date || "not known"}</Td>
+                      <Td dataLabel="Tables">{count(each.tables.length)}</Td>
+                    </Tr>
+                  ))}
+                </Tbody>
+              </Table>
+            )
+          }
+        </Async>
+      </PageSection>
+    </>
+  );
+}

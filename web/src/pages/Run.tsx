@@ -1,0 +1,208 @@
+import { Alert, Button, PageSection, Stack, StackItem } from "@patternfly/react-core";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { Link, useParams } from "react-router";
+import { cancelRun, run as runOf } from "../api/bench";
+import type { Schemas } from "../api/client";
+import { Async } from "../components/Async";
+import { RunLabel } from "../components/BenchLabels";
+import { Confirm } from "../components/Confirm";
+import { bytes, count, duration } from "../components/format";
+import { Moment } from "../components/Moment";
+import { TunableName } from "../components/TunableName";
+import { useToasts } from "../components/toasts";
+import { BenchHead } from "./bench/BenchHead";
+import { Downloads } from "./bench/Downloads";
+import { type Fact, FactList } from "./bench/FactList";
+import { flat } from "./bench/flat";
+import { PLACES } from "./bench/PlaceAndQemu";
+import { RunOnce } from "./bench/RunOnce";
+import { Section } from "./bench/Section";
+import { Outcomes } from "./migration/Outcomes";
+import { Steps } from "./migration/Steps";
+import { Metrics } from "./run/Metrics";
+import { RunningRun } from "./run/RunningRun";
+import { RunReaper } from "./run/RunReaper";
+import { RunSeries } from "./run/RunSeries";
+
+export default function RunPage() {
+  const { id = "" } = useParams();
+  const found = useQuery(runOf(id));
+  const [cancelling, setCancelling] = useState(false);
+  const toasts = useToasts();
+  const cancel = useMutation({
+    mutationFn: () => cancelRun(id),
+    onSuccess: () => toasts.done("The run will end once all that it started is taken down"),
+    onError: (error) => toasts.failed("It was not cancelled", error),
+  });
+  const run = found.data;
+  return (
+    <>
+      <BenchHead
+        title={run ? `Run of ${run.scenario}` : "Run"}
+        trail={[{ to: "/bench/runs", text: "Runs" }]}
+        actions={
+          run &&
+          !run.ended && (
+            <Button variant="danger" onClick={() => setCancelling(true)}>
+              Cancel the run
+            </Button>
+          )
+        }
+      />
+      <PageSection>
+        <Async query={found} lines={8}>
+          {(data) => <RunBody run={data} />}
+        </Async>
+      </PageSection>
+      {cancelling && (
+        <Confirm
+          title="Cancel this run?"
+          action="Cancel the run"
+          danger
+          close={() => setCancelling(false)}
+          confirm={() => cancel.mutate()}
+        >
+          Both QEMUs are ended. What was measured so far says nothing, and is not kept
+          {run?.slot ? "; its campaign makes the run again" : ""}.
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+function RunBody({ run }: { run: Schemas["RunDetail"] }) {
+  const record = run.record;
+  return (
+    <Stack hasGutter>
+      {!run.ended && (
+        <StackItem>
+          <RunningRun run={run} />
+        </StackItem>
+      )}
+      {run.failure && (
+        <StackItem>
+          <Alert
+            isInline
+            variant={run.state === "failed" ? "danger" : "warning"}
+            title={run.failure}
+          />
+        </StackItem>
+      )}
+      <StackItem>
+        <Section title="Result" actions={record ? <Downloads run={run.id} /> : null}>
+          <FactList facts={[...facts(run), ...totals(record?.totals ?? null)]} />
+        </Section>
+      </StackItem>
+      {run.ended && (
+        <StackItem>
+          <Metrics values={run.metrics} />
+        </StackItem>
+      )}
+      {record && (
+        <StackItem>
+          <RunSeries run={run} />
+        </StackItem>
+      )}
+      {record && record.outcomes.length > 0 && (
+        <StackItem>
+          <Outcomes outcomes={record.outcomes} />
+        </StackItem>
+      )}
+      {record?.reaper && (
+        <StackItem>
+          <RunReaper id={run.id} reaper={record.reaper} />
+        </StackItem>
+      )}
+      {record && record.steps.length > 0 && (
+        <StackItem>
+          <Steps texts={[]} records={record.steps} />
+        </StackItem>
+      )}
+      <StackItem>
+        <Section title="What was set">
+          {Object.keys(run.texts).length === 0 ? (
+            <p>Nothing: QEMU&apos;s defaults held.</p>
+          ) : (
+            <FactList
+              facts={Object.entries(run.texts).map(([name, text]) => [
+                name,
+                text,
+                <TunableName key={name} name={name} />,
+              ])}
+            />
+          )}
+        </Section>
+      </StackItem>
+      <StackItem>
+        <Section title="Environment">
+          {Object.keys(run.environment).length === 0 ? (
+            <p>It is recorded when the run begins.</p>
+          ) : (
+            <>
+              <FactList facts={flat(run.environment)} />
+              <p>
+                Fingerprint {run.fingerprint}.{" "}
+                <Link to={`/bench/runs?fingerprint=${run.fingerprint}`}>Runs made in the same</Link>
+              </p>
+            </>
+          )}
+        </Section>
+      </StackItem>
+      {Object.keys(run.conditions).length > 0 && (
+        <StackItem>
+          <Section title="What the machine was doing as it began">
+            <FactList facts={flat(run.conditions)} />
+          </Section>
+        </StackItem>
+      )}
+      <StackItem>
+        <Section title="The scenario as it was run">
+          <FactList facts={flat({ ...run.setup, values: undefined, why: undefined })} />
+        </Section>
+      </StackItem>
+      {run.ended && Object.keys(run.setup).length > 0 && (
+        <StackItem>
+          <RunOnce scenario={run.setup} title="Run it again" />
+        </StackItem>
+      )}
+    </Stack>
+  );
+}
+
+function facts(run: Schemas["RunDetail"]): Fact[] {
+  return [
+    ["State", <RunLabel key="state" state={run.state} />],
+    ["Scenario", run.scenario],
+    ...(run.slot
+      ? ([
+          [
+            "Campaign",
+            <Link key="campaign" to={`/bench/campaigns/${run.slot.campaign}`}>
+              arm {run.slot.arm}, {run.slot.block === 0 ? "warm-up" : `block ${run.slot.block}`}
+            </Link>,
+          ],
+        ] as Fact[])
+      : []),
+    ["Profile", run.profile ? `${run.profile} r${run.revision}` : "none"],
+    ["Where", `${PLACES[run.place]}, on ${run.host}`],
+    ["QEMU", run.qemu || "the usual one"],
+    ...(run.imported_from ? ([["Taken over from", run.imported_from]] as Fact[]) : []),
+    ["Ordered", <Moment key="ordered" at={run.created_at} />],
+    ["Begun", <Moment key="begun" at={run.started_at} />],
+    ["Ended", <Moment key="ended" at={run.ended_at} />],
+  ];
+}
+
+function totals(found: Schemas["TotalsView"] | null): Fact[] {
+  if (found === null) return [];
+  return [
+    ["Total time", duration(found.total_time_ms)],
+    ["Downtime by QEMU", duration(found.downtime_ms)],
+    ["Transferred", bytes(found.transferred_bytes)],
+    ["Iterations", count(found.iterations)],
+    ...(found.missed_zero_copy
+      ? ([["Sends that were copied all the same", count(found.missed_zero_copy)]] as Fact[])
+      : []),
+  ];
+}

@@ -1,0 +1,47 @@
+import { PageSection } from "@patternfly/react-core";
+import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
+import { useSearchParams } from "react-router";
+import { metrics, runs } from "../api/bench";
+import { Async, Empty } from "../components/Async";
+import { ButtonLink } from "../components/ButtonLink";
+import { More } from "../components/More";
+import { BenchHead } from "./bench/BenchHead";
+import { RunFilters } from "./bench/RunFilters";
+import { RunTable } from "./bench/RunTable";
+import { runFilter } from "./bench/runFilter";
+
+export default function Runs() {
+  const [search] = useSearchParams();
+  const filter = useMemo(() => runFilter(search), [search]);
+  const list = useInfiniteQuery({ ...runs(filter), placeholderData: keepPreviousData });
+  const table = useQuery(metrics);
+  const filtered = Object.keys(filter).length > 0;
+  return (
+    <>
+      <BenchHead title="Runs">
+        One measurement of one migration each, newest first. What was measured stays as it was.
+      </BenchHead>
+      <PageSection aria-busy={list.isPlaceholderData}>
+        <RunFilters />
+        <Async query={list} lines={8}>
+          {(data) => {
+            const items = data.pages.flatMap((page) => page.items);
+            if (items.length > 0) return <RunTable runs={items} metrics={table.data ?? []} />;
+            return filtered ? (
+              <Empty title="No run matches" />
+            ) : (
+              <Empty
+                title="No runs yet"
+                action={<ButtonLink to="/bench/scenarios">Choose a scenario</ButtonLink>}
+              >
+                Run a scenario once, or compare arms in a campaign.
+              </Empty>
+            );
+          }}
+        </Async>
+        <More list={list} />
+      </PageSection>
+    </>
+  );
+}

@@ -1,0 +1,96 @@
+import {
+  PageSection,
+  SearchInput,
+  Switch,
+  Toolbar,
+  ToolbarContent,
+  ToolbarItem,
+} from "@patternfly/react-core";
+import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
+import { useQuery } from "@tanstack/react-query";
+import { Link, useSearchParams } from "react-router";
+import { scenarios } from "../api/bench";
+import { Async, Empty } from "../components/Async";
+import { about } from "../components/measure";
+import { BenchHead } from "./bench/BenchHead";
+import { Measured } from "./bench/Measured";
+import { Section } from "./bench/Section";
+import { changed } from "./bench/search";
+
+export default function Scenarios() {
+  const [search, setSearch] = useSearchParams();
+  const quick = search.get("quick") === "true";
+  const wanted = search.get("name") ?? "";
+  const list = useQuery(scenarios({ quick, place: "direct", qemu: "" }));
+  const choose = (key: string, value: string) =>
+    setSearch((old) => changed(old, { [key]: value }), { replace: true });
+  return (
+    <>
+      <BenchHead title="Scenarios">
+        What one measurement of a live migration is to do: the VM, its guest&apos;s work, the
+        tunables, and when to give up.
+      </BenchHead>
+      <PageSection>
+        <Measured />
+      </PageSection>
+      <PageSection>
+        <Section title="Shipped with vmtune">
+          <Toolbar>
+            <ToolbarContent>
+              <ToolbarItem>
+                <SearchInput
+                  aria-label="Only scenarios with this in their name or title"
+                  placeholder="Name or title"
+                  value={wanted}
+                  onChange={(_event, value) => choose("name", value)}
+                  onClear={() => choose("name", "")}
+                />
+              </ToolbarItem>
+              <ToolbarItem alignSelf="center">
+                <Switch
+                  id="quick"
+                  label="Only the quick selection, in small"
+                  isChecked={quick}
+                  onChange={(_event, on) => choose("quick", on ? "true" : "")}
+                />
+              </ToolbarItem>
+            </ToolbarContent>
+          </Toolbar>
+          <Async query={list} lines={8}>
+            {(items) => {
+              const text = wanted.toLowerCase();
+              const found = items.filter((each) =>
+                `${each.name} ${each.title}`.toLowerCase().includes(text),
+              );
+              if (found.length === 0) return <Empty title="No scenario matches" />;
+              return (
+                <Table aria-label="Scenarios" variant="compact">
+                  <Thead>
+                    <Tr>
+                      <Th>Name</Th>
+                      <Th>What it does</Th>
+                      <Th>Takes at most</Th>
+                      <Th>Here</Th>
+                    </Tr>
+                  </Thead>
+                  <Tbody>
+                    {found.map((each) => (
+                      <Tr key={each.name}>
+                        <Td dataLabel="Name">
+                          <Link to={`/bench/scenarios/${each.name}`}>{each.name}</Link>
+                        </Td>
+                        <Td dataLabel="What it does">{each.title}</Td>
+                        <Td dataLabel="Takes at most">{about(each.longest_s)}</Td>
+                        <Td dataLabel="Here">{each.applicable ? "can be run" : each.reason}</Td>
+                      </Tr>
+                    ))}
+                  </Tbody>
+                </Table>
+              );
+            }}
+          </Async>
+        </Section>
+      </PageSection>
+    </>
+  );
+}

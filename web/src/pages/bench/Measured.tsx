@@ -1,0 +1,67 @@
+import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { Link } from "react-router";
+import { measuredScenarios } from "../../api/bench";
+import { Async, Empty } from "../../components/Async";
+import { count } from "../../components/format";
+import { Moment } from "../../components/Moment";
+import { More } from "../../components/More";
+import { Section } from "./Section";
+
+/** Scenarios that were measured here: shipped ones, and people's own, which are kept with runs. */
+export function Measured() {
+  const list = useInfiniteQuery(measuredScenarios);
+  return (
+    <Section title="Measured here">
+      <Async query={list} lines={2}>
+        {(data) => {
+          const items = data.pages.flatMap((page) => page.items);
+          if (items.length === 0) {
+            return (
+              <Empty title="Nothing has been measured yet">
+                Choose a scenario below and run it once.
+              </Empty>
+            );
+          }
+          return (
+            <Table aria-label="Scenarios measured here" variant="compact">
+              <Thead>
+                <Tr>
+                  <Th>Name</Th>
+                  <Th>Whose</Th>
+                  <Th>Runs</Th>
+                  <Th>Newest run</Th>
+                </Tr>
+              </Thead>
+              <Tbody>
+                {items.map((each) => (
+                  <Tr key={each.name}>
+                    <Td dataLabel="Name">
+                      {each.shipped ? (
+                        <Link to={`/bench/scenarios/${each.name}`}>{each.name}</Link>
+                      ) : (
+                        each.name
+                      )}
+                    </Td>
+                    <Td dataLabel="Whose">{each.shipped ? "shipped" : "own"}</Td>
+                    <Td dataLabel="Runs">
+                      <Link to={`/bench/runs?scenario=${encodeURIComponent(each.name)}`}>
+                        {count(each.runs)}
+                      </Link>
+                    </Td>
+                    <Td dataLabel="Newest run">
+                      <Link to={`/bench/runs/${each.newest}`}>
+                        <Moment at={each.newest_at} />
+                      </Link>
+                    </Td>
+                  </Tr>
+                ))}
+              </Tbody>
+            </Table>
+          );
+        }}
+      </Async>
+      <More list={list} />
+    </Section>
+  );
+}

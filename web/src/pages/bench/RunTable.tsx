@@ -1,0 +1,80 @@
+import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
+import { Link } from "react-router";
+import type { Schemas } from "../../api/client";
+import { RunLabel } from "../../components/BenchLabels";
+import { Moment } from "../../components/Moment";
+import { measure } from "../../components/measure";
+import { Wide } from "./Wide";
+
+/** Runs, a row each, with the figures that people look at first. */
+export function RunTable({
+  runs,
+  metrics,
+}: {
+  runs: readonly Schemas["RunView"][];
+  metrics: readonly Schemas["MetricView"][];
+}) {
+  const shown = metrics.filter((each) => each.headline);
+  return (
+    <Wide label="Runs">
+      <Table aria-label="Runs" variant="compact">
+        <Thead>
+          <Tr>
+            <Th>When</Th>
+            <Th>Scenario</Th>
+            <Th>Arm or profile</Th>
+            <Th>State</Th>
+            {shown.map((each) => (
+              <Th key={each.name} info={{ tooltip: each.description, ariaLabel: each.title }}>
+                {each.title}
+              </Th>
+            ))}
+          </Tr>
+        </Thead>
+        <Tbody>
+          {runs.map((each) => (
+            <Tr key={each.id}>
+              <Td dataLabel="When">
+                <Link to={`/bench/runs/${each.id}`}>
+                  <Moment at={each.created_at} />
+                </Link>
+              </Td>
+              <Td dataLabel="Scenario">{each.scenario}</Td>
+              <Td dataLabel="Arm or profile">
+                <WhatRan run={each} />
+              </Td>
+              <Td dataLabel="State">
+                <RunLabel state={each.state} />
+              </Td>
+              {shown.map(({ name, title, unit }) => {
+                const value = each.metrics[name];
+                return (
+                  <Td key={name} dataLabel={title} modifier="nowrap">
+                    {value === undefined ? "–" : measure(value, unit)}
+                  </Td>
+                );
+              })}
+            </Tr>
+          ))}
+        </Tbody>
+      </Table>
+    </Wide>
+  );
+}
+
+/** The arm of a campaign, or the profile; what came from elsewhere says so. */
+function WhatRan({ run }: { run: Schemas["RunView"] }) {
+  const profile = run.profile ? `${run.profile} r${run.revision}` : "no profile";
+  return (
+    <>
+      {run.slot ? (
+        <Link to={`/bench/campaigns/${run.slot.campaign}`}>
+          {run.slot.arm}, {run.slot.block === 0 ? "warm-up" : `block ${run.slot.block}`}
+        </Link>
+      ) : (
+        profile
+      )}
+      {run.imported_from && ` (from ${run.imported_from})`}
+    </>
+  );
+}

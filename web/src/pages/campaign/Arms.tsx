@@ -1,0 +1,49 @@
+import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
+import type { Schemas } from "../../api/client";
+import { Section } from "../bench/Section";
+
+interface Arm {
+  name: string;
+  profile: string;
+  revision: number | null;
+  values: Record<string, unknown>;
+  qemu: string;
+  place: string;
+}
+
+/** What is held against each other; the first arm is the one that others are compared with. */
+export function Arms({ campaign }: { campaign: Schemas["CampaignDetail"] }) {
+  const arms = (campaign.campaign.arms ?? []) as Arm[];
+  return (
+    <Section title="Arms">
+      <Table aria-label="Arms" variant="compact">
+        <Thead>
+          <Tr>
+            <Th>Arm</Th>
+            <Th>Profile</Th>
+            <Th>Sets beside it</Th>
+            <Th>QEMU</Th>
+            <Th>Where</Th>
+          </Tr>
+        </Thead>
+        <Tbody>
+          {arms.map((arm) => (
+            <Tr key={arm.name}>
+              <Td dataLabel="Arm">{arm.name}</Td>
+              <Td dataLabel="Profile">
+                {arm.profile ? `${arm.profile} r${arm.revision ?? "?"}` : "none"}
+              </Td>
+              <Td dataLabel="Sets beside it">
+                {Object.entries(arm.values)
+                  .map(([name, value]) => `${name} ${String(value)}`)
+                  .join(", ") || "nothing"}
+              </Td>
+              <Td dataLabel="QEMU">{arm.qemu || "the usual one"}</Td>
+              <Td dataLabel="Where">{arm.place}</Td>
+            </Tr>
+          ))}
+        </Tbody>
+      </Table>
+    </Section>
+  );
+}

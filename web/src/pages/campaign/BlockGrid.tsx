@@ -1,0 +1,125 @@
+import { Icon, type IconComponentProps, Spinner } from "@patternfly/react-core";
+import BanIcon from "@patternfly/react-icons/dist/esm/icons/ban-icon";
+import CheckCircleIcon from "@patternfly/react-icons/dist/esm/icons/check-circle-icon";
+import ExclamationTriangleIcon from "@patternfly/react-icons/dist/esm/icons/exclamation-triangle-icon";
+import OutlinedCircleIcon from "@patternfly/react-icons/dist/esm/icons/outlined-circle-icon";
+import PendingIcon from "@patternfly/react-icons/dist/esm/icons/pending-icon";
+import RedoIcon from "@patternfly/react-icons/dist/esm/icons/redo-icon";
+import TimesCircleIcon from "@patternfly/react-icons/dist/esm/icons/times-circle-icon";
+import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
+import { memo, type ReactNode } from "react";
+import { Link } from "react-router";
+import type { Schemas } from "../../api/client";
+import { Wide } from "../bench/Wide";
+import { type CellGrid, type Grids, type Planned, stateOf } from "./grid";
+
+type Status = NonNullable<IconComponentProps["status"]>;
+
+/** A shape for each state, so that colour is not needed to tell them apart. */
+const LOOK: Record<Schemas["RunState"] | "to come", readonly [ReactNode, Status | null]> = {
+  "to come": [<OutlinedCircleIcon key="icon" />, null],
+  queued: [<PendingIcon key="icon" />, null],
+  running: [<Spinner key="icon" isInline aria-hidden="true" aria-valuetext="running" />, null],
+  completed: [<CheckCircleIcon key="icon" />, "success"],
+  "not converged": [<ExclamationTriangleIcon key="icon" />, "warning"],
+  failed: [<TimesCircleIcon key="icon" />, "danger"],
+  cancelled: [<BanIcon key="icon" />, null],
+  interrupted: [<RedoIcon key="icon" />, null],
+};
+const LEGEND = Object.keys(LOOK) as (keyof typeof LOOK)[];
+
+/** Arms by blocks, and where the run of each stands. */
+export function BlockGrid({ grids }: { grids: Grids }) {
+  const several = grids.cells.length > 1;
+  return (
+    <>
+      {grids.cells.map((grid) => (
+        <CellTable key={grid.cell} grid={grid} title={several ? grid.cell : "Blocks"} />
+      ))}
+      {grids.warmUp.length > 0 && (
+        <p>
+          Warm-up, which does not count:{" "}
+          {grids.warmUp.map((run) => (
+            <Mark key={run.number} run={run} label={`warm-up, ${run.arm}: ${stateOf(run)}`} />
+          ))}
+        </p>
+      )}
+      <Legend />
+    </>
+  );
+}
+
+function CellTable({ grid, title }: { grid: CellGrid; title: string }) {
+  const blocks = grid.rows[0]?.blocks ?? [];
+  return (
+    <Wide label={`${title}: arms by blocks`}>
+      <Table
+        aria-label={`${title}: arms by blocks`}
+        variant="compact"
+        borders={false}
+        gridBreakPoint=""
+      >
+        <Thead>
+          <Tr>
+            <Th isStickyColumn stickyMinWidth="6rem">
+              {title === "Blocks" ? "Block" : title}
+            </Th>
+            {blocks.map((_block, index) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: a block is its number
+              <Th key={index} textCenter>
+                {index + 1}
+              </Th>
+            ))}
+          </Tr>
+        </Thead>
+        <Tbody>
+          {grid.rows.map((row) => (
+            <Tr key={row.arm}>
+              <Th isStickyColumn stickyMinWidth="6rem" scope="row">
+                {row.arm}
+              </Th>
+              {row.blocks.map((run, index) => (
+                // biome-ignore lint/suspicious/noArrayIndexKey: a block is its number
+                <Td key={index} textCenter>
+                  {run && (
+                    <Mark run={run} label={`${row.arm}, block ${run.block}: ${stateOf(run)}`} />
+                  )}
+                </Td>
+              ))}
+            </Tr>
+          ))}
+        </Tbody>
+      </Table>
+    </Wide>
+  );
+}
+
+const Mark = memo(function Mark({ run, label }: { run: Planned; label: string }) {
+  const shown = <StateIcon state={run.state ?? "to come"} />;
+  return run.run === null ? (
+    <span role="img" aria-label={label} title={label}>
+      {shown}
+    </span>
+  ) : (
+    <Link to={`/bench/runs/${run.run}`} aria-label={label} title={label}>
+      {shown}
+    </Link>
+  );
+});
+
+function StateIcon({ state }: { state: keyof typeof LOOK }) {
+  const [icon, status] = LOOK[state];
+  return <Icon {...(status ? { status } : {})}>{icon}</Icon>;
+}
+
+function Legend() {
+  return (
+    <p aria-hidden="true">
+      {LEGEND.map((state) => (
+        <span key={state} style={{ marginInlineEnd: "1rem", whiteSpace: "nowrap" }}>
+          <StateIcon state={state} /> {state}
+        </span>
+      ))}
+    </p>
+  );
+}

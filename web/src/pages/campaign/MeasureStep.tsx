@@ -1,0 +1,94 @@
+import { Form, FormSelect, FormSelectOption, TextInput } from "@patternfly/react-core";
+import { useQuery } from "@tanstack/react-query";
+import { metrics } from "../../api/bench";
+import type { ProblemItem } from "../../api/client";
+import { Async } from "../../components/Async";
+import { type Draft, problemsOf } from "./draft";
+import { Field } from "./Field";
+
+const NUMBERS = [
+  {
+    key: "blocks",
+    field: "blocks",
+    label: "Blocks",
+    help: "Each runs every arm once, in an order of its own. 6 are the fewest for a verdict.",
+  },
+  {
+    key: "margin",
+    field: "margin_percent",
+    label: "Margin, in percent",
+    help: "Differences within it do not matter",
+  },
+  {
+    key: "warmUps",
+    field: "warmup_runs",
+    label: "Warm-up runs",
+    help: "Before the first block; they do not count",
+  },
+  {
+    key: "seed",
+    field: "seed",
+    label: "Seed of the order",
+    help: "Empty: one is drawn. The same seed gives the same order again.",
+  },
+] as const;
+
+/** What decides about the verdict: it is fixed before the first run. */
+export function MeasureStep({
+  draft,
+  problems,
+  change,
+}: {
+  draft: Draft;
+  problems: readonly ProblemItem[];
+  change: (part: Partial<Draft>) => void;
+}) {
+  const table = useQuery(metrics);
+  return (
+    <Form isWidthLimited onSubmit={(event) => event.preventDefault()}>
+      <Async query={table} lines={2}>
+        {(rows) => (
+          <Field
+            label="Primary metric"
+            id="campaign-metric"
+            required
+            problems={problemsOf(problems, "primary_metric")}
+            help={rows.find((row) => row.name === draft.metric)?.description ?? ""}
+          >
+            <FormSelect
+              id="campaign-metric"
+              value={draft.metric}
+              onChange={(_event, metric) => change({ metric })}
+            >
+              {rows
+                .filter((row) => row.better !== "none")
+                .map((row) => (
+                  <FormSelectOption
+                    key={row.name}
+                    value={row.name}
+                    label={`${row.title} (${row.better} is better)`}
+                  />
+                ))}
+            </FormSelect>
+          </Field>
+        )}
+      </Async>
+      {NUMBERS.map(({ key, field, label, help }) => (
+        <Field
+          key={key}
+          label={label}
+          id={`campaign-${key}`}
+          problems={problemsOf(problems, field)}
+          help={help}
+        >
+          <TextInput
+            id={`campaign-${key}`}
+            inputMode="decimal"
+            value={draft[key]}
+            onChange={(_event, typed) => change({ [key]: typed })}
+          />
+        </Field>
+      ))}
+    </Form>
+  );
+}

@@ -1,0 +1,53 @@
+import { Alert } from "@patternfly/react-core";
+import type { ProblemItem } from "../../api/client";
+import { FactList } from "../bench/FactList";
+import { type Draft, LOADS } from "./draft";
+
+/** All that was chosen, before it starts. */
+export function ReviewStep({
+  draft,
+  problems,
+}: {
+  draft: Draft;
+  problems: readonly ProblemItem[];
+}) {
+  return (
+    <>
+      {problems.map((each) => (
+        <Alert
+          key={`${each.field} ${each.code} ${each.message}`}
+          isInline
+          variant="danger"
+          title={each.message}
+        >
+          {each.remedy}
+        </Alert>
+      ))}
+      <FactList
+        facts={[
+          ["Name", draft.name],
+          ["Scenario", draft.scenario + (draft.quick ? ", in small" : "")],
+          ["Conditions", draft.loads.map((load) => LOADS[load]).join("; ")],
+          ["Primary metric", draft.metric],
+          ["Blocks", draft.blocks],
+          ["Margin", `${draft.margin} %`],
+          ...draft.arms.map(
+            (arm, index) =>
+              [
+                `Arm ${index + 1}`,
+                [
+                  arm.name,
+                  arm.profile && `profile ${arm.profile}`,
+                  ...arm.values.map(({ tunable, value }) => `${tunable} ${value}`),
+                  arm.qemu && `QEMU ${arm.qemu}`,
+                  arm.place === "lab" && "in the lab",
+                ]
+                  .filter(Boolean)
+                  .join(", "),
+              ] as const,
+          ),
+        ]}
+      />
+    </>
+  );
+}

@@ -1,0 +1,166 @@
+/** A campaign as it is put together in the wizard, and as the service takes it. */
+import type { ProblemItem, Schemas } from "../../api/client";
+
+export const LOADS = {
+  idle: "The machine does nothing else",
+  busy: "Every CPU is busy",
+  busy_pinned: "Every CPU is busy, each with its own process",
+} as const;
+export type Load = keyof typeof LOADS;
+
+export interface DraftValue {
+  tunable: string;
+  value: string;
+}
+
+/** @property key tells arms apart while their names are typed. */
+export interface DraftArm {
+  key: number;
+  name: string;
+  profile: string;
+  qemu: string;
+  place: Schemas["Place"];
+  values: readonly DraftValue[];
+}
+
+/** Numbers are kept as they are typed; the service says what is wrong with them. */
+export interface Draft {
+  name: string;
+  title: string;
+  scenario: string;
+  quick: boolean;
+  loads: readonly Load[];
+  arms: readonly DraftArm[];
+  blocks: string;
+  seed: string;
+  metric: string;
+  margin: string;
+  warmUps: string;
+  reference: string;
+}
+
+const QUICK = ".quick";
+
+export function newArm(key: number, name = ""): DraftArm {
+  return { key, name, profile: "", qemu: "", place: "direct", values: [] };
+}
+
+/** @param scenario its name; with ".quick" after it, in small. */
+export function newDraft(scenario = ""): Draft {
+  return {
+    name: "",
+    title: "",
+    scenario: scenario.endsWith(QUICK) ? scenario.slice(0, -QUICK.length) : scenario,
+    quick: scenario.endsWith(QUICK),
+    loads: ["idle"],
+    arms: [newArm(0, "stock"), newArm(1, "tuned")],
+    blocks: "10",
+    seed: "",
+    metric: "total_time_ms",
+    margin: "5",
+    warmUps: "1",
+    reference: "",
+  };
+}
+
+/** The campaign's file, as JSON. What was not typed is left out, for the service's defaults. */
+export function asDocument(draft: Draft): Record<string, unknown> {
+  return {
+    name: draft.name.trim(),
+    ...(draft.title.trim() ? { title: draft.title.trim() } : {}),
+    ...(draft.scenario ? { scenario: draft.scenario + (draft.quick ? QUICK : "") } : {}),
+    arms: draft.arms.map(asArm),
+    ...(draft.loads.some((load) => load !== "idle")
+      ? { cells: draft.loads.map((load) => ({ name: load, host_load: load })) }
+      : {}),
+    ...asNumber("blocks", draft.blocks),
+    ...asNumber("seed", draft.seed),
+    primary_metric: draft.metric,
+    ...asNumber("margin_percent", draft.margin),
+    ...asNumber("warmup_runs", draft.warmUps),
+    ...(draft.reference ? { beside: { reference: draft.reference } } : {}),
+  };
+}
+
+function asArm(arm: DraftArm): Record<string, unknown> {
+  const values = arm.values.filter((each) => each.tunable !== "");
+  return {
+    name: arm.name.trim(),
+    ...(arm.profile ? { profile: arm.profile } : {}),
+    ...(arm.qemu ? { qemu: arm.qemu } : {}),
+    ...(arm.place === "direct" ? {} : { place: arm.place }),
+    ...(values.length > 0
+      ? { values: Object.fromEntries(values.map(({ tunable, value }) => [tunable, value.trim()])) }
+      : {}),
+  };
+}
+
+/** What is no number is handed on as it is: the service refuses it in its own words. */
+function asNumber(name: string, typed: string): Record<string, unknown> {
+  const text = typed.trim();
+  if (text === "") return {};
+  const number = Number(text);
+  return { [name]: Number.isFinite(number) ? number : text };
+}
+
+export type StepId = "what" | "arms" | "measure" | "review";
+
+const STEP_OF: Record<string, StepId> = {
+  name: "what",
+  title: "what",
+  scenario: "what",
+  cells: "what",
+  beside: "what",
+  arms: "arms",
+  blocks: "measure",
+  seed: "measure",
+  primary_metric: "measure",
+  margin_percent: "measure",
+  warmup_runs: "measure",
+};
+
+/** The step on which a problem can be mended; the last one where it is about none of them. */
+export function stepOf(problem: Pick<ProblemItem, "field">): StepId {
+  return STEP_OF[problem.field.split(".")[0] ?? ""] ?? "review";
+}
+
+/** The problems of *field* and of what is within it. */
+export function problemsOf(problems: readonly ProblemItem[], field: string): ProblemItem[] {
+  return problems.filter((each) => each.field === field || each.field.startsWith(`${field}.`));
+}
+
+/** What has to be filled in before the service can be asked at all. */
+export function lacking(draft: Draft): ProblemItem[] {
+  const missing = (field: string, message: string): ProblemItem => ({
+    field,
+    code: "missing",
+    message,
+    remedy: "",
+  });
+  return [
+    ...(draft.name.trim() ? [] : [missing("name", "The campaign needs a name")]),
+    ...(draft.scenario ? [] : [missing("scenario", "Choose a scenario")]),
+    ...(draft.loads.length > 0 ? [] : [missing("cells", "Choose at least one")]),
+    ...draft.arms.flatMap((arm, index) => [
+      ...(arm.name.trim() ? [] : [missing(`arms.${index}.name`, "The arm needs a name")]),
+      ...arm.values.flatMap(({ tunable, value }) =>
+        tunable !== "" && value.trim() === ""
+          ? [missing(`arms.${index}.values.${tunable}`, `Say to what ${tunable} is set`)]
+          : [],
+      ),
+      ...repeated(arm.values.map((each) => each.tunable)).map((tunable) =>
+        missing(`arms.${index}.values.${tunable}`, `${tunable} is set twice`),
+      ),
+    ]),
+  ];
+}
+
+/** Nothing but their names tells the arms apart: what differs between them is noise. */
+export function sameArms(draft: Draft): boolean {
+  const told = draft.arms.map((arm) => JSON.stringify({ ...asArm(arm), name: "" }));
+  return new Set(told).size === 1;
+}
+
+function repeated(names: readonly string[]): string[] {
+  return [...new Set(names.filter((name, index) => name !== "" && names.indexOf(name) < index))];
+}

@@ -1,0 +1,91 @@
+import { Alert, Button } from "@patternfly/react-core";
+import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
+import { Section } from "../bench/Section";
+import type { Report } from "./pairs";
+
+/** In what the places differ where the runs ran: before any figure, for it may explain them all. */
+export function Environments({
+  report,
+  meantIt,
+}: {
+  report: Report;
+  meantIt: (field: string) => void;
+}) {
+  const { environments, differences } = report;
+  return (
+    <Section title="Environment">
+      {differences.length === 0 ? (
+        <Alert
+          isInline
+          isPlain
+          variant={environments.length === 1 ? "success" : "info"}
+          title={
+            environments.length === 1
+              ? "All runs ran in the same environment"
+              : "The environments differ in nothing that is known"
+          }
+        />
+      ) : (
+        <>
+          <Alert
+            isInline
+            variant={differences.every((each) => each.meant) ? "info" : "warning"}
+            title={
+              differences.every((each) => each.meant)
+                ? "The environments differ on purpose"
+                : "The environments differ: what the arms show may be due to that"
+            }
+          />
+          <Table aria-label="In what the environments differ" variant="compact">
+            <Thead>
+              <Tr>
+                <Th>What</Th>
+                {environments.map((each, index) => (
+                  <Th key={each.fingerprint || index}>{ranIn(each)}</Th>
+                ))}
+                <Th>Meant</Th>
+              </Tr>
+            </Thead>
+            <Tbody>
+              {differences.map((each) => (
+                <Tr key={each.field}>
+                  <Td dataLabel="What">{each.field}</Td>
+                  {environments.map((place, index) => (
+                    <Td key={place.fingerprint || index} dataLabel={ranIn(place)}>
+                      {told(each.values[index])}
+                    </Td>
+                  ))}
+                  <Td dataLabel="Meant">
+                    {each.meant ? (
+                      "on purpose"
+                    ) : (
+                      <Button
+                        variant="link"
+                        isInline
+                        aria-label={`${each.field} differs on purpose`}
+                        onClick={() => meantIt(each.field)}
+                      >
+                        It is meant
+                      </Button>
+                    )}
+                  </Td>
+                </Tr>
+              ))}
+            </Tbody>
+          </Table>
+        </>
+      )}
+    </Section>
+  );
+}
+
+function ranIn(environment: Report["environments"][number]): string {
+  return Object.entries(environment.runs)
+    .map(([arm, runs]) => `${arm}: ${runs} ${runs === 1 ? "run" : "runs"}`)
+    .join(", ");
+}
+
+function told(value: unknown): string {
+  if (value === null || value === undefined) return "not known";
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}

@@ -1,0 +1,68 @@
+import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
+import { Link } from "react-router";
+import { VerdictLabel } from "../../components/BenchLabels";
+import { effectText, intervalText } from "../../components/measure";
+import { metricOf, type Pair, primaryOf, type Report, unitOf } from "./pairs";
+
+/** A row for each pair of arms under each set of conditions: what the primary metric says. */
+export function PairTable({
+  label,
+  report,
+  pairs,
+  chosen,
+  linkTo,
+}: {
+  label: string;
+  report: Report;
+  pairs: readonly Pair[];
+  chosen?: string;
+  linkTo: (pair: Pair) => string;
+}) {
+  return (
+    <Table aria-label={label} variant="compact">
+      <Thead>
+        <Tr>
+          <Th>Arms</Th>
+          <Th>Under</Th>
+          <Th>Metric</Th>
+          <Th>Effect</Th>
+          <Th>Interval</Th>
+          <Th>Verdict</Th>
+          <Th>Why</Th>
+        </Tr>
+      </Thead>
+      <Tbody>
+        {pairs.map((pair) => {
+          const primary = primaryOf(pair);
+          if (primary === undefined) return null;
+          const metric = primary.criterion.metric;
+          const unit = unitOf(report, metric);
+          return (
+            <Tr key={pair.id} isRowSelected={pair.id === chosen}>
+              <Td dataLabel="Arms">
+                <Link
+                  to={linkTo(pair)}
+                  {...(pair.id === chosen ? { "aria-current": "true" as const } : {})}
+                >
+                  {pair.b} against {pair.a}
+                </Link>
+              </Td>
+              <Td dataLabel="Under">{pair.title}</Td>
+              <Td dataLabel="Metric">{metricOf(report, metric)?.title ?? metric}</Td>
+              <Td dataLabel="Effect" modifier="nowrap">
+                {effectText(primary.effect, unit)}
+              </Td>
+              <Td dataLabel="Interval" modifier="nowrap">
+                {intervalText(primary.effect, unit)}
+              </Td>
+              <Td dataLabel="Verdict">
+                <VerdictLabel comparison={primary} />
+              </Td>
+              <Td dataLabel="Why">{report.withheld ? "withheld" : primary.reason}</Td>
+            </Tr>
+          );
+        })}
+      </Tbody>
+    </Table>
+  );
+}

@@ -1,0 +1,74 @@
+import { FormSelect, FormSelectOption } from "@patternfly/react-core";
+import { useQuery } from "@tanstack/react-query";
+import { reference, references } from "../../api/bench";
+import { Async } from "../../components/Async";
+import { ReferenceTable } from "../bench/ReferenceTable";
+import { Section } from "../bench/Section";
+import type { Pair, Report } from "./pairs";
+
+/** A published source beside the results: what it says of the same, and its tables. */
+export function Published({
+  report,
+  pair,
+  chosen,
+  choose,
+}: {
+  report: Report;
+  pair: Pair;
+  chosen: string;
+  choose: (reference: string) => void;
+}) {
+  const list = useQuery(references);
+  const told = beside(report.notes);
+  return (
+    <Section title="Published beside it">
+      <Async query={list} lines={1}>
+        {(items) => (
+          <FormSelect
+            aria-label="Published source"
+            value={chosen}
+            onChange={(_event, source) => choose(source)}
+          >
+            <FormSelectOption value="" label="None, or the campaign's own" />
+            {items.map((each) => (
+              <FormSelectOption key={each.id} value={each.id} label={each.title} />
+            ))}
+          </FormSelect>
+        )}
+      </Async>
+      {told.map((each) => (
+        <p key={each}>{each}</p>
+      ))}
+      <Tables source={chosen.split("/")[0] || sourceOf(told)} pair={pair} />
+    </Section>
+  );
+}
+
+/** The tables of *source* that stand beside a metric of this comparison. */
+function Tables({ source, pair }: { source: string; pair: Pair }) {
+  const found = useQuery({ ...reference(source), enabled: source !== "" });
+  if (source === "") return null;
+  const metrics = new Set(pair.comparisons.map((each) => each.criterion.metric));
+  return (
+    <Async query={found}>
+      {(data) => {
+        const tables = data.tables.filter((each) => each.metric && metrics.has(each.metric));
+        if (tables.length === 0) {
+          return <p>None of its tables is about a metric that was measured here.</p>;
+        }
+        return tables.map((table) => <ReferenceTable key={table.name} table={table} />);
+      }}
+    </Async>
+  );
+}
+
+const BESIDE = /^beside ([^,]+), /;
+
+/** The notes that are about published figures. */
+export function beside(notes: readonly string[]): string[] {
+  return notes.filter((each) => BESIDE.test(each));
+}
+
+function sourceOf(told: readonly string[]): string {
+  return BESIDE.exec(told[0] ?? "")?.[1] ?? "";
+}

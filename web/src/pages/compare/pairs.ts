@@ -1,0 +1,61 @@
+/** A report's comparisons, by conditions and pairs of arms. */
+import type { Schemas } from "../../api/client";
+
+export type Report = Schemas["ComparisonView"];
+export type Comparison = Schemas["Comparison"];
+export type Unit = Schemas["Unit"];
+
+/**
+ * B held against A under one set of conditions.
+ * @property id what the address calls it.
+ * @property comparisons the primary metric's first.
+ */
+export interface Pair {
+  id: string;
+  cell: string;
+  title: string;
+  a: string;
+  b: string;
+  comparisons: readonly Comparison[];
+}
+
+/** Every pair of *report*, in its order. */
+export function pairsOf(report: Report): Pair[] {
+  const found = new Map<string, Comparison[]>();
+  const pairs: Pair[] = [];
+  for (const cell of report.cells) {
+    for (const each of cell.comparisons) {
+      const id = JSON.stringify([cell.name, each.a.arm, each.b.arm]);
+      const known = found.get(id);
+      if (known !== undefined) {
+        known.push(each);
+        continue;
+      }
+      const comparisons = [each];
+      found.set(id, comparisons);
+      const { arm: a } = each.a;
+      pairs.push({
+        id,
+        cell: cell.name,
+        title: cell.title || cell.name,
+        a,
+        b: each.b.arm,
+        comparisons,
+      });
+    }
+  }
+  return pairs;
+}
+
+/** The comparison of the metric that the campaign was made for; the first where none is. */
+export function primaryOf(pair: Pair): Comparison | undefined {
+  return pair.comparisons.find((each) => each.criterion.primary) ?? pair.comparisons[0];
+}
+
+export function metricOf(report: Report, name: string): Schemas["ReportMetric"] | undefined {
+  return report.metrics.find((each) => each.name === name);
+}
+
+export function unitOf(report: Report, name: string): Unit {
+  return metricOf(report, name)?.unit ?? "";
+}

@@ -1,0 +1,213 @@
+/** Comparisons drawn: each run's value, and each metric's effect with its interval. */
+import type { ChartOption } from "../../components/Chart";
+import { effectText, intervalText, measure } from "../../components/measure";
+import { type Comparison, metricOf, type Pair, type Report, unitOf } from "./pairs";
+
+const ARM_COLOURS = ["#4394e5", "#ec7a08"] as const; // both visible on white and on black
+const VERDICT_COLOURS: Record<string, string> = { better: "#3d9a50", worse: "#d9534f" };
+const NEUTRAL = "#8a8d90";
+const SPREAD = 0.18;
+
+/** A point of the strip plot. */
+export interface Point {
+  x: number;
+  value: number;
+  block: number | null;
+  limit: boolean;
+  run: string;
+}
+
+/** The values of one arm of a pair for *metric*, spread so that equal ones do not hide each other. */
+export function pointsOf(report: Report, pair: Pair, metric: string, side: "a" | "b"): Point[] {
+  const arm = pair[side];
+  const runs = report.runs.filter(
+    (run) => run.cell === pair.cell && run.arm === arm && run.values[metric] !== undefined,
+  );
+  return runs.map((run, index) => ({
+    x: (side === "a" ? 0 : 1) + SPREAD * (((index * 7) % 11) / 5 - 1),
+    value: run.values[metric] ?? 0,
+    block: run.block,
+    limit: run.censored.includes(metric),
+    run: run.run,
+  }));
+}
+
+/** Every run's value, A left and B right; lines join the runs of a block. */
+export function strip(report: Report, pair: Pair, metric: string): ChartOption {
+  const unit = unitOf(report, metric);
+  const show = (value: number) => measure(value, unit);
+  const [ofA, ofB] = [pointsOf(report, pair, metric, "a"), pointsOf(report, pair, metric, "b")];
+  const found = pair.comparisons.find((each) => each.criterion.metric === metric);
+  const joined = ofA.flatMap((a) => {
+    const b = a.block === null ? undefined : ofB.find((each) => each.block === a.block);
+    return b
+      ? [
+          [a.x, a.value],
+          [b.x, b.value],
+          [Number.NaN, Number.NaN],
+        ]
+      : [];
+  });
+  const series = ([ofA, ofB] as const).map((points, index) => {
+    const name = index === 0 ? pair.a : pair.b;
+    const median = found?.[index === 0 ? "a" : "b"].median;
+    return {
+      name,
+      type: "scatter",
+      symbolSize: 9,
+      itemStyle: { color: ARM_COLOURS[index], opacity: 0.75 },
+      data: points.map((each) => ({
+        value: [each.x, each.value],
+        name: `${each.limit ? "> " : ""}${show(each.value)}${
+          each.block === null ? "" : `, block ${each.block}`
+        }`,
+        ...(each.limit ? { symbol: "triangle" } : {}),
+      })),
+      ...(median
+        ? {
+            markLine: {
+              silent: true,
+              symbol: "none",
+              lineStyle: { color: ARM_COLOURS[index], type: "solid", width: 2 },
+              label: { show: false },
+              data: [
+                [{ coord: [index - 0.3, median.value] }, { coord: [index + 0.3, median.value] }],
+              ],
+            },
+          }
+        : {}),
+    };
+  });
+  return {
+    animation: false,
+    aria: { enabled: true },
+    grid: { left: 84, right: 24, top: 24, bottom: 40 },
+    xAxis: {
+      type: "value",
+      min: -0.5,
+      max: 1.5,
+      interval: 0.5,
+      splitLine: { show: false },
+      axisTick: { show: false },
+      axisLabel: {
+        formatter: (value: number) => (value === 0 ? pair.a : value === 1 ? pair.b : ""),
+      },
+    },
+    yAxis: { type: "value", scale: true, axisLabel: { formatter: show } },
+    tooltip: {
+      trigger: "item",
+      formatter: ({ seriesName, name }: { seriesName: string; name: string }) =>
+        name ? `${seriesName}: ${name}` : "",
+    },
+    series: [
+      {
+        type: "line",
+        silent: true,
+        showSymbol: false,
+        connectNulls: false,
+        data: joined,
+        lineStyle: { color: NEUTRAL, width: 1, opacity: 0.4 },
+        tooltip: { show: false },
+      },
+      ...series,
+    ],
+  };
+}
+
+/** The comparisons that are ratios: only those can share an axis. */
+export function ratiosOf(pair: Pair): Comparison[] {
+  return pair.comparisons.filter((each) => each.effect?.scale === "ratio");
+}
+
+interface Drawing {
+  value: (dimension: number) => number;
+  coord: (point: [number, number]) => [number, number];
+}
+
+/** Each metric's ratio B/A with its interval; an end that is open runs to the edge. */
+export function intervals(report: Report, pair: Pair): ChartOption {
+  const rows = [...ratiosOf(pair)].reverse(); // the axis grows upwards
+  const ends = rows.flatMap(({ effect }) =>
+    effect ? [effect.estimate, effect.low, effect.high, effect.margin_low, effect.margin_high] : [],
+  );
+  const known = ends.filter((each): each is number => typeof each === "number" && each > 0);
+  const least = Math.min(0.9, ...known) * 0.95;
+  const most = Math.max(1.1, ...known) * 1.05;
+  const primary = rows.find((each) => each.criterion.primary)?.effect ?? rows[0]?.effect;
+  const draw = (_parameters: unknown, api: Drawing) => {
+    const row = rows[api.value(0)];
+    const effect = row?.effect;
+    if (!row || !effect) return null;
+    const at = (value: number) => api.coord([Math.max(value, least), api.value(0)]);
+    const [low, y] = at(effect.low ?? least);
+    const [high] = at(effect.high ?? most);
+    const [middle] = at(effect.estimate);
+    const colour = VERDICT_COLOURS[row.verdict ?? ""] ?? NEUTRAL;
+    const style = { stroke: colour, lineWidth: 2 };
+    const tick = (x: number) => ({
+      type: "line",
+      shape: { x1: x, y1: y - 5, x2: x, y2: y + 5 },
+      style,
+    });
+    return {
+      type: "group",
+      children: [
+        { type: "line", shape: { x1: low, y1: y, x2: high, y2: y }, style },
+        ...(effect.low === null ? [] : [tick(low)]),
+        ...(effect.high === null ? [] : [tick(high)]),
+        { type: "circle", shape: { cx: middle, cy: y, r: 5 }, style: { fill: colour } },
+      ],
+    };
+  };
+  const line = (x: number, type: "solid" | "dashed") => ({
+    xAxis: x,
+    lineStyle: { type, color: NEUTRAL },
+  });
+  return {
+    animation: false,
+    aria: { enabled: true },
+    grid: { left: 8, right: 24, top: 16, bottom: 32, containLabel: true },
+    xAxis: {
+      type: "log",
+      logBase: 2,
+      min: least,
+      max: most,
+      axisLabel: { formatter: (value: number) => value.toPrecision(2), hideOverlap: true },
+    },
+    yAxis: {
+      type: "category",
+      data: rows.map((each) => metricOf(report, each.criterion.metric)?.title ?? ""),
+      axisLabel: { width: 130, overflow: "break" },
+    },
+    tooltip: {
+      trigger: "item",
+      formatter: ({ dataIndex }: { dataIndex: number }) => told(report, rows[dataIndex]),
+    },
+    series: [
+      {
+        type: "custom",
+        renderItem: draw,
+        encode: { x: 1, y: 0 },
+        data: rows.map((each, index) => [index, each.effect?.estimate ?? 1]),
+        markLine: {
+          silent: true,
+          symbol: "none",
+          label: { show: false },
+          data: [
+            line(1, "solid"),
+            ...(primary
+              ? [line(primary.margin_low, "dashed"), line(primary.margin_high, "dashed")]
+              : []),
+          ],
+        },
+      },
+    ],
+  };
+}
+
+function told(report: Report, row: Comparison | undefined): string {
+  if (row === undefined) return "";
+  const { metric } = row.criterion;
+  const unit = unitOf(report, metric);
+  return `${metricOf(report, metric)?.title ?? metric}: ${effectText(row.effect, unit)} (${intervalText(row.effect, unit)})`;
+}

@@ -1,0 +1,78 @@
+import { Card, CardBody, CardTitle, List, ListItem } from "@patternfly/react-core";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { Link } from "react-router";
+import { campaigns, comparison } from "../../api/bench";
+import type { Schemas } from "../../api/client";
+import { Async, Empty } from "../../components/Async";
+import { VerdictLabel } from "../../components/BenchLabels";
+import { Moment } from "../../components/Moment";
+import { effectText, intervalText } from "../../components/measure";
+import { metricOf, pairsOf, primaryOf, unitOf } from "../compare/pairs";
+
+const SHOWN = 3;
+const PAIRS = 4;
+
+/** The campaigns that ended last, and what they say. */
+export function LastComparisons() {
+  const list = useInfiniteQuery(campaigns({ state: ["completed"] }));
+  return (
+    <Card component="section" aria-labelledby="last-comparisons">
+      <CardTitle component="h2" id="last-comparisons">
+        Last comparisons
+      </CardTitle>
+      <CardBody>
+        <Async query={list} lines={2}>
+          {(data) => {
+            const items = (data.pages[0]?.items ?? []).slice(0, SHOWN);
+            if (items.length === 0) {
+              return (
+                <Empty title="Nothing has been compared yet">
+                  <Link to="/bench/campaigns/new">Order a campaign</Link>
+                </Empty>
+              );
+            }
+            return (
+              <>
+                {items.map((each) => (
+                  <One key={each.id} campaign={each} />
+                ))}
+                <Link to="/bench/campaigns">All campaigns</Link>
+              </>
+            );
+          }}
+        </Async>
+      </CardBody>
+    </Card>
+  );
+}
+
+function One({ campaign }: { campaign: Schemas["CampaignView"] }) {
+  const { id, primary_metric: metric } = campaign;
+  const found = useQuery({ ...comparison({ campaign: id, metric: [metric] }), retry: false });
+  return (
+    <>
+      <Link to={`/bench/compare?campaign=${id}`}>{campaign.title || campaign.name}</Link>,{" "}
+      <Moment at={campaign.ended_at} />
+      <Async query={found} lines={1}>
+        {(report) => (
+          <List isPlain>
+            {pairsOf(report)
+              .slice(0, PAIRS)
+              .map((pair) => {
+                const primary = primaryOf(pair);
+                if (primary === undefined) return null;
+                const unit = unitOf(report, metric);
+                return (
+                  <ListItem key={pair.id}>
+                    {pair.b} against {pair.a}: {metricOf(report, metric)?.title ?? metric}{" "}
+                    {effectText(primary.effect, unit)} ({intervalText(primary.effect, unit)}){" "}
+                    <VerdictLabel comparison={primary} />
+                  </ListItem>
+                );
+              })}
+          </List>
+        )}
+      </Async>
+    </>
+  );
+}

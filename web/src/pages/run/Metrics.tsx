@@ -1,0 +1,58 @@
+import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
+import { useQuery } from "@tanstack/react-query";
+import { metrics } from "../../api/bench";
+import type { Schemas } from "../../api/client";
+import { Async, Empty } from "../../components/Async";
+import { measure, number } from "../../components/measure";
+import { Section } from "../bench/Section";
+
+/** What a run was reduced to. A figure that could not be had is missing, never 0. */
+export function Metrics({ values }: { values: Schemas["RunView"]["metrics"] }) {
+  const table = useQuery(metrics);
+  return (
+    <Section title="Metrics">
+      {Object.keys(values).length === 0 ? (
+        <Empty title="No metrics">The run gave nothing to reduce to figures.</Empty>
+      ) : (
+        <Async query={table}>
+          {(rows) => {
+            const known = rows.filter((row) => values[row.name] !== undefined);
+            const others = Object.keys(values).filter((name) => !rows.some((r) => r.name === name));
+            return (
+              <Table aria-label="Metrics" variant="compact">
+                <Thead>
+                  <Tr>
+                    <Th>Metric</Th>
+                    <Th>Value</Th>
+                    <Th>Of</Th>
+                    <Th>What it is</Th>
+                  </Tr>
+                </Thead>
+                <Tbody>
+                  {known.map((row) => (
+                    <Tr key={row.name}>
+                      <Td dataLabel="Metric">{row.title}</Td>
+                      <Td dataLabel="Value" modifier="nowrap">
+                        {measure(values[row.name] ?? 0, row.unit)}
+                      </Td>
+                      <Td dataLabel="Of">{row.group}</Td>
+                      <Td dataLabel="What it is">{row.description}</Td>
+                    </Tr>
+                  ))}
+                  {others.map((name) => (
+                    <Tr key={name}>
+                      <Td dataLabel="Metric">{name}</Td>
+                      <Td dataLabel="Value">{number(values[name] ?? 0)}</Td>
+                      <Td dataLabel="Of">–</Td>
+                      <Td dataLabel="What it is">This version has no such metric.</Td>
+                    </Tr>
+                  ))}
+                </Tbody>
+              </Table>
+            );
+          }}
+        </Async>
+      )}
+    </Section>
+  );
+}

@@ -1,0 +1,38 @@
+import { Progress, ProgressMeasureLocation } from "@patternfly/react-core";
+import type { RunProgress } from "../../api/bench";
+import type { Schemas } from "../../api/client";
+import { bytes, rate } from "../../components/format";
+import { useBenchProgress } from "../../components/useBenchProgress";
+
+/** How far a run is. Its height never changes, so that nothing jumps. */
+export function RunningRun({ run }: { run: Schemas["RunView"] }) {
+  const progress = useBenchProgress<RunProgress>("run", run.id);
+  return (
+    <Progress
+      aria-label={`Run of ${run.scenario}`}
+      title={run.state === "queued" ? waiting(run.ahead) : (progress?.phase ?? "starting")}
+      value={Math.round((progress?.share ?? 0) * 100)}
+      measureLocation={ProgressMeasureLocation.outside}
+      helperText={told(progress)}
+    />
+  );
+}
+
+function waiting(ahead: number | null): string {
+  if (!ahead) return "waiting for its turn";
+  return ahead === 1 ? "waiting: one run goes before it" : `waiting: ${ahead} runs go before it`;
+}
+
+function told(progress: RunProgress | null): string {
+  if (progress?.iteration === undefined) return "no migration yet";
+  return [
+    `iteration ${progress.iteration}`,
+    ...(progress.remaining_bytes === undefined ? [] : [`${bytes(progress.remaining_bytes)} left`]),
+    ...(progress.throughput_bytes_per_s === undefined
+      ? []
+      : [`sends ${rate(progress.throughput_bytes_per_s)}`]),
+    ...(progress.dirty_bytes_per_s === undefined
+      ? []
+      : [`dirties ${rate(progress.dirty_bytes_per_s)}`]),
+  ].join(" · ");
+}
