@@ -12,7 +12,7 @@ import structlog
 from vmtune.bench.environment import host_name
 from vmtune.bench.families import SCENARIOS
 from vmtune.domain import campaign_file
-from vmtune.domain.campaign import MOST_SEED, Arm, Campaign
+from vmtune.domain.campaign import Arm, Campaign
 from vmtune.domain.campaign_record import (
     CampaignRecord,
     CampaignRun,
@@ -44,6 +44,8 @@ KNOWN: Mapping[str, Scenario] = {
     **{f"{name}{QUICK}": in_small(scenario) for name, scenario in SCENARIOS.items()},
 }
 """Scenarios that a campaign may name."""
+_DRAWN_BELOW = 1 << 53
+"""Seeds below are exact in every reader of JSON, those whose numbers are floats included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,7 @@ class CampaignService:
         campaign = replace(
             campaign,
             arms=tuple(arm for arm, _ in arms),
-            seed=secrets.randbelow(MOST_SEED) if campaign.seed is None else campaign.seed,
+            seed=secrets.randbelow(_DRAWN_BELOW) if campaign.seed is None else campaign.seed,
         )
         scenarios: dict[tuple[str, str], Scenario] = {}
         for index, (arm, revision) in enumerate(arms):
