@@ -102,7 +102,6 @@ def get(address: Path, path: str) -> tuple[int, str, bytes]:
         "vmtune/api/routes/migrations.py",
         "vmtune/migrations/env.py",
         "vmtune/lab/bootstrap.sh",
-        "vmtune/hook/qemu.sh",
         "vmtune/lab/guest/Makefile",
         "vmtune/hook/qemu.sh",
         "vmtune/webui/index.html",
