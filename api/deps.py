@@ -14,8 +14,10 @@ from vmtune.api.bench import BenchTools, make_bench, real_tools
 from vmtune.domain.facts import Connection
 from vmtune.domain.inventory import Host
 from vmtune.domain.situation import Permissions
+from vmtune.domain.tunable_table import extended
 from vmtune.drivers.base import Driver
 from vmtune.jobs.base import JobEngine
+from vmtune.packs import load as load_packs
 from vmtune.services.access import Access
 from vmtune.services.access_users import LocalUsers
 from vmtune.services.applications import ApplyService
@@ -109,21 +111,26 @@ async def open_container(
     :param eyes: how the doctor looks at this machine; None for as it is.
     :raise SchemaMismatch: the database is of another version; names what mends it.
     :raise SetupError: a database cannot be opened.
+    :raise InvalidInput: a tunable pack cannot be accepted.
     """
     users = LocalUsers(settings.socket_group)
     async with AsyncExitStack() as stack:
+        packs = await asyncio.to_thread(load_packs, settings.packs)
+        stack.enter_context(extended(row for pack in packs for row in pack.tunables))
         store = await asyncio.to_thread(Store.open, settings.database_url)
         stack.callback(store.close)
         bus = EventBus(store)
         stack.push_async_callback(bus.drain)
-        make = functools.partial(make_driver, more_commands=settings.allow_qmp_commands)
+        make = functools.partial(make_driver, more_commands=tuple(sorted(settings.consents)))
         hosts = HostService(store, bus, driver_factory or make)
         stack.push_async_callback(hosts.close)
         access = Access.make(settings, users, store, hosts)
         stack.push_async_callback(access.tokens.note_uses)
         profiles = ProfileService(store, bus)
         assignments = AssignmentService(store, bus, profiles)
-        permissions = Permissions(settings.destination_command_line)
+        permissions = Permissions(
+            settings.destination_command_line, pack_consents=settings.consents
+        )
         plans = PlanService(hosts, assignments, permissions)
         applications = ApplyService(store, bus, hosts, plans)
         settler = Settler(hosts, applications)

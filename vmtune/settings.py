@@ -28,6 +28,8 @@ LOG_LEVELS = ("debug", "info", "warning", "error")
 _HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 _PROXY = re.compile(r"[0-9a-fA-F.:]{2,45}(/[0-9]{1,3})?")
 _QMP_COMMAND = re.compile(r"[a-z][a-z0-9_-]{1,63}|x-[a-z0-9_-]{1,63}")
+_QOM = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}(\.[A-Za-z][A-Za-z0-9_-]{0,62})?")
+_PACK = re.compile(r"[a-z0-9][a-z0-9-]{0,62}|/[^\0]{0,4095}")
 _GROUP = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,31}")
 _QEMU_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 _MOST_FOLDER_BYTES = 75  # so that sockets of a run fit below it
@@ -77,6 +79,10 @@ class Settings:
     :param oidc: an identity provider that vouches for people; a table, so of the file alone.
     :param allow_qmp_commands: QMP commands that tunable packs may send beside those that
         vmtune itself sends.
+    :param allow_qom: what tunable packs may do with QEMU's objects: ``TYPE.PROPERTY`` sets a
+        property, ``TYPE`` makes an object of that type.
+    :param packs: tunable packs to load: names of those that come with vmtune, or paths of files
+        and folders.
     :param sample_hz: samples a second of a running migration, 0.1 to 100.
     :param max_body_bytes: largest body of a request, 1 KiB to 64 MiB.
     :param max_import_bytes: likewise of a run that is imported, 1 KiB to 1 GiB.
@@ -106,6 +112,8 @@ class Settings:
     session_idle_minutes: int = 30
     oidc: OidcSettings | None = None
     allow_qmp_commands: tuple[str, ...] = ()
+    allow_qom: tuple[str, ...] = ()
+    packs: tuple[str, ...] = ()
     sample_hz: float = 10.0
     max_body_bytes: int = 1 << 20
     max_import_bytes: int = 64 << 20
@@ -130,6 +138,11 @@ class Settings:
     def qemus(self) -> dict[str, BenchQemu]:
         """Every QEMU that benchmarks may run, by name."""
         return {qemu.name: qemu for qemu in (SYSTEM_QEMU, *self.bench_qemus)}
+
+    @property
+    def consents(self) -> frozenset[str]:
+        """What tunable packs may send: commands, and ``qom:`` with what *allow_qom* names."""
+        return frozenset((*self.allow_qmp_commands, *(f"qom:{name}" for name in self.allow_qom)))
 
     @classmethod
     def load(cls, path: Path | None, environ: Mapping[str, str]) -> Settings:
@@ -398,6 +411,8 @@ _ACCEPT: Mapping[str, Callable[[object], object]] = {
     "session_idle_minutes": _integer(1, 24 * 60),
     "oidc": read_oidc,
     "allow_qmp_commands": _list_of("QMP commands", _QMP_COMMAND),
+    "allow_qom": _list_of("types or TYPE.PROPERTY of QEMU's objects", _QOM),
+    "packs": _list_of("names or paths of packs", _PACK),
     "sample_hz": _number(0.1, 100),
     "max_body_bytes": _integer(1 << 10, 64 << 20),
     "max_import_bytes": _integer(1 << 10, 1 << 30),

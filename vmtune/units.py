@@ -25,7 +25,9 @@ class Unit(StrEnum):
     MIB_PER_S = "mib_per_s"
     MS_PER_GIB = "ms_per_gib"
     NS = "ns"
+    US = "us"
     MS = "ms"
+    S = "s"
 
 
 class UnitError(ValueError):
@@ -66,9 +68,17 @@ _FACTORS: dict[Unit, dict[str, Fraction]] = {
         "": Fraction(1), "ns": Fraction(1), "us": Fraction(10**3), "µs": Fraction(10**3),
         "ms": Fraction(10**6), "s": Fraction(10**9),
     },
+    Unit.US: {
+        "": Fraction(1), "us": Fraction(1), "µs": Fraction(1), "ms": Fraction(1000),
+        "s": Fraction(10**6), "ns": Fraction(1, 1000),
+    },
     Unit.MS: {
         "": Fraction(1), "ms": Fraction(1), "s": Fraction(1000), "min": Fraction(60_000),
         "us": Fraction(1, 1000),
+    },
+    Unit.S: {
+        "": Fraction(1), "s": Fraction(1), "min": Fraction(60), "h": Fraction(3600),
+        "ms": Fraction(1, 1000),
     },
 }  # fmt: skip
 
@@ -82,7 +92,9 @@ _EXAMPLES = {
     Unit.MIB_PER_S: "20 or 20MiB/s",
     Unit.MS_PER_GIB: "450 or 450ms/GiB",
     Unit.NS: "32768, 32us or 1ms",
+    Unit.US: "500, 500us or 50ms",
     Unit.MS: "300, 300ms or 1.5s",
+    Unit.S: "15, 15s or 2min",
 }
 
 _NUMBER = re.compile(r"\s*([+-]?[0-9]+(?:\.[0-9]+)?)\s*([A-Za-zµ%/]*)\s*", re.ASCII | re.IGNORECASE)
@@ -131,7 +143,7 @@ def render(value: int, unit: Unit) -> str:
         return f"{value:,} MiB/s"
     if unit is Unit.MS_PER_GIB:
         return f"{value:,} ms/GiB"
-    if unit in (Unit.NS, Unit.MS):
+    if unit in (Unit.NS, Unit.US, Unit.MS, Unit.S):
         return f"{value:,} {unit.value}"
     return f"{value:,}" if unit is not Unit.NONE else str(value)
 

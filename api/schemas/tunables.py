@@ -68,6 +68,8 @@ class TunableView(Model):
     overwriter: str = Field(description="Who undoes it when it is set another way.")
     takes_effect: TakesEffect = Field(description="When, where nothing stands against it.")
     running: bool = Field(description="It can be changed while a migration runs.")
+    pack: str = Field(description="The tunable pack that it is of; empty for vmtune's own.")
+    read_only: bool = Field(description="A counter: it is shown, and cannot be set.")
 
     @classmethod
     def of(cls, row: Tunable) -> TunableView:
@@ -94,6 +96,8 @@ class TunableView(Model):
             overwriter=row.overwriter,
             takes_effect=TAKES_EFFECT[row.route],
             running=row.running,
+            pack=row.pack,
+            read_only=row.read_only,
         )
 
 

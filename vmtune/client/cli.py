@@ -28,6 +28,7 @@ PLACES = {
     "host": (_HERE + "host:host", "Hosts that vmtune drives."),
     "vm": (_HERE + "vm:vm", "VMs on the hosts, their labels and history."),
     "tunables": (_HERE + "tunables:tunables", "List what can be tuned, or show one tunable."),
+    "pack": (_HERE + "pack:pack", "Tunable packs: files that add tunables of a patched QEMU."),
     "profile": (_HERE + "profile:profile", "Profiles: named sets of tunable values."),
     "assign": (_HERE + "assign:assign", "Which profile is for which VM."),
     "explain": (_HERE + "vm:explain", "Say which profile a VM gets, and why."),

@@ -17,6 +17,8 @@ _SUFFIXES = {
     Unit.MIB_PER_S: "MiB/s",
     Unit.MS_PER_GIB: "ms/GiB",
     Unit.NS: "ns",
+    Unit.US: "us",
+    Unit.S: "s",
 }
 
 

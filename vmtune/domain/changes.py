@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from vmtune.domain.facts import Reading
-from vmtune.domain.tunable_table import TUNABLES
+from vmtune.domain.tunable_table import row_of
 from vmtune.domain.tunables import QmpKind, Tunable, Value
 
 
@@ -24,8 +24,11 @@ class Change:
 
     @property
     def row(self) -> Tunable:
-        """The tunable's row in the table."""
-        return TUNABLES[self.tunable]
+        """The tunable's row in the table.
+
+        :raise SetupError: it is of a pack that is not loaded.
+        """
+        return row_of(self.tunable)
 
     @property
     def qmp_kind(self) -> QmpKind | None:

@@ -115,6 +115,7 @@ class VmFacts:
     :param may_lock_memory: QEMU has CAP_IPC_LOCK, so that limit does not bind it.
     :param blocked_reasons: why QEMU says that it cannot be migrated at all.
     :param maps: its process's memory maps; None where they cannot be seen.
+    :param pack_offers: the packs' tunables that this QEMU has.
     :param measuring_dirty_rate: somebody measures its dirty rate right now; looked at only where
         it matters.
     """
@@ -142,6 +143,7 @@ class VmFacts:
     blocked_reasons: tuple[str, ...] = ()
     pid: int | None = None
     measuring_dirty_rate: bool = False
+    pack_offers: frozenset[str] = frozenset()
     maps: MemoryMaps | None = None
 
     @property

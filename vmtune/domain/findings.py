@@ -9,6 +9,7 @@ from types import MappingProxyType
 from vmtune import units
 from vmtune.domain.doctor_rows import DOCTOR_ROWS
 from vmtune.domain.finding_kinds import FindingKind, Severity, blocker, warning
+from vmtune.domain.pack_rows import PACK_ROWS
 from vmtune.domain.pool_rows import POOL_ROWS
 from vmtune.units import Unit
 
@@ -267,9 +268,7 @@ _TABLE = (
     ),
 )
 
-FINDINGS: Mapping[str, FindingKind] = MappingProxyType(
-    {kind.code: kind for kind in (*_TABLE, *POOL_ROWS, *DOCTOR_ROWS)}
-)
+_ROWS = (*_TABLE, *POOL_ROWS, *DOCTOR_ROWS, *PACK_ROWS)
+FINDINGS: Mapping[str, FindingKind] = MappingProxyType({kind.code: kind for kind in _ROWS})
 """Every finding by code."""
-_ROWS = len(_TABLE) + len(POOL_ROWS) + len(DOCTOR_ROWS)
-assert len(FINDINGS) == _ROWS, "a finding code is defined twice"
+assert len(FINDINGS) == len(_ROWS), "a finding code is defined twice"

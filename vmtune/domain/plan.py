@@ -111,6 +111,9 @@ def make_plan(situation: Situation, host: str, profile: str, revision: int) -> P
     findings = [*check_vm(situation), *check_destination(situation)]
     items: list[PlanItem] = []
     for name, wanted in situation.values.items():
+        if name not in TUNABLES:
+            findings.append(Finding("pack_not_loaded", name, {"name": name}))
+            continue
         found = list(check_tunable(TUNABLES[name], wanted, situation))
         findings += found
         blocked = any(f.severity is Severity.BLOCKER for f in found)

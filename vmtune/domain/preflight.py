@@ -19,6 +19,7 @@ from vmtune.domain.preflight_control import (
     offered_by_version,
     uses_monitor,
 )
+from vmtune.domain.preflight_packs import check_pack
 from vmtune.domain.preflight_pools import check_pools, check_queues
 from vmtune.domain.situation import Situation
 from vmtune.domain.tunable_table import TUNABLES
@@ -48,8 +49,10 @@ def check_vm(situation: Situation) -> Iterator[Finding]:
         yield Finding("vm_not_running", evidence={"state": vm.state.value})
     if vm.migrating:
         yield Finding("migration_active")
-    monitor = any(situation.route(TUNABLES[name]) is Route.MONITOR for name in situation.values)
-    if situation.libvirt and (monitor or uses_monitor(situation)):
+    rows = [TUNABLES[name] for name in situation.values if name in TUNABLES]
+    monitor = any(situation.route(row) is Route.MONITOR for row in rows)
+    packs = any(row.pack for row in rows)
+    if situation.libvirt and (monitor or packs or uses_monitor(situation)):
         yield Finding("monitor_taints")
     if situation.destination is not None and monitor:
         yield Finding("fresh_destination")
@@ -81,6 +84,8 @@ def _offered(tunable: Tunable, wanted: Value, situation: Situation) -> Iterator[
     since = f"it came with QEMU {tunable.since.short}"
     if tunable.until is not None:
         since = f"QEMU {tunable.until.short} was the last that had it"
+    if tunable.pack:
+        since = f"the pack {tunable.pack} is for another"
     if tunable.side is not Side.DESTINATION or situation.destination is None:
         if not _has(tunable, situation.vm):
             yield Finding(
@@ -114,6 +119,8 @@ def _has(tunable: Tunable, vm: VmFacts) -> bool:
             return tunable.qmp.name in vm.capabilities
         case QmpKind.PARAMETER:
             return tunable.qmp.name in vm.parameters
+        case QmpKind.QOM | QmpKind.COMMAND:
+            return tunable.name in vm.pack_offers
         case _:
             return True
 
@@ -403,6 +410,7 @@ _PER_TUNABLE: tuple[Callable[[Tunable, Value, Situation], Iterator[Finding]], ..
     _zero_copy,
     _channels,
     check_reaper,
+    check_pack,
     check_queues,
 )
 

@@ -63,6 +63,8 @@ def while_migrating(before: Outcome, now: Readings, there: Readings) -> Outcome:
 
     :param there: readings of the destination, empty where it cannot be read meanwhile.
     """
+    if before.tunable not in TUNABLES:
+        return before  # its pack is no longer loaded
     tunable = TUNABLES[before.tunable]
     settled = before.status in (Status.REJECTED, Status.PENDING_RESTART)
     if settled or before.wanted is None or tunable.route in _NOT_READ_BACK:

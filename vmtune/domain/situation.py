@@ -32,10 +32,12 @@ class Permissions:
     :param destination_command_line: -global arguments in the destination's XML, which
         taint the guest.
     :param host_changes: sysctls of the machine that the service runs on.
+    :param pack_consents: commands, properties and objects that tunable packs may use.
     """
 
     destination_command_line: bool = False
     host_changes: bool = False
+    pack_consents: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ util/async.c, accel/kvm/kvm-all.c) and libvirt 11.3 (qemu_migration_params.c).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from types import MappingProxyType
 
 from vmtune.domain.control_rows import CONTROL
@@ -21,6 +22,7 @@ from vmtune.domain.tunables import (
     Tunable,
 )
 from vmtune.domain.versions import Version
+from vmtune.errors import InvalidInput, SetupError
 from vmtune.units import Unit
 
 MIB = 1 << 20
@@ -470,16 +472,65 @@ def _complete(rows: Iterable[Tunable]) -> Mapping[str, Tunable]:
             assert row.qmp is None and row.libvirt is None, f"{row.name}: it is vmtune's own"
         if row.qmp is not None:
             assert row.qmp not in qmp_names, f"{row.name}: {row.qmp} is tuned twice"
-            assert row.qmp.name not in NOT_TUNED, f"{row.name}: {row.qmp} is listed as not tuned"
+            tuned = row.pack or row.qmp.name not in NOT_TUNED
+            assert tuned, f"{row.name}: {row.qmp} is listed as not tuned"
             qmp_names.add(row.qmp)
         table[row.name] = row
     return MappingProxyType(table)
 
 
-TUNABLES: Mapping[str, Tunable] = _complete(
+BUILT_IN: Mapping[str, Tunable] = _complete(
     (*_MULTIFD, *_CONVERGENCE, *_SWITCHOVER, *_POOLS, *_BOOT, *_HOST, *CONTROL)
 )
-"""Every tunable by name, in the order in which people should read them."""
+"""vmtune's own tunables by name, in the order in which people should read them."""
+
+_loaded: dict[str, Tunable] = dict(BUILT_IN)
+TUNABLES: Mapping[str, Tunable] = MappingProxyType(_loaded)
+"""Every tunable by name: vmtune's own, then those of the packs that this process has loaded."""
+
+
+@contextmanager
+def extended(rows: Iterable[Tunable]) -> Iterator[None]:
+    """The table has *rows* of tunable packs too, until the block is left. A service loads its
+    packs once, before it reads any profile.
+
+    :raise InvalidInput: a name, or a place in QEMU, that another tunable has; nothing is added.
+    """
+    wanted = {row.name: row for row in rows}
+    places = {row.qmp: row.name for row in TUNABLES.values() if row.qmp}
+    for name, row in wanted.items():
+        taken = places.setdefault(row.qmp, name) if row.qmp else name
+        if TUNABLES.get(name, row) != row or taken != name:
+            raise InvalidInput(
+                f"the pack {row.pack} has a tunable {name}, which is there already as {taken}",
+                field="packs",
+                code="shadowing_name",
+                remedy="load one of both packs, or rename it",
+            )
+    added = [name for name in wanted if name not in TUNABLES]
+    _complete((*TUNABLES.values(), *(wanted[name] for name in added)))
+    _loaded.update((name, wanted[name]) for name in added)
+    try:
+        yield
+    finally:
+        for name in added:
+            del _loaded[name]
+
+
+def row_of(name: str) -> Tunable:
+    """The row of a tunable that a record names.
+
+    :raise SetupError: its pack is not loaded.
+    """
+    row = TUNABLES.get(name)
+    if row is None:
+        raise SetupError(
+            f"no tunable {name[:60]!r} is known: its pack is not loaded",
+            field=f"values.{name}",
+            code="pack_not_loaded",
+            remedy="name the pack in the setting packs, and start the service again",
+        )
+    return row
 
 
 def by_qmp(kind: QmpKind) -> Mapping[str, Tunable]:

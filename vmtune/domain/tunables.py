@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from vmtune import units
+from vmtune.domain.pack_access import Access
 from vmtune.domain.versions import Version
 from vmtune.units import Unit
 
@@ -52,6 +53,8 @@ class QmpKind(StrEnum):
     MAIN_LOOP = "main-loop property"
     DEVICE = "device property"
     ACCELERATOR = "accelerator option"
+    QOM = "object property"
+    COMMAND = "command of its own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,9 @@ class Tunable:
         back; empty when nobody does.
     :param running: QEMU lets it change while a migration is active, and heeds it.
     :param why: what it does and when to touch it, a sentence or two.
+    :param pack: the tunable pack that it is of; empty for vmtune's own.
+    :param access: how a pack's is read and set.
+    :param read_only: a counter: it is shown, and nobody can set it.
     """
 
     name: str
@@ -119,10 +125,15 @@ class Tunable:
     until: Version | None = None
     overwriter: str = ""
     running: bool = False
+    pack: str = ""
+    access: Access | None = None
+    read_only: bool = False
 
     @property
     def probe(self) -> str:
         """How it is found out whether a QEMU or host offers it, and what it is set to."""
+        if self.access is not None:
+            return self.access.probe
         if self.qmp is not None:
             return _PROBES[self.qmp.kind].format(name=self.qmp.name)
         if self.route is Route.HOST:
@@ -141,6 +152,8 @@ class Tunable:
         :raise ValueError: wrong type, wrong unit or out of range; the message
             names the reason and what would be accepted.
         """
+        if self.read_only:
+            raise ValueError("it is a counter of QEMU, which can only be read")
         if self.kind is Kind.BOOLEAN:
             return _boolean(raw)
         if self.kind is Kind.INTEGER:
@@ -178,6 +191,8 @@ class Tunable:
 
     def allowed(self) -> str:
         """The accepted values in words, for help and error messages."""
+        if self.read_only:
+            return "nothing: it can only be read"
         if self.kind is Kind.BOOLEAN:
             return "on or off"
         if self.kind is Kind.CHOICE:
@@ -196,6 +211,8 @@ _PROBES = {
     QmpKind.MAIN_LOOP: "qom-get of {name} on the main-loop object",
     QmpKind.DEVICE: "qom-get of {name} on each virtio-blk device",
     QmpKind.ACCELERATOR: "the domain XML, or the command line of QEMU",
+    QmpKind.QOM: "qom-list-properties and qom-get of {name}",
+    QmpKind.COMMAND: "query-qmp-schema and {name}",
 }
 assert set(_PROBES) == set(QmpKind), "a place in QEMU without its probe"
 

@@ -24,6 +24,8 @@ class FakeDriver(QmpDriver):
     """A :class:`~vmtune.drivers.base.Driver` over :class:`FakeQemu`.
 
     :param host: the name of the host; two fakes with one name are one host.
+    ``consents`` is what the operator allows tunable packs.
+
     :param facts: what :meth:`host_facts` says; None for a host where everything is allowed.
     """
 
@@ -33,6 +35,7 @@ class FakeDriver(QmpDriver):
         super().__init__(f"qmp+unix:///fake/{host}")
         self.fakes = {Path(f"/fake/{host}/{i}.sock"): qemu for i, qemu in enumerate(qemus)}
         self.reachable = True
+        self.consents: frozenset[str] = frozenset()
         self._facts = facts or HostFacts(
             connection=Connection.QMP,
             hostname=host,
@@ -76,7 +79,7 @@ class FakeDriver(QmpDriver):
         return [path for path, qemu in self.fakes.items() if qemu.alive]
 
     def _link(self, path: Path, on_event: OnEvent, on_lost: Callable[[], None]) -> Link:
-        return FakeLink(self.fakes[path], on_event, on_lost)
+        return FakeLink(self.fakes[path], on_event, on_lost, self.consents)
 
 
 class FakeLink:
@@ -84,7 +87,14 @@ class FakeLink:
 
     pid: int | None = None
 
-    def __init__(self, qemu: FakeQemu, on_event: OnEvent, on_lost: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        qemu: FakeQemu,
+        on_event: OnEvent,
+        on_lost: Callable[[], None],
+        more: Collection[str] = (),
+    ) -> None:
+        self._more = more
         self._qemu = qemu
         self._on_event = on_event
         self._on_lost = on_lost
@@ -114,7 +124,7 @@ class FakeLink:
         arguments: Mapping[str, Any] | None = None,  # any JSON
     ) -> Any:  # any JSON
         """Run one command, unless something goes wrong."""
-        check(command, arguments)
+        check(command, arguments, self._more)
         if not self.connected:
             raise HostUnreachable("the connection to the fake was lost")
         fault = self._qemu.fault(command)

@@ -15,6 +15,7 @@ from vmtune.domain.tunables import QmpKind, Tunable, Value
 from vmtune.domain.versions import Version
 from vmtune.drivers import qemu_names
 from vmtune.drivers.monitor import Monitor
+from vmtune.drivers.pack_qmp import PACK_KINDS, PackProbe, PackSeen
 from vmtune.drivers.qemu_process import ProgramFile, QemuProcess
 from vmtune.drivers.qmp_allowed import MADE_UP
 from vmtune.errors import CommandRefused
@@ -52,6 +53,7 @@ class _Seen:
     capabilities: Mapping[str, bool] | None = None
     parameters: Mapping[str, Value] | None = None
     parts: dict[QmpKind, Parts] = field(default_factory=dict)
+    packs: PackSeen = field(default_factory=PackSeen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,7 @@ class QemuProbe:
         self._main_loop = ""
         self._known_iothreads: tuple[str, ...] = ()
         self._pools: dict[tuple[str, str], Value] = {}
+        self._packs = PackProbe(monitor)
 
     @property
     def known_objects(self) -> KnownObjects:
@@ -135,6 +138,7 @@ class QemuProbe:
             may_lock_memory=process.may_lock_memory() if process else None,
             blocked_reasons=snapshot.blocked_reasons,
             pid=process.pid if process else None,
+            pack_offers=seen.packs.offered,
             maps=maps,
         )
 
@@ -215,8 +219,14 @@ class QemuProbe:
             QmpKind.MAIN_LOOP: self._main_loop_parts,
             QmpKind.DEVICE: self._disks,
         }
-        await _all(*(ask(seen, names[kind]) for kind, ask in asked.items() if kind in names))
+        await _all(
+            self._packs_seen(seen, [row for row in rows if _kind(row) in PACK_KINDS]),
+            *(ask(seen, names[kind]) for kind, ask in asked.items() if kind in names),
+        )
         return seen
+
+    async def _packs_seen(self, seen: _Seen, rows: Collection[Tunable]) -> None:
+        seen.packs = await self._packs.see(rows)
 
     async def _capabilities(self, seen: _Seen, names: Collection[str]) -> None:
         reply = await self._monitor.execute("query-migrate-capabilities")
@@ -292,6 +302,8 @@ class QemuProbe:
                 return _single((seen.capabilities or {}).get(row.qmp.name))
             case QmpKind.PARAMETER:
                 return _single((seen.parameters or {}).get(row.qmp.name))
+            case QmpKind.QOM | QmpKind.COMMAND:
+                return seen.packs.readings[row.name]
             case QmpKind.ACCELERATOR:
                 return self._dirty_ring(kvm)
             case kind:

@@ -13,6 +13,7 @@ from vmtune.domain.changes import Change
 from vmtune.domain.migration import QemuStatus, read_query_migrate
 from vmtune.domain.tunables import QmpKind, Value
 from vmtune.drivers.monitor import Monitor
+from vmtune.drivers.pack_qmp import PACK_KINDS, set_values
 from vmtune.drivers.qemu_names import MAIN_LOOP_ID
 from vmtune.drivers.qemu_probe import KnownObjects, find_main_loop
 from vmtune.errors import CommandRefused, InvalidInput
@@ -45,13 +46,18 @@ async def write(
                 await _set_capabilities(monitor, same)
             case QmpKind.PARAMETER:
                 await _set_parameters(monitor, same)
+            case QmpKind.QOM:
+                await set_values(monitor, same)
             case _:
                 await _set_properties(monitor, same, known or KnownObjects())
 
 
 def _group(change: Change) -> QmpKind | None:
-    """Changes of one group go together; all object properties are one."""
+    """Changes of one group go together; all properties of iothreads and the main loop are one,
+    all that packs add another."""
     kind = _kind(change)
+    if kind in PACK_KINDS:
+        return QmpKind.QOM
     return kind if kind in (QmpKind.CAPABILITY, QmpKind.PARAMETER) else None
 
 
@@ -60,7 +66,13 @@ def _kind(change: Change) -> QmpKind | None:
     return QmpKind.PARAMETER if change.tunable == "tls" else change.qmp_kind
 
 
-_SETTABLE = (QmpKind.CAPABILITY, QmpKind.PARAMETER, QmpKind.IOTHREAD, QmpKind.MAIN_LOOP)
+_SETTABLE = (
+    QmpKind.CAPABILITY,
+    QmpKind.PARAMETER,
+    QmpKind.IOTHREAD,
+    QmpKind.MAIN_LOOP,
+    *PACK_KINDS,
+)
 
 
 def _check(change: Change, changes: Sequence[Change]) -> None:

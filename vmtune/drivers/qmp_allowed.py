@@ -4,7 +4,8 @@ Who holds a QEMU's monitor can end it, give it the host's files and run programs
 command is looked at before it is sent: its name has to be in the tables below, which follow
 from the tunables, from how a QEMU is probed and migrated, and from what benchmarks count; and
 where a command can do more than vmtune needs, so do its arguments. A tunable pack may add names
-(not arguments) that the operator lists in the setting ``allow_qmp_commands``.
+(not arguments) that the operator lists in the setting ``allow_qmp_commands``, and properties and
+types of objects that he lists in ``allow_qom``.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+from vmtune.domain.pack_access import consent_to_qom
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import QmpKind
 from vmtune.errors import CommandRefused
@@ -28,6 +30,8 @@ FOR_TUNABLES: Mapping[QmpKind, tuple[str, ...]] = {
     QmpKind.MAIN_LOOP: (*_OBJECTS, "object-add"),
     QmpKind.DEVICE: ("qom-get", "qom-list"),
     QmpKind.ACCELERATOR: ("query-kvm",),
+    QmpKind.QOM: (*_OBJECTS, "qom-list-properties"),
+    QmpKind.COMMAND: ("query-qmp-schema",),
 }
 """What each place in QEMU that a tunable can have is read and set with."""
 assert set(FOR_TUNABLES) == set(QmpKind), "a place in QEMU without its commands"
@@ -52,6 +56,7 @@ FOR_MIGRATION = (
     "stop",
     "cont",
 )
+FOR_PACKS = (*FOR_TUNABLES[QmpKind.QOM], *FOR_TUNABLES[QmpKind.COMMAND])
 FOR_BENCHMARKS = ("trace-event-set-state",)
 
 _USED = {row.qmp.kind for row in TUNABLES.values() if row.qmp is not None}
@@ -60,6 +65,7 @@ ALLOWED: frozenset[str] = frozenset(
         *FOR_PROBING,
         *FOR_MIGRATION,
         *FOR_BENCHMARKS,
+        *FOR_PACKS,
         *(command for kind in _USED for command in FOR_TUNABLES[kind]),
     }
 )
@@ -75,6 +81,8 @@ MADE_UP = "vmtune-asks-only"
 """A parameter that no QEMU has: asked with it, one says what is wrong beside, and sets nothing."""
 _PARAMETERS = _names(QmpKind.PARAMETER) | {"tls-creds", "tls-hostname", "tls-authz", MADE_UP}
 _PROPERTIES = _names(QmpKind.IOTHREAD) | _names(QmpKind.MAIN_LOOP)
+OBJECT_FOLDERS = ("/objects", "/machine/peripheral", "/machine/peripheral-anon")
+"""Where QEMU has the objects that somebody made."""
 _RING_EVENTS = "kvm_dirty_ring_"
 
 
@@ -126,10 +134,23 @@ GUARDS: Mapping[str, Callable[[Arguments], str]] = {
 assert set(GUARDS) <= ALLOWED, "a guard for what is never sent"
 
 
+def _consented(command: str, arguments: Arguments, more: Collection[str]) -> bool:
+    """Whether the operator allows a pack to set this property, or to make this object."""
+    if command == "qom-set":
+        name = str(arguments.get("property"))
+        path = str(arguments.get("path", "")).rpartition("/")[0]
+        ends = {each.rpartition(".")[2] for each in more if each.startswith(consent_to_qom(""))}
+        return path in OBJECT_FOLDERS and name in ends
+    if command == "object-add" and set(arguments) == {"qom-type", "id"}:
+        return consent_to_qom(str(arguments["qom-type"])) in more
+    return False
+
+
 def check(command: str, arguments: Arguments | None, more: Collection[str] = ()) -> None:
     """Let a command through to a QEMU.
 
-    :param more: names that the operator allows beside those of vmtune.
+    :param more: what the operator allows beside: names of commands, and consents to objects
+        (:func:`vmtune.domain.pack_access.consent_to_qom`).
     :raise CommandRefused: it is not sent, and why; code ``qmp_not_allowed``.
     """
     if command not in ALLOWED:
@@ -142,7 +163,11 @@ def check(command: str, arguments: Arguments | None, more: Collection[str] = ())
         )
     guard = GUARDS.get(command)
     why = guard(arguments or {}) if guard else ""
-    if why:
+    if why and not _consented(command, arguments or {}, more):
         raise CommandRefused(
-            f"vmtune does not send {command} with these arguments: {why}", code=NOT_ALLOWED
+            f"vmtune does not send {command} with these arguments: {why}",
+            code=NOT_ALLOWED,
+            remedy="what a tunable pack sets and makes has to be in the setting allow_qom"
+            if command in ("qom-set", "object-add")
+            else "",
         )

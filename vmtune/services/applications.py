@@ -254,6 +254,7 @@ class ApplyService:
             Change(outcome.tunable, standing.wanted[outcome.tunable])
             for outcome in standing.outcomes
             if outcome.status is Status.EFFECTIVE
+            and outcome.tunable in TUNABLES  # its pack may no longer be loaded
             and TUNABLES[outcome.tunable].route in SET_NOW
             and outcome.tunable in standing.wanted
         ]

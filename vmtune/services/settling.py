@@ -183,14 +183,14 @@ class Settler:
         late = [
             name
             for name, outcome in outcomes.items()
-            if outcome.status is Status.UNKNOWN and TUNABLES[name].side is Side.DESTINATION
+            if outcome.status is Status.UNKNOWN and _is_of(name, Side.DESTINATION)
         ]
         for outcome in await _read_there(destination, record, late) if late else ():
             outcomes[outcome.tunable] = outcome
         live = [
             Change(name, record.wanted[name])
             for name, outcome in outcomes.items()
-            if TUNABLES[name].route is Route.LIVE and outcome.status is Status.EFFECTIVE
+            if _takes(name, Route.LIVE) and outcome.status is Status.EFFECTIVE
         ]
         for outcome in await set_again(destination, record.vm, live) if live else ():
             outcomes[outcome.tunable] = outcome
@@ -246,7 +246,7 @@ def _settled(record: Migration, why: str) -> dict[str, Outcome]:
         if before.status is not Status.PENDING_MIGRATION:
             continue
         settled[name] = Outcome(name, Status.UNKNOWN, wanted, None, why)
-        if TUNABLES[name].route is Route.CONTROL:
+        if _takes(name, Route.CONTROL):
             settled[name] = when_reaped(before, record.reaper)
     return settled
 
@@ -260,6 +260,16 @@ async def _read_there(destination: Driver, record: Migration, names: list[str]) 
             for name in names
         ]
     return [judge(name, record.wanted[name], readings[name]) for name in names if name in readings]
+
+
+def _is_of(name: str, side: Side) -> bool:
+    """Whether a tunable is of *side*; nobody knows where its pack is no longer loaded."""
+    return name in TUNABLES and TUNABLES[name].side is side
+
+
+def _takes(name: str, route: Route) -> bool:
+    """Likewise for its route."""
+    return name in TUNABLES and TUNABLES[name].route is route
 
 
 async def _reset(vm: UUID, *drivers: Driver) -> None:

@@ -64,6 +64,7 @@ def _one(row: Document) -> Iterator[str]:
             ("libvirt", f"from {libvirt['since']}" if libvirt else ""),
             ("read by", row["probe"]),
             ("virsh", libvirt["virsh"] if libvirt else ""),
+            ("pack", row["pack"]),
             ("overwritten by", row["overwriter"]),
             ("while migrating", "can be changed" if row["running"] else "stays as it is"),
         ]
