@@ -62,3 +62,10 @@ export const removeAssignment = (number: number) =>
   body(client.DELETE("/api/v1/assignments/{number}", { params: { path: { number } } }));
 
 export const signOut = () => body(client.DELETE("/api/v1/session"));
+
+/** The answer has the token's secret, which nobody can be shown again. */
+export const createToken = (what: Schemas["TokenCreate"]) =>
+  body(client.POST("/api/v1/tokens", { body: what }));
+
+export const revokeToken = (token: string) =>
+  body(client.DELETE("/api/v1/tokens/{token}", { params: { path: { token } } }));

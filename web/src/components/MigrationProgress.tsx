@@ -38,3 +38,12 @@ export function MigrationProgress({
     />
   );
 }
+
+/** Tells a screen reader of each new state and each tenth that was sent, never of each figure. */
+export function SpokenProgress({ progress }: { progress: Progress | undefined }) {
+  return (
+    <span className="pf-v6-screen-reader" role="status">
+      {progress && `${progress.status}, ${Math.floor(progress.share * 10) * 10} %`}
+    </span>
+  );
+}

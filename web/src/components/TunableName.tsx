@@ -2,13 +2,18 @@ import { Popover } from "@patternfly/react-core";
 import { useQuery } from "@tanstack/react-query";
 import { tunables } from "../api/queries";
 
-/** A tunable's name; asked for, it tells what it does and what QEMU and libvirt call it. */
+// On a narrow screen a long name is broken rather than cut off; elsewhere it makes its own room.
+const WRAPPED = { overflowWrap: "break-word", textAlign: "start", whiteSpace: "normal" } as const;
+
+/** A tunable's name; on hover and focus it tells what it does, and its names elsewhere. */
 export function TunableName({ name }: { name: string }) {
   const { data } = useQuery(tunables);
   const row = data?.find((each) => each.name === name);
   if (row === undefined) return <>{name}</>;
   return (
     <Popover
+      triggerAction="hover"
+      showClose={false}
       headerContent={row.title}
       bodyContent={
         <>
@@ -33,7 +38,7 @@ export function TunableName({ name }: { name: string }) {
         </>
       }
     >
-      <button type="button" className="pf-v6-c-button pf-m-link pf-m-inline">
+      <button type="button" className="pf-v6-c-button pf-m-link pf-m-inline" style={WRAPPED}>
         {name}
       </button>
     </Popover>

@@ -1,20 +1,10 @@
-import {
-  Card,
-  CardBody,
-  CardTitle,
-  DescriptionList,
-  DescriptionListDescription,
-  DescriptionListGroup,
-  DescriptionListTerm,
-  PageSection,
-  Stack,
-  StackItem,
-} from "@patternfly/react-core";
+import { Card, CardBody, CardTitle, PageSection, Stack, StackItem } from "@patternfly/react-core";
 import { useQuery } from "@tanstack/react-query";
 import { Link, useParams } from "react-router";
 import type { Schemas } from "../api/client";
 import { host } from "../api/queries";
 import { Async } from "../components/Async";
+import { type Fact, Facts } from "../components/Facts";
 import { Findings } from "../components/Findings";
 import { bytes, count } from "../components/format";
 import { Moment } from "../components/Moment";
@@ -32,9 +22,20 @@ export default function Host() {
           {(data) => (
             <Stack hasGutter>
               <Problems problems={data.problems} />
-              <StackItem>
-                <Findings findings={data.findings} />
-              </StackItem>
+              {data.facts && (
+                <StackItem>
+                  <Card>
+                    <CardTitle component="h2">What the doctor found</CardTitle>
+                    <CardBody>
+                      {data.findings.length === 0 ? (
+                        <p>Nothing that hurts.</p>
+                      ) : (
+                        <Findings findings={data.findings} />
+                      )}
+                    </CardBody>
+                  </Card>
+                </StackItem>
+              )}
               <StackItem>
                 <Facts title="As it was added" facts={added(data)} />
               </StackItem>
@@ -55,7 +56,7 @@ export default function Host() {
                 </>
               )}
               <StackItem>
-                <Link to={`/vms?host=${name}`}>VMs of {name}</Link>
+                <Link to={`/vms?host=${encodeURIComponent(name)}`}>VMs of {name}</Link>
               </StackItem>
             </Stack>
           )}
@@ -65,7 +66,6 @@ export default function Host() {
   );
 }
 
-type Fact = [string, React.ReactNode];
 const UNKNOWN = "cannot be seen from here";
 
 function added(data: Schemas["HostDetail"]): Fact[] {
@@ -83,30 +83,13 @@ function said(facts: Schemas["HostFactsView"]): Fact[] {
     ["Kernel", facts.kernel || UNKNOWN],
     ["libvirt", facts.libvirt_version ?? "none"],
     ["QEMU", facts.qemu_version ?? UNKNOWN],
-    ["KVM", facts.kvm === null ? UNKNOWN : facts.kvm ? "usable" : "not usable"],
+    ["KVM", yesOrNo(facts.kvm, "usable", "not usable")],
     ["CPUs", facts.cpus ?? UNKNOWN],
     ["Memory", facts.memory_bytes === null ? UNKNOWN : bytes(facts.memory_bytes)],
-    [
-      "May lock memory beyond limits",
-      facts.can_lock_beyond_limits === null ? UNKNOWN : facts.can_lock_beyond_limits ? "yes" : "no",
-    ],
+    ["May lock memory beyond limits", yesOrNo(facts.can_lock_beyond_limits, "yes", "no")],
   ];
 }
 
-function Facts({ title, facts }: { title: string; facts: readonly Fact[] }) {
-  return (
-    <Card>
-      <CardTitle component="h2">{title}</CardTitle>
-      <CardBody>
-        <DescriptionList isHorizontal isCompact>
-          {facts.map(([term, value]) => (
-            <DescriptionListGroup key={term}>
-              <DescriptionListTerm>{term}</DescriptionListTerm>
-              <DescriptionListDescription>{value}</DescriptionListDescription>
-            </DescriptionListGroup>
-          ))}
-        </DescriptionList>
-      </CardBody>
-    </Card>
-  );
+function yesOrNo(value: boolean | null, yes: string, no: string): string {
+  return value === null ? UNKNOWN : value ? yes : no;
 }

@@ -1,12 +1,18 @@
 import { PageSection } from "@patternfly/react-core";
-import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
+import type { Schemas } from "../api/client";
 import { hosts } from "../api/queries";
-import { Async, Empty } from "../components/Async";
+import { Empty } from "../components/Async";
+import { type ColumnOf, ListTable, PagedList } from "../components/ListTable";
 import { Moment } from "../components/Moment";
-import { More } from "../components/More";
 import { PageHead } from "../components/PageHead";
+
+const COLUMNS: readonly ColumnOf<Schemas["HostView"]>[] = [
+  { title: "Name", cell: (each) => <Link to={`/hosts/${each.name}`}>{each.name}</Link> },
+  { title: "URI", text: "breaks", cell: (each) => each.uri },
+  { title: "Added", text: "short", cell: (each) => <Moment at={each.created_at} /> },
+];
 
 export default function Hosts() {
   const list = useInfiniteQuery(hosts);
@@ -14,45 +20,18 @@ export default function Hosts() {
     <>
       <PageHead title="Hosts" />
       <PageSection>
-        <Async query={list}>
-          {(data) => {
-            const items = data.pages.flatMap((page) => page.items);
-            if (items.length === 0) {
-              return (
-                <Empty title="No hosts yet">
-                  Add one with <code>vmtune host add NAME qemu:///system</code>
-                </Empty>
-              );
-            }
-            return (
-              <Table aria-label="Hosts" variant="compact">
-                <Thead>
-                  <Tr>
-                    <Th>Name</Th>
-                    <Th>URI</Th>
-                    <Th>Added</Th>
-                  </Tr>
-                </Thead>
-                <Tbody>
-                  {items.map((host) => (
-                    <Tr key={host.name}>
-                      <Td dataLabel="Name">
-                        <Link to={`/hosts/${host.name}`}>{host.name}</Link>
-                      </Td>
-                      <Td dataLabel="URI" modifier="breakWord">
-                        {host.uri}
-                      </Td>
-                      <Td dataLabel="Added">
-                        <Moment at={host.created_at} />
-                      </Td>
-                    </Tr>
-                  ))}
-                </Tbody>
-              </Table>
-            );
-          }}
-        </Async>
-        <More list={list} />
+        <PagedList
+          list={list}
+          empty={
+            <Empty title="No hosts yet">
+              Add one with <code>vmtune host add NAME qemu:///system</code>
+            </Empty>
+          }
+        >
+          {(rows) => (
+            <ListTable label="Hosts" columns={COLUMNS} rows={rows} name={(each) => each.name} />
+          )}
+        </PagedList>
       </PageSection>
     </>
   );

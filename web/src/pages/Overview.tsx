@@ -1,24 +1,16 @@
-import {
-  Card,
-  CardBody,
-  CardTitle,
-  Grid,
-  GridItem,
-  PageSection,
-  Stack,
-  StackItem,
-} from "@patternfly/react-core";
+import { Card, CardBody, CardTitle, Grid, GridItem, PageSection } from "@patternfly/react-core";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
-import { hosts, migrations } from "../api/queries";
+import { hosts } from "../api/queries";
 import { Async, Empty } from "../components/Async";
-import { MigrationProgress } from "../components/MigrationProgress";
-import { MigrationTable } from "../components/MigrationTable";
+import { rowsOf } from "../components/ListTable";
 import { PageHead } from "../components/PageHead";
-import { useProgress } from "../components/useProgress";
 import { HostCard } from "./overview/HostCard";
+import { LastComparisons } from "./overview/LastComparisons";
+import { LiveMigrations } from "./overview/LiveMigrations";
+import { VmsCard } from "./overview/VmsCard";
 
-const SHOWN = 5;
+const MOST_HOSTS = 6;
 
 export default function Overview() {
   return (
@@ -27,70 +19,54 @@ export default function Overview() {
       <PageSection>
         <Grid hasGutter>
           <GridItem>
-            <Migrations />
+            <LiveMigrations />
           </GridItem>
-          <Hosts />
+          <GridItem>
+            <VmsCard />
+          </GridItem>
+          <GridItem>
+            <Hosts />
+          </GridItem>
+          <GridItem>
+            <LastComparisons />
+          </GridItem>
         </Grid>
       </PageSection>
     </>
   );
 }
 
-function Migrations() {
-  const list = useInfiniteQuery(migrations());
-  const progress = useProgress();
+function Hosts() {
+  const list = useInfiniteQuery(hosts);
   return (
     <Card>
-      <CardTitle component="h2">Migrations</CardTitle>
+      <CardTitle component="h2">Hosts</CardTitle>
       <CardBody>
         <Async query={list}>
           {(data) => {
-            const items = data.pages.flatMap((page) => page.items);
+            const items = rowsOf(data);
             if (items.length === 0) {
-              return <Empty title="No migrations yet">Start one on a VM's page.</Empty>;
+              return (
+                <Empty title="No hosts yet">
+                  Add one with <code>vmtune host add NAME qemu:///system</code>
+                </Empty>
+              );
             }
-            const running = items.filter((each) => !each.ended);
-            const ended = items.filter((each) => each.ended).slice(0, SHOWN);
             return (
-              <Stack hasGutter>
-                {running.map((each) => (
-                  <StackItem key={each.id}>
-                    <Link to={`/migrations/${each.id}`}>
-                      {each.source} to {each.destination}
-                    </Link>
-                    <MigrationProgress title={each.vm_name} progress={progress.get(each.id)} />
-                  </StackItem>
+              <Grid hasGutter>
+                {items.slice(0, MOST_HOSTS).map((each) => (
+                  <GridItem key={each.name} md={6} xl={4}>
+                    <HostCard name={each.name} />
+                  </GridItem>
                 ))}
-                <StackItem>
-                  <MigrationTable migrations={ended} showVm />
-                </StackItem>
-                <StackItem>
-                  <Link to="/migrations">All migrations</Link>
-                </StackItem>
-              </Stack>
+                <GridItem>
+                  <Link to="/hosts">All hosts</Link>
+                </GridItem>
+              </Grid>
             );
           }}
         </Async>
       </CardBody>
     </Card>
-  );
-}
-
-function Hosts() {
-  const list = useInfiniteQuery(hosts);
-  return (
-    <Async query={list}>
-      {(data) => (
-        <>
-          {data.pages
-            .flatMap((page) => page.items)
-            .map((each) => (
-              <GridItem key={each.name} md={6} xl={4}>
-                <HostCard name={each.name} />
-              </GridItem>
-            ))}
-        </>
-      )}
-    </Async>
   );
 }

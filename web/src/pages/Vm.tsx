@@ -1,32 +1,30 @@
 import {
   ActionList,
+  ActionListGroup,
   ActionListItem,
+  Alert,
   Button,
-  Card,
-  CardBody,
-  CardTitle,
-  DescriptionList,
-  DescriptionListDescription,
-  DescriptionListGroup,
-  DescriptionListTerm,
   Grid,
   GridItem,
   PageSection,
 } from "@patternfly/react-core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { useParams } from "react-router";
+import { Link, useParams } from "react-router";
 import type { Schemas } from "../api/client";
 import { explanation, vm } from "../api/queries";
 import { Async } from "../components/Async";
+import { type Fact, Facts } from "../components/Facts";
 import { bytes } from "../components/format";
 import { Labels } from "../components/Labels";
 import { PageHead } from "../components/PageHead";
 import { VmLabel } from "../components/StateLabel";
+import { AsOf, TuningLabel } from "../components/TuningLabel";
 import { ApplyDialog } from "./vm/ApplyDialog";
 import { History } from "./vm/History";
 import { MigrateDialog } from "./vm/MigrateDialog";
 import { Settings } from "./vm/Settings";
+import { Why } from "./vm/Why";
 
 type Dialog = "apply" | "migrate" | null;
 
@@ -36,6 +34,7 @@ export default function Vm() {
   const why = useQuery(explanation(uuid));
   const [dialog, setDialog] = useState<Dialog>(null);
   const name = found.data?.name ?? "VM";
+  const applied = found.data?.tuning?.application != null;
   return (
     <>
       <PageHead
@@ -43,14 +42,18 @@ export default function Vm() {
         trail={[{ to: "/vms", text: "VMs" }]}
         actions={
           <ActionList>
-            <ActionListItem>
-              <Button variant="secondary" onClick={() => setDialog("apply")}>
-                Plan and apply
-              </Button>
-            </ActionListItem>
-            <ActionListItem>
-              <Button onClick={() => setDialog("migrate")}>Migrate</Button>
-            </ActionListItem>
+            <ActionListGroup>
+              <ActionListItem>
+                <Button variant="secondary" onClick={() => setDialog("apply")}>
+                  Plan and apply
+                </Button>
+              </ActionListItem>
+              <ActionListItem>
+                <Button isDisabled={!found.data} onClick={() => setDialog("migrate")}>
+                  Migrate
+                </Button>
+              </ActionListItem>
+            </ActionListGroup>
           </ActionList>
         }
       />
@@ -58,25 +61,32 @@ export default function Vm() {
         <Async query={found}>
           {(data) => (
             <Grid hasGutter>
-              <GridItem md={4}>
-                <Facts vm={data} />
+              {data.blocked_reasons.map((reason) => (
+                <GridItem key={reason}>
+                  <Alert
+                    isInline
+                    variant="warning"
+                    title="QEMU says that it cannot be migrated now"
+                  >
+                    {reason}
+                  </Alert>
+                </GridItem>
+              ))}
+              <GridItem md={5}>
+                <Facts title="VM" facts={facts(data)} />
               </GridItem>
-              <GridItem md={8}>
-                <Card>
-                  <CardTitle component="h2">Profile</CardTitle>
-                  <CardBody>
-                    <Async query={why} lines={1}>
-                      {(explained) => <p>{explained.reason}</p>}
-                    </Async>
-                  </CardBody>
-                </Card>
+              <GridItem md={7}>
+                <Why vm={uuid} />
               </GridItem>
               <GridItem>
-                <Settings vm={uuid} assigned={why.data?.winner != null} readings={data.readings} />
+                <Settings
+                  vm={uuid}
+                  assigned={applied || why.data?.winner != null}
+                  readings={data.readings}
+                  bootReadings={data.boot_readings}
+                />
               </GridItem>
-              <GridItem>
-                <History vm={uuid} />
-              </GridItem>
+              <History vm={uuid} />
             </Grid>
           )}
         </Async>
@@ -89,29 +99,26 @@ export default function Vm() {
   );
 }
 
-function Facts({ vm }: { vm: Schemas["VmDetail"] }) {
-  const facts: [string, React.ReactNode][] = [
-    ["State", <VmLabel key="state" state={vm.state} />],
-    ["Host", vm.host],
+function facts(vm: Schemas["VmDetail"]): Fact[] {
+  return [
+    [
+      "State",
+      <>
+        <VmLabel key="state" state={vm.state} /> {vm.migrating && "migrating"}
+      </>,
+    ],
+    ["Tuning", <TuningLabel key="tuning" state={vm.tuning_state} tuning={vm.tuning} />],
+    ["As of", <AsOf key="as-of" tuning={vm.tuning} />],
+    [
+      "Host",
+      <Link key="host" to={`/hosts/${vm.host}`}>
+        {vm.host}
+      </Link>,
+    ],
     ["QEMU", `${vm.qemu_version} by ${vm.kvm ? "KVM" : "emulation"}`],
     ["Machine", vm.machine],
     ["Memory", bytes(vm.memory_bytes)],
     ["vCPUs", vm.vcpus],
     ["Labels", <Labels key="labels" labels={vm.labels} />],
   ];
-  return (
-    <Card isFullHeight>
-      <CardTitle component="h2">VM</CardTitle>
-      <CardBody>
-        <DescriptionList isHorizontal isCompact>
-          {facts.map(([term, value]) => (
-            <DescriptionListGroup key={term}>
-              <DescriptionListTerm>{term}</DescriptionListTerm>
-              <DescriptionListDescription>{value}</DescriptionListDescription>
-            </DescriptionListGroup>
-          ))}
-        </DescriptionList>
-      </CardBody>
-    </Card>
-  );
 }

@@ -1,104 +1,127 @@
-import {
-  PageSection,
-  SearchInput,
-  Toolbar,
-  ToolbarContent,
-  ToolbarItem,
-} from "@patternfly/react-core";
-import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
+import { Button, PageSection, ToolbarItem } from "@patternfly/react-core";
 import { useInfiniteQuery } from "@tanstack/react-query";
-import { Link, useSearchParams } from "react-router";
+import { Link } from "react-router";
+import type { Schemas } from "../api/client";
 import { vms } from "../api/queries";
-import { Async, Empty } from "../components/Async";
+import { Empty } from "../components/Async";
+import { ChoiceFilter, Filters, TextFilter, useFilters } from "../components/Filters";
 import { Labels } from "../components/Labels";
-import { More } from "../components/More";
+import { type ColumnOf, ListTable, PagedList } from "../components/ListTable";
 import { PageHead } from "../components/PageHead";
 import { Problems } from "../components/Problems";
 import { VmLabel } from "../components/StateLabel";
+import { AsOf, TUNING_STATES, TuningLabel, type TuningState } from "../components/TuningLabel";
+import { useToasts } from "../components/toasts";
+import { useVerifyAll } from "../components/useVerifyAll";
+
+const COLUMNS: readonly ColumnOf<Schemas["VmView"]>[] = [
+  {
+    title: "Name",
+    text: "breaks",
+    cell: (each) => <Link to={`/vms/${each.uuid}`}>{each.name}</Link>,
+  },
+  { title: "Host", cell: (each) => <Link to={`/hosts/${each.host}`}>{each.host}</Link> },
+  { title: "State", text: "short", cell: (each) => <VmLabel state={each.state} /> },
+  {
+    title: "Tuning",
+    text: "short",
+    cell: (each) => <TuningLabel state={each.tuning_state} tuning={each.tuning} />,
+  },
+  { title: "As of", text: "short", cell: (each) => <AsOf tuning={each.tuning} /> },
+  { title: "Labels", cell: (each) => <Labels labels={each.labels} /> },
+];
 
 export default function Vms() {
-  const [search, setSearch] = useSearchParams();
-  const host = search.get("host");
-  const label = search.get("label");
+  const [filter, choose] = useFilters(["host", "label", "name", "tuning"]);
+  const { host, label, name, tuning } = filter;
   const list = useInfiniteQuery(
-    vms({ ...(host ? { host } : {}), ...(label ? { label: [label] } : {}) }),
+    vms({
+      ...(host ? { host } : {}),
+      ...(name ? { name } : {}),
+      ...(label ? { label: [label] } : {}),
+      ...(tuning ? { tuning_state: tuning as TuningState } : {}),
+    }),
   );
-  const choose = (key: string, value: string) =>
-    setSearch((old) => {
-      if (value) old.set(key, value);
-      else old.delete(key);
-      return old;
-    });
+  const [verifyAll, left] = useVerifyAll();
+  const toasts = useToasts();
+  const shown = [
+    ...new Set((list.data?.pages ?? []).flatMap((page) => page.items.map((each) => each.uuid))),
+  ];
+  const look = async () => {
+    const failed = await verifyAll(shown);
+    if (failed === 0) toasts.done("All VMs shown were verified");
+    else toasts.failed("Not all could be verified", new Error(`${failed} did not answer`));
+  };
+  const counts = list.data?.pages[0]?.tuning_counts;
   return (
     <>
-      <PageHead title="VMs" />
+      <PageHead title="VMs">
+        How a VM is tuned is shown as of when it was last applied to or verified.
+      </PageHead>
       <PageSection>
-        <Toolbar>
-          <ToolbarContent>
-            <ToolbarItem>
-              <SearchInput
-                aria-label="Only VMs of this host"
-                placeholder="Host"
-                value={host ?? ""}
-                onChange={(_event, value) => choose("host", value)}
-                onClear={() => choose("host", "")}
-              />
-            </ToolbarItem>
-            <ToolbarItem>
-              <SearchInput
-                aria-label="Only VMs with this label"
-                placeholder="Label, as in tier=db"
-                value={label ?? ""}
-                onChange={(_event, value) => choose("label", value)}
-                onClear={() => choose("label", "")}
-              />
-            </ToolbarItem>
-          </ToolbarContent>
-        </Toolbar>
-        <Async query={list}>
-          {(data) => {
-            const items = data.pages.flatMap((page) => page.items);
-            const problems = data.pages.flatMap((page) => page.problems);
-            return (
-              <>
-                <Problems problems={problems} />
-                {items.length === 0 ? (
-                  <Empty title={host || label ? "No VM matches" : "No VMs yet"} />
-                ) : (
-                  <Table aria-label="VMs" variant="compact">
-                    <Thead>
-                      <Tr>
-                        <Th>Name</Th>
-                        <Th>Host</Th>
-                        <Th>State</Th>
-                        <Th>Labels</Th>
-                      </Tr>
-                    </Thead>
-                    <Tbody>
-                      {items.map((each) => (
-                        <Tr key={each.uuid}>
-                          <Td dataLabel="Name">
-                            <Link to={`/vms/${each.uuid}`}>{each.name}</Link>
-                          </Td>
-                          <Td dataLabel="Host">
-                            <Link to={`/hosts/${each.host}`}>{each.host}</Link>
-                          </Td>
-                          <Td dataLabel="State">
-                            <VmLabel state={each.state} />
-                          </Td>
-                          <Td dataLabel="Labels">
-                            <Labels labels={each.labels} />
-                          </Td>
-                        </Tr>
-                      ))}
-                    </Tbody>
-                  </Table>
-                )}
-              </>
-            );
-          }}
-        </Async>
-        <More list={list} />
+        <Filters>
+          <TextFilter
+            label="Only VMs of this name"
+            placeholder="Name"
+            value={name}
+            choose={(value) => choose("name", value)}
+          />
+          <TextFilter
+            label="Only VMs of this host"
+            placeholder="Host"
+            value={host}
+            choose={(value) => choose("host", value)}
+          />
+          <TextFilter
+            label="Only VMs with this label"
+            placeholder="Label, as in tier=db"
+            value={label}
+            choose={(value) => choose("label", value)}
+          />
+          <ChoiceFilter
+            label="Only VMs that are tuned like this"
+            all="Tuned or not"
+            choices={TUNING_STATES.map((state) => [
+              state,
+              counts ? `${state} (${counts[state]})` : state,
+            ])}
+            value={tuning}
+            choose={(value) => choose("tuning", value)}
+          />
+          <ToolbarItem>
+            <Button
+              variant="secondary"
+              isLoading={left !== null}
+              isDisabled={left !== null || shown.length === 0}
+              onClick={() => void look()}
+            >
+              {left === null ? "Verify those shown" : `Verifying, ${left} left`}
+            </Button>
+          </ToolbarItem>
+        </Filters>
+        <Problems problems={list.data?.pages[0]?.problems ?? []} />
+        <PagedList
+          list={list}
+          empty={
+            Object.keys(filter).length > 0 ? (
+              <Empty title="No VM matches" />
+            ) : (
+              <Empty title="No VMs yet">
+                VMs show up by themselves once a host that has them is added.
+              </Empty>
+            )
+          }
+        >
+          {(rows) => (
+            <ListTable
+              label="VMs"
+              columns={COLUMNS}
+              rows={rows}
+              name={(each) => `${each.uuid} ${each.host}`}
+              below="grid-lg"
+            />
+          )}
+        </PagedList>
       </PageSection>
     </>
   );

@@ -18,15 +18,9 @@ import { assignments } from "../../api/queries";
 import { Async, Failure } from "../../components/Async";
 import { More } from "../../components/More";
 import { useToasts } from "../../components/toasts";
+import { TARGETS } from "./targets";
 
 type Target = Schemas["Target"];
-
-const TARGETS: Record<Target, { label: string; placeholder: string }> = {
-  selector: { label: "VMs with these labels", placeholder: "tier=db,zone=a" },
-  host: { label: "All VMs of a host", placeholder: "the host's name" },
-  vm: { label: "One VM", placeholder: "the VM's UUID" },
-  default: { label: "Every VM that nothing else names", placeholder: "" },
-};
 
 /** Which VMs get this profile. A VM's own assignment wins over labels, those over its host's. */
 export function Assignments({ profile }: { profile: string }) {

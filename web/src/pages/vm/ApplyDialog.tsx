@@ -1,33 +1,36 @@
 import {
   Button,
-  Form,
+  Checkbox,
   FormGroup,
   Modal,
   ModalBody,
   ModalFooter,
   ModalHeader,
 } from "@patternfly/react-core";
-import { useMutation, useQuery } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
-import { applyTo, planVm } from "../../api/actions";
-import { Async, Failure } from "../../components/Async";
+import { applyTo } from "../../api/actions";
+import type { Schemas } from "../../api/client";
+import { OutcomeTable } from "../../components/OutcomeTable";
+import { Problems } from "../../components/Problems";
 import { ProfileChoice } from "../../components/ProfileChoice";
+import { ApplicationLabel } from "../../components/StateLabel";
 import { useToasts } from "../../components/toasts";
-import { PlanTable } from "./PlanTable";
+import { type Plan, PlanDialog, usePlan } from "./PlanDialog";
 
-/** Shows the plan first; nothing is set before Apply. */
+const FINE: readonly Schemas["Status"][] = ["effective", "pending migration", "pending restart"];
+
+/** Shows the plan first; nothing is set before Apply. What did not go well stays in sight. */
 export function ApplyDialog({ vm, name, close }: { vm: string; name: string; close: () => void }) {
   const [profile, setProfile] = useState("");
+  const [bestEffort, setBestEffort] = useState(false);
   const toasts = useToasts();
   const what = profile ? { profile } : {};
-  const plan = useQuery({
-    queryKey: ["vm", "plan", vm, profile],
-    queryFn: () => planVm(vm, what),
-    retry: false,
-  });
+  const plan = usePlan(vm, what);
   const apply = useMutation({
-    mutationFn: () => applyTo(vm, { ...what, best_effort: false }),
+    mutationFn: () => applyTo(vm, { ...what, best_effort: bestEffort && leavable(plan.data) }),
     onSuccess: (done) => {
+      if (!asWanted(done)) return;
       const effective = done.outcomes.filter((each) => each.status === "effective").length;
       toasts.done(
         `${done.profile} was applied to ${name}`,
@@ -36,30 +39,87 @@ export function ApplyDialog({ vm, name, close }: { vm: string; name: string; clo
       close();
     },
   });
-  const blocked = (plan.data?.blockers.length ?? 1) > 0;
+  if (apply.data && !asWanted(apply.data)) {
+    return <Applied application={apply.data} name={name} close={close} />;
+  }
+  const blocked = (plan.data?.blockers.length ?? 0) > 0;
+  const ready =
+    plan.data !== undefined &&
+    plan.data.profile !== null &&
+    (!blocked || (bestEffort && leavable(plan.data)));
   return (
-    <Modal isOpen variant="large" aria-labelledby="apply-title" onClose={close}>
-      <ModalHeader title={`Plan for ${name}`} labelId="apply-title" />
-      <ModalBody tabIndex={0}>
-        <Form>
+    <PlanDialog
+      title={`Plan for ${name}`}
+      action="Apply"
+      plan={plan}
+      ready={ready}
+      act={() => apply.mutate()}
+      acting={apply.isPending}
+      error={apply.error}
+      close={close}
+      fields={
+        <>
           <FormGroup label="Profile" fieldId="apply-profile">
             <ProfileChoice id="apply-profile" value={profile} choose={setProfile} />
           </FormGroup>
-        </Form>
-        <Async query={plan}>{(data) => <PlanTable plan={data} />}</Async>
-        {apply.error && <Failure error={apply.error} inline />}
+          {blocked && leavable(plan.data) && (
+            <Checkbox
+              id="best-effort"
+              label="Leave out what is refused, and apply the rest"
+              isChecked={bestEffort}
+              onChange={(_event, on) => setBestEffort(on)}
+            />
+          )}
+        </>
+      }
+    />
+  );
+}
+
+/** Whether every blocker stands against a tunable, which can be left out, and none against the VM. */
+export function leavable(plan: Plan | undefined): boolean {
+  const blockers = plan?.findings.filter((each) => each.severity === "blocker") ?? [];
+  return blockers.length > 0 && blockers.every((each) => each.tunable !== null);
+}
+
+/** Whether all that was applied is effective, or waits for its migration or restart. */
+export function asWanted(done: Schemas["ApplicationView"]): boolean {
+  return done.state === "applied" && done.outcomes.every((each) => FINE.includes(each.status));
+}
+
+function Applied({
+  application,
+  name,
+  close,
+}: {
+  application: Schemas["ApplicationView"];
+  name: string;
+  close: () => void;
+}) {
+  const failed = application.state !== "applied";
+  return (
+    <Modal isOpen variant="large" aria-labelledby="applied-title" onClose={close}>
+      <ModalHeader
+        labelId="applied-title"
+        titleIconVariant={failed ? "danger" : "warning"}
+        title={
+          failed
+            ? `${application.profile} was not applied to ${name}`
+            : `${application.profile} was applied to ${name}, but not all is effective`
+        }
+      />
+      <ModalBody tabIndex={0}>
+        <p>
+          <ApplicationLabel state={application.state} />{" "}
+          {application.state === "failed" && "What had been set was put back."}
+          {application.state === "unknown" &&
+            "The host stopped answering: vmtune looks again by itself."}
+        </p>
+        <Problems problems={application.problems} />
+        <OutcomeTable label="What became of it" outcomes={application.outcomes} />
       </ModalBody>
       <ModalFooter>
-        <Button
-          isDisabled={blocked || plan.isFetching}
-          isLoading={apply.isPending}
-          onClick={() => apply.mutate()}
-        >
-          Apply
-        </Button>
-        <Button variant="link" onClick={close}>
-          Cancel
-        </Button>
+        <Button onClick={close}>Close</Button>
       </ModalFooter>
     </Modal>
   );

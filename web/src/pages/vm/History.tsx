@@ -1,12 +1,12 @@
-import { Button, Card, CardBody, CardTitle } from "@patternfly/react-core";
-import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
+import { Button, Card, CardBody, CardTitle, GridItem } from "@patternfly/react-core";
 import { useInfiniteQuery, useMutation } from "@tanstack/react-query";
+import { Link } from "react-router";
 import { revertApplication } from "../../api/actions";
 import { applications, migrations } from "../../api/queries";
-import { Async, Empty } from "../../components/Async";
+import { Empty } from "../../components/Async";
+import { ListTable, PagedList } from "../../components/ListTable";
 import { MigrationTable } from "../../components/MigrationTable";
 import { Moment } from "../../components/Moment";
-import { More } from "../../components/More";
 import { ApplicationLabel } from "../../components/StateLabel";
 import { useToasts } from "../../components/toasts";
 
@@ -14,8 +14,12 @@ import { useToasts } from "../../components/toasts";
 export function History({ vm }: { vm: string }) {
   return (
     <>
-      <Applications vm={vm} />
-      <Migrations vm={vm} />
+      <GridItem>
+        <Applications vm={vm} />
+      </GridItem>
+      <GridItem>
+        <Migrations vm={vm} />
+      </GridItem>
     </>
   );
 }
@@ -25,59 +29,71 @@ function Applications({ vm }: { vm: string }) {
   const toasts = useToasts();
   const revert = useMutation({
     mutationFn: revertApplication,
-    onSuccess: (done) => toasts.done(`${done.profile} was reverted`),
+    onSuccess: (done) =>
+      done.state === "reverted"
+        ? toasts.done(`${done.profile} was reverted`)
+        : toasts.failed(
+            "It was not reverted",
+            new Error(done.problems[0]?.message ?? `it is ${done.state}`),
+          ),
     onError: (error) => toasts.failed("It was not reverted", error),
   });
   return (
     <Card>
       <CardTitle component="h2">Applications</CardTitle>
       <CardBody>
-        <Async query={list}>
-          {(data) => {
-            const items = data.pages.flatMap((page) => page.items);
-            if (items.length === 0) return <Empty title="Nothing has been applied yet" />;
+        <PagedList list={list} empty={<Empty title="Nothing has been applied yet" />}>
+          {(rows) => {
+            // Only the newest that stands can be reverted.
+            const standing = rows.find((each) => each.state === "applied")?.id;
             return (
-              <Table aria-label="Applications" variant="compact">
-                <Thead>
-                  <Tr>
-                    <Th>When</Th>
-                    <Th>Profile</Th>
-                    <Th>State</Th>
-                    <Th screenReaderText="Actions" />
-                  </Tr>
-                </Thead>
-                <Tbody>
-                  {items.map((each) => (
-                    <Tr key={each.id}>
-                      <Td dataLabel="When">
-                        <Moment at={each.created_at} />
-                      </Td>
-                      <Td dataLabel="Profile">
+              <ListTable
+                label="Applications"
+                rows={rows}
+                name={(each) => each.id}
+                columns={[
+                  {
+                    title: "When",
+                    text: "short",
+                    cell: (each) => <Moment at={each.created_at} />,
+                  },
+                  {
+                    title: "Profile",
+                    cell: (each) => (
+                      <Link to={`/profiles/${each.profile}`}>
                         {each.profile} r{each.revision}
-                      </Td>
-                      <Td dataLabel="State">
-                        <ApplicationLabel state={each.state} />
-                      </Td>
-                      <Td isActionCell>
-                        {each.state === "applied" && (
-                          <Button
-                            variant="link"
-                            isInline
-                            isLoading={revert.isPending && revert.variables === each.id}
-                            onClick={() => revert.mutate(each.id)}
-                          >
-                            Revert
-                          </Button>
-                        )}
-                      </Td>
-                    </Tr>
-                  ))}
-                </Tbody>
-              </Table>
+                      </Link>
+                    ),
+                  },
+                  {
+                    title: "State",
+                    cell: (each) => (
+                      <>
+                        <ApplicationLabel state={each.state} />{" "}
+                        {each.problems.map((problem) => problem.message).join("; ")}
+                      </>
+                    ),
+                  },
+                  {
+                    title: "Actions",
+                    actions: true,
+                    cell: (each) =>
+                      each.id === standing && (
+                        <Button
+                          variant="link"
+                          isInline
+                          isLoading={revert.isPending && revert.variables === each.id}
+                          onClick={() => revert.mutate(each.id)}
+                        >
+                          Revert
+                        </Button>
+                      ),
+                  },
+                ]}
+              />
             );
           }}
-        </Async>
-        <More list={list} />
+        </PagedList>
       </CardBody>
     </Card>
   );
@@ -89,14 +105,9 @@ function Migrations({ vm }: { vm: string }) {
     <Card>
       <CardTitle component="h2">Migrations</CardTitle>
       <CardBody>
-        <Async query={list}>
-          {(data) => {
-            const items = data.pages.flatMap((page) => page.items);
-            if (items.length === 0) return <Empty title="It has not been migrated yet" />;
-            return <MigrationTable migrations={items} />;
-          }}
-        </Async>
-        <More list={list} />
+        <PagedList list={list} empty={<Empty title="It has not been migrated yet" />}>
+          {(rows) => <MigrationTable migrations={rows} />}
+        </PagedList>
       </CardBody>
     </Card>
   );

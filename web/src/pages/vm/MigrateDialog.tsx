@@ -1,23 +1,13 @@
-import {
-  Button,
-  Checkbox,
-  Form,
-  FormGroup,
-  FormSelect,
-  FormSelectOption,
-  Modal,
-  ModalBody,
-  ModalFooter,
-  ModalHeader,
-} from "@patternfly/react-core";
-import { useInfiniteQuery, useMutation, useQuery } from "@tanstack/react-query";
+import { Checkbox, FormGroup, FormSelect, FormSelectOption } from "@patternfly/react-core";
+import { useInfiniteQuery, useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { useNavigate } from "react-router";
-import { planVm, startMigration } from "../../api/actions";
+import { startMigration } from "../../api/actions";
 import { hosts } from "../../api/queries";
-import { Async, Failure } from "../../components/Async";
+import { rowsOf } from "../../components/ListTable";
 import { ProfileChoice } from "../../components/ProfileChoice";
-import { PlanTable } from "./PlanTable";
+import { PlanDialog, usePlan } from "./PlanDialog";
+import { Virsh } from "./Virsh";
 
 /** Destination and profile, then the preflight; a blocker has to be overridden by name. */
 export function MigrateDialog({
@@ -36,29 +26,30 @@ export function MigrateDialog({
   const [overrides, setOverrides] = useState<readonly string[]>([]);
   const navigate = useNavigate();
   const list = useInfiniteQuery(hosts);
-  const others = (list.data?.pages.flatMap((page) => page.items) ?? []).filter(
-    (each) => each.name !== host,
-  );
+  const others = (list.data ? rowsOf(list.data) : []).filter((each) => each.name !== host);
   const what = { destination, ...(profile ? { profile } : {}) };
-  const plan = useQuery({
-    queryKey: ["vm", "plan", vm, profile, destination],
-    queryFn: () => planVm(vm, what),
-    enabled: destination !== "",
-    retry: false,
-  });
+  const plan = usePlan(vm, what, destination !== "");
+  // Only what stands against this plan: another destination may have other blockers.
+  const blockers = plan.data?.blockers ?? [];
+  const overridden = blockers.filter((code) => overrides.includes(code));
   const start = useMutation({
-    mutationFn: () => startMigration({ vm, ...what, overrides: [...overrides] }),
+    mutationFn: () => startMigration({ vm, ...what, overrides: overridden }),
     onSuccess: (migration) => navigate(`/migrations/${migration.id}`),
   });
-  const blockers = plan.data?.blockers ?? [];
-  const stopped = plan.data === undefined || blockers.some((code) => !overrides.includes(code));
   const override = (code: string, on: boolean) =>
     setOverrides((old) => (on ? [...old, code] : old.filter((each) => each !== code)));
   return (
-    <Modal isOpen variant="large" aria-labelledby="migrate-title" onClose={close}>
-      <ModalHeader title={`Migrate ${name}`} labelId="migrate-title" />
-      <ModalBody tabIndex={0}>
-        <Form>
+    <PlanDialog
+      title={`Migrate ${name}`}
+      action="Migrate"
+      plan={destination === "" ? null : plan}
+      ready={plan.data !== undefined && overridden.length === blockers.length}
+      act={() => start.mutate()}
+      acting={start.isPending}
+      error={start.error}
+      close={close}
+      fields={
+        <>
           <FormGroup label="Destination" isRequired fieldId="migrate-destination">
             <FormSelect
               id="migrate-destination"
@@ -87,22 +78,12 @@ export function MigrateDialog({
               ))}
             </FormGroup>
           )}
-        </Form>
-        {destination !== "" && <Async query={plan}>{(data) => <PlanTable plan={data} />}</Async>}
-        {start.error && <Failure error={start.error} inline />}
-      </ModalBody>
-      <ModalFooter>
-        <Button
-          isDisabled={stopped || plan.isFetching}
-          isLoading={start.isPending}
-          onClick={() => start.mutate()}
-        >
-          Migrate
-        </Button>
-        <Button variant="link" onClick={close}>
-          Cancel
-        </Button>
-      </ModalFooter>
-    </Modal>
+        </>
+      }
+    >
+      {plan.data?.connection === "libvirt" && (
+        <Virsh vm={name} destination={destination} profile={profile} />
+      )}
+    </PlanDialog>
   );
 }

@@ -1,46 +1,97 @@
-import { Label } from "@patternfly/react-core";
-import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
+import {
+  Alert,
+  ExpandableSection,
+  Label,
+  List,
+  ListItem,
+  Stack,
+  StackItem,
+} from "@patternfly/react-core";
+import { useState } from "react";
 import type { Schemas } from "../../api/client";
 import { Findings } from "../../components/Findings";
+import { type ColumnOf, ListTable } from "../../components/ListTable";
 import { TunableName } from "../../components/TunableName";
+import { inWords } from "./rows";
 
-/** A plan as a difference: what is set, what it would become, when, and what stands against it. */
+type Item = Schemas["PlanItemView"];
+
+const COLUMNS: readonly ColumnOf<Item>[] = [
+  { title: "Tunable", cell: (item) => <TunableName name={item.tunable} /> },
+  {
+    title: "Now",
+    cell: (item) => (item.differs ? <del>{inWords(item.current)}</del> : inWords(item.current)),
+  },
+  {
+    title: "Wanted",
+    cell: (item) =>
+      item.differs ? (
+        <Label isCompact color="blue">
+          <ins>{item.wanted.text}</ins>
+        </Label>
+      ) : (
+        item.wanted.text
+      ),
+  },
+  { title: "Takes effect", cell: (item) => item.takes_effect },
+  { title: "Route", text: "short", cell: (item) => item.route },
+  { title: "Overwritten by", cell: (item) => item.overwriter || "–" },
+];
+
+/** A plan as a difference: what would become of what is set, when, and what stands against it. */
 export function PlanTable({ plan }: { plan: Schemas["PlanView"] }) {
+  const [open, setOpen] = useState(false);
+  const changed = plan.items.filter((item) => item.differs);
+  const same = plan.items.filter((item) => !item.differs);
   return (
-    <>
-      <Findings findings={plan.findings} />
-      <Table aria-label="Plan" variant="compact">
-        <Thead>
-          <Tr>
-            <Th>Tunable</Th>
-            <Th>Now</Th>
-            <Th>Wanted</Th>
-            <Th>Takes effect</Th>
-            <Th>Route</Th>
-          </Tr>
-        </Thead>
-        <Tbody>
-          {plan.items.map((item) => (
-            <Tr key={item.tunable}>
-              <Td dataLabel="Tunable">
-                <TunableName name={item.tunable} />
-              </Td>
-              <Td dataLabel="Now">{item.current.text}</Td>
-              <Td dataLabel="Wanted">
-                {item.differs ? (
-                  <Label isCompact color="blue">
-                    {item.wanted.text}
-                  </Label>
-                ) : (
-                  item.wanted.text
-                )}
-              </Td>
-              <Td dataLabel="Takes effect">{item.takes_effect}</Td>
-              <Td dataLabel="Route">{item.route}</Td>
-            </Tr>
-          ))}
-        </Tbody>
-      </Table>
-    </>
+    <Stack hasGutter>
+      {plan.findings.length > 0 && (
+        <StackItem>
+          <Findings findings={plan.findings} />
+        </StackItem>
+      )}
+      <StackItem>
+        {plan.profile === null ? (
+          <Alert isInline variant="info" title="No profile is assigned: nothing would be set" />
+        ) : (
+          <p>
+            {plan.profile} r{plan.revision}:{" "}
+            {changed.length === 0 ? "nothing would change." : `${changed.length} would change.`}
+          </p>
+        )}
+        {changed.length > 0 && <PlanItems label="Plan" items={changed} />}
+        {same.length > 0 && (
+          <ExpandableSection
+            toggleText={`${same.length} as wanted already, or not known before`}
+            isExpanded={open}
+            onToggle={(_event, on) => setOpen(on)}
+          >
+            {open && <PlanItems label="What stays as it is" items={same} />}
+          </ExpandableSection>
+        )}
+      </StackItem>
+      {plan.step_texts.length > 0 && (
+        <StackItem>
+          <p>When the migration does not end:</p>
+          <List component="ol" aria-label="Convergence steps">
+            {plan.step_texts.map((text) => (
+              <ListItem key={text}>{text}</ListItem>
+            ))}
+          </List>
+        </StackItem>
+      )}
+    </Stack>
+  );
+}
+
+function PlanItems({ label, items }: { label: string; items: readonly Item[] }) {
+  return (
+    <ListTable
+      label={label}
+      columns={COLUMNS}
+      rows={items}
+      name={(item) => item.tunable}
+      below="grid-lg"
+    />
   );
 }

@@ -1,23 +1,52 @@
 import { Button, Card, CardBody, CardHeader, CardTitle, Switch } from "@patternfly/react-core";
-import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { verifyVm } from "../../api/actions";
 import type { Schemas } from "../../api/client";
 import { tunables } from "../../api/queries";
 import { Async, Failure } from "../../components/Async";
+import { type ColumnOf, ListTable } from "../../components/ListTable";
 import { StatusLabel } from "../../components/StateLabel";
 import { TunableName } from "../../components/TunableName";
+import { type SettingRow, settingRows } from "./rows";
+
+const COLUMNS: readonly ColumnOf<SettingRow>[] = [
+  { title: "Tunable", cell: (row) => <TunableName name={row.name} /> },
+  { title: "Wanted", cell: (row) => row.wanted ?? "unset" },
+  {
+    title: "QEMU has",
+    cell: (row) => (
+      <>
+        {row.current}
+        {row.atNextStart !== null && <small>, {row.atNextStart} at its next start</small>}
+      </>
+    ),
+  },
+  {
+    title: "Status",
+    cell: (row) =>
+      row.outcome && (
+        <>
+          <StatusLabel status={row.outcome.status} /> {row.outcome.reason}
+        </>
+      ),
+  },
+  { title: "Takes effect", cell: (row) => row.when },
+  { title: "Route", text: "short", cell: (row) => row.route },
+  { title: "Overwritten by", cell: (row) => row.overwriter || "–" },
+];
 
 /** Every tunable: what is wanted, what QEMU runs with, and what became of it. */
 export function Settings({
   vm,
   assigned,
   readings,
+  bootReadings,
 }: {
   vm: string;
   assigned: boolean;
   readings: Schemas["VmDetail"]["readings"];
+  bootReadings: Schemas["VmDetail"]["boot_readings"];
 }) {
   const [all, setAll] = useState(false);
   const table = useQuery(tunables);
@@ -28,7 +57,6 @@ export function Settings({
     enabled: assigned,
     retry: false,
   });
-  const outcomes = new Map(verified.data?.outcomes.map((each) => [each.tunable, each]));
   return (
     <Card>
       <CardHeader
@@ -57,46 +85,30 @@ export function Settings({
       </CardHeader>
       <CardBody>
         {verified.error && <Failure error={verified.error} inline />}
+        {verified.data && (
+          <p>
+            Held against {verified.data.profile} r{verified.data.revision},{" "}
+            {verified.data.application === null ? "which is assigned" : "which was applied"}.
+          </p>
+        )}
+        {!assigned && !all && <p>Nothing was applied to this VM, and no profile is assigned.</p>}
         <Async query={table}>
-          {(rows) => (
-            <Table aria-label="Settings" variant="compact">
-              <Thead>
-                <Tr>
-                  <Th>Tunable</Th>
-                  <Th>Wanted</Th>
-                  <Th>QEMU has</Th>
-                  <Th>Status</Th>
-                  <Th>Route</Th>
-                </Tr>
-              </Thead>
-              <Tbody>
-                {rows
-                  .filter((row) => all || outcomes.has(row.name))
-                  .map((row) => {
-                    const outcome = outcomes.get(row.name);
-                    const reading = readings[row.name];
-                    return (
-                      <Tr key={row.name}>
-                        <Td dataLabel="Tunable">
-                          <TunableName name={row.name} />
-                        </Td>
-                        <Td dataLabel="Wanted">{outcome?.wanted?.text ?? "unset"}</Td>
-                        <Td dataLabel="QEMU has">
-                          {reading?.text ?? "not read"}
-                          {reading?.why_unknown && <small> ({reading.why_unknown})</small>}
-                        </Td>
-                        <Td dataLabel="Status">
-                          {outcome && <StatusLabel status={outcome.status} />} {outcome?.reason}
-                        </Td>
-                        <Td dataLabel="Route">{row.route}</Td>
-                      </Tr>
-                    );
-                  })}
-              </Tbody>
-            </Table>
-          )}
+          {(rows) => {
+            const outcomes = verified.data?.outcomes ?? [];
+            const shown = settingRows(rows, outcomes, readings, bootReadings, all);
+            return (
+              shown.length > 0 && (
+                <ListTable
+                  label="Settings"
+                  columns={COLUMNS}
+                  rows={shown}
+                  name={(row) => row.name}
+                  below="grid-lg"
+                />
+              )
+            );
+          }}
         </Async>
-        {!assigned && !all && <p>No profile is assigned to this VM.</p>}
       </CardBody>
     </Card>
   );

@@ -1,0 +1,105 @@
+/** Tables of lists: their columns said once, their labels on narrow screens from these. */
+import { Table, type TableProps, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
+import type { InfiniteData, UseInfiniteQueryResult } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { Async } from "./Async";
+import { More } from "./More";
+
+export interface ColumnOf<Row> {
+  title: string;
+  cell: (row: Row) => ReactNode;
+  /** Short values stay on one line; addresses and the like may break anywhere. */
+  text?: "short" | "breaks";
+  /** Holds what can be done; its title is for screen readers. */
+  actions?: boolean;
+}
+
+const MODIFIERS = { short: { modifier: "nowrap" }, breaks: { modifier: "breakWord" } } as const;
+
+/**
+ * @param below a screen narrower than this shows each row as a card: the more columns, the wider.
+ */
+export function ListTable<Row>({
+  label,
+  columns,
+  rows,
+  name,
+  below = "grid-md",
+}: {
+  label: string;
+  columns: readonly ColumnOf<Row>[];
+  rows: readonly Row[];
+  name: (row: Row) => string | number;
+  below?: NonNullable<TableProps["gridBreakPoint"]>;
+}) {
+  return (
+    <Table aria-label={label} variant="compact" gridBreakPoint={below}>
+      <Thead>
+        <Tr>
+          {columns.map(({ title, actions }) =>
+            actions ? (
+              <Th key={title} screenReaderText={title} />
+            ) : (
+              <Th key={title} modifier="nowrap">
+                {title}
+              </Th>
+            ),
+          )}
+        </Tr>
+      </Thead>
+      <Tbody>
+        {rows.map((row) => (
+          <Tr key={name(row)}>
+            {columns.map(({ title, cell, text, actions }) =>
+              actions ? (
+                <Td key={title} isActionCell>
+                  {cell(row)}
+                </Td>
+              ) : (
+                <Td key={title} dataLabel={title} {...(text ? MODIFIERS[text] : {})}>
+                  {/* On a narrow screen a cell is a grid, which would stretch what it holds. */}
+                  <div>{cell(row)}</div>
+                </Td>
+              ),
+            )}
+          </Tr>
+        ))}
+      </Tbody>
+    </Table>
+  );
+}
+
+interface PageOf<Row> {
+  items: Row[];
+  next: string | null;
+}
+
+/** Every row that was fetched so far. */
+export function rowsOf<Row>(data: InfiniteData<PageOf<Row>, unknown>): Row[] {
+  return data.pages.flatMap((page) => page.items);
+}
+
+/** A list that is fetched page by page, with its loading, empty and error states. */
+export function PagedList<Page extends PageOf<unknown>>({
+  list,
+  empty,
+  lines = 4,
+  children,
+}: {
+  list: UseInfiniteQueryResult<InfiniteData<Page, unknown>>;
+  empty: ReactNode;
+  lines?: number;
+  children: (rows: Page["items"], pages: readonly Page[]) => ReactNode;
+}) {
+  return (
+    <>
+      <Async query={list} lines={lines}>
+        {(data) => {
+          const rows = data.pages.flatMap((page) => page.items) as Page["items"];
+          return rows.length === 0 ? empty : children(rows, data.pages);
+        }}
+      </Async>
+      <More list={list} />
+    </>
+  );
+}

@@ -1,0 +1,47 @@
+import { Tooltip } from "@patternfly/react-core";
+import type { Schemas } from "../api/client";
+import { utc } from "./format";
+import { Moment } from "./Moment";
+import { Labelled, type Look } from "./StateLabel";
+
+export type TuningState = Schemas["TuningState"];
+
+/** Every state, worst first, as lists and filters show them. */
+export const TUNING: Record<TuningState, { look: Look; means: string }> = {
+  drifted: { look: "danger", means: "something differs from what was applied" },
+  unknown: { look: "warning", means: "something was applied and could not be read back" },
+  "pending restart": { look: "info", means: "something takes effect at the next start" },
+  untuned: { look: undefined, means: "nothing was applied" },
+  tuned: { look: "success", means: "it runs with what was applied" },
+};
+export const TUNING_STATES = Object.keys(TUNING) as TuningState[];
+
+/** How a VM stands, with what differs and as of when on hover. */
+export function TuningLabel({
+  state,
+  tuning,
+}: {
+  state: TuningState;
+  tuning: Schemas["TuningView"] | null;
+}) {
+  const label = <Labelled look={TUNING[state].look}>{state}</Labelled>;
+  if (tuning === null) return label;
+  return (
+    <Tooltip
+      content={
+        <>
+          {tuning.profile} r{tuning.revision} as of {utc(tuning.as_of)}: {TUNING[state].means}
+          {tuning.differing.length > 0 && ` (${tuning.differing.join(", ")})`}
+        </>
+      }
+    >
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard reaches the tooltip by it */}
+      <span tabIndex={0}>{label}</span>
+    </Tooltip>
+  );
+}
+
+/** When it was last looked at. */
+export function AsOf({ tuning }: { tuning: Schemas["TuningView"] | null }) {
+  return <Moment at={tuning?.as_of ?? null} />;
+}
