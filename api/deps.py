@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 import structlog
 
 from vmtune.api.bench import BenchTools, make_bench, real_tools
+from vmtune.api.limits import make_limits
+from vmtune.bench.libvirt_stage import is_of_a_run
 from vmtune.domain.facts import Connection
 from vmtune.domain.inventory import Host
 from vmtune.domain.situation import Permissions
@@ -27,12 +29,17 @@ from vmtune.services.comparisons import ComparisonService
 from vmtune.services.comparisons_history import HistoryService
 from vmtune.services.doctor import DoctorService, Eyes
 from vmtune.services.hooks import HookService
+from vmtune.services.host_limits import HostLimits
 from vmtune.services.hosts import DriverFactory, HostService
 from vmtune.services.migration_job import MigrationJob
 from vmtune.services.migrations import MigrationService
+from vmtune.services.observed_job import ObservedJob
+from vmtune.services.observing import Observer
 from vmtune.services.planning import PlanService
+from vmtune.services.pools import PoolService
 from vmtune.services.profiles import AssignmentService, ProfileService
 from vmtune.services.queries import Queries
+from vmtune.services.records import MigrationRecords
 from vmtune.services.runs import RunService
 from vmtune.services.runs_scenarios import ScenarioService
 from vmtune.services.settling import Settler
@@ -56,6 +63,8 @@ class Container:
     access: Access
     bus: EventBus
     hosts: HostService
+    limits: HostLimits
+    pools: PoolService
     profiles: ProfileService
     assignments: AssignmentService
     plans: PlanService
@@ -129,15 +138,20 @@ async def open_container(
         profiles = ProfileService(store, bus)
         assignments = AssignmentService(store, bus, profiles)
         permissions = Permissions(
-            settings.destination_command_line, pack_consents=settings.consents
+            settings.destination_command_line,
+            settings.host_changes,
+            pack_consents=settings.consents,
         )
         plans = PlanService(hosts, assignments, permissions)
-        applications = ApplyService(store, bus, hosts, plans)
+        limits = make_limits(settings, hosts, bus)
+        applications = ApplyService(store, bus, hosts, plans, limits)
         settler = Settler(hosts, applications)
         job = MigrationJob(store, bus, hosts, plans, settler, settings.sample_hz)
         engine = jobs if jobs is not None else await asyncio.to_thread(make_jobs, settings)
         migrations = MigrationService(store, bus, hosts, plans, engine, job)
         job.register(engine)
+        found = ObservedJob(store, bus, hosts, plans, settler, settings.sample_hz)
+        found.register(engine)
         tools = bench_tools or real_tools()
         bench = make_bench(settings, store, bus, profiles, engine, tools)
         await stack.enter_async_context(_reconciling(applications))
@@ -145,13 +159,28 @@ async def open_container(
         await engine.start()
         await bench.runs.resume()
         await bench.campaigns.resume_all()
-        chores = (job.settle_unknown, applications.settle_unknown, bus.forget_old, access.tidy)
+        if settings.observe_migrations:
+            records = MigrationRecords(store, bus)
+            observer = Observer(
+                store, hosts, assignments, engine, found, records, ignored=is_of_a_run
+            )
+            stack.push_async_callback(observer.close)
+            await observer.start()
+        chores = (
+            job.settle_unknown,
+            applications.settle_unknown,
+            limits.settle,
+            bus.forget_old,
+            access.tidy,
+        )
         await stack.enter_async_context(_settling(*chores))
         yield Container(
             settings=settings,
             access=access,
             bus=bus,
             hosts=hosts,
+            limits=limits,
+            pools=PoolService(hosts),
             profiles=profiles,
             assignments=assignments,
             plans=plans,

@@ -84,12 +84,16 @@ class Settings:
     :param packs: tunable packs to load: names of those that come with vmtune, or paths of files
         and folders.
     :param sample_hz: samples a second of a running migration, 0.1 to 100.
+    :param observe_migrations: record migrations that others start, and apply to them what can
+        still be applied of the VM's profile.
     :param max_body_bytes: largest body of a request, 1 KiB to 64 MiB.
     :param max_import_bytes: likewise of a run that is imported, 1 KiB to 1 GiB.
     :param bench_dir: where benchmark runs keep their sockets while they run; of at most 75
         characters.
     :param bench_qemus: the QEMUs that benchmarks may run, beside the installed one, which is
         called ``system``.
+    :param host_changes: allow raising limits of the machine that the service runs on
+        (vm.max_map_count, net.core.optmem_max); they are put back.
     :param destination_command_line: allow ``-global`` arguments in the destination's XML,
         which mark the guest as tainted.
     :param log_format: console for people, json for machines that read along.
@@ -115,11 +119,13 @@ class Settings:
     allow_qom: tuple[str, ...] = ()
     packs: tuple[str, ...] = ()
     sample_hz: float = 10.0
+    observe_migrations: bool = True
     max_body_bytes: int = 1 << 20
     max_import_bytes: int = 64 << 20
     bench_dir: Path = Path("/run/vmtune-bench")
     bench_qemus: tuple[BenchQemu, ...] = ()
     destination_command_line: bool = False
+    host_changes: bool = False
     log_format: str = LOG_FORMATS[0]
     log_level: str = "info"
 
@@ -414,11 +420,13 @@ _ACCEPT: Mapping[str, Callable[[object], object]] = {
     "allow_qom": _list_of("types or TYPE.PROPERTY of QEMU's objects", _QOM),
     "packs": _list_of("names or paths of packs", _PACK),
     "sample_hz": _number(0.1, 100),
+    "observe_migrations": _truth,
     "max_body_bytes": _integer(1 << 10, 64 << 20),
     "max_import_bytes": _integer(1 << 10, 1 << 30),
     "bench_dir": _short_folder,
     "bench_qemus": _qemus,
     "destination_command_line": _truth,
+    "host_changes": _truth,
     "log_format": _one_of(LOG_FORMATS),
     "log_level": _one_of(LOG_LEVELS),
 }

@@ -20,8 +20,11 @@ from vmtune.services.bus import EventBus
 from vmtune.services.hosts import HostService
 from vmtune.services.migration_job import MigrationJob
 from vmtune.services.migrations import MigrationRequest, MigrationService
+from vmtune.services.observed_job import ObservedJob
+from vmtune.services.observing import Observer
 from vmtune.services.planning import PlanService
 from vmtune.services.profiles import AssignmentService, ProfileService
+from vmtune.services.records import MigrationRecords
 from vmtune.services.settling import Settler
 from vmtune.store import Store, upgrade
 
@@ -41,6 +44,7 @@ class World:
     job: MigrationJob
     jobs: InlineEngine
     migrations: MigrationService
+    observer: Observer
 
     @property
     def source(self) -> FakeQemu:
@@ -126,6 +130,9 @@ def assemble(
     job = MigrationJob(store, bus, hosts, plans, settler, sample_hz=50)
     jobs = jobs or InlineEngine()
     job.register(jobs)
+    found = ObservedJob(store, bus, hosts, plans, settler, sample_hz=50)
+    found.register(jobs)
+    observer = Observer(store, hosts, assignments, jobs, found, MigrationRecords(store, bus))
     migrations = MigrationService(store, bus, hosts, plans, jobs, job)
     return World(
         store,
@@ -139,4 +146,5 @@ def assemble(
         job,
         jobs,
         migrations,
+        observer,
     )

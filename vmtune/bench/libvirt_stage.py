@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -120,8 +121,17 @@ def clear_lab(lab: LabSettings) -> None:
         _remove_files(lab, _vm_name(folder))
 
 
+_VM_PREFIX = "bench-"
+_VM_NAME = re.compile(rf"{_VM_PREFIX}[a-z0-9_]{{8}}")
+
+
 def _vm_name(folder: str) -> str:
-    return folder.replace("run-", "bench-")
+    return folder.replace("run-", _VM_PREFIX)
+
+
+def is_of_a_run(name: str) -> bool:
+    """Whether a VM of that name is one that a benchmark run has made."""
+    return _VM_NAME.fullmatch(name) is not None
 
 
 def _remove_files(lab: LabSettings, name: str) -> None:

@@ -34,7 +34,7 @@ def outcome_of(item: PlanItem, plan: Plan, now: Readings, boot: Readings) -> Out
     if item.route in (Route.MIGRATE, Route.CONTROL) or item.side is Side.DESTINATION:
         return Outcome(name, Status.PENDING_MIGRATION, wanted, reading.value)
     if item.route is Route.HOST:
-        return Outcome(name, Status.EFFECTIVE, wanted, reading.value)
+        return _of_host(item, reading)
     outcome = judge(name, wanted, reading)
     if item.route is Route.BOOT and outcome.status is not Status.EFFECTIVE:
         configured = judge(name, wanted, boot.get(name, Reading(None)))
@@ -42,6 +42,16 @@ def outcome_of(item: PlanItem, plan: Plan, now: Readings, boot: Readings) -> Out
             reason = "shut the VM off and start it again"
             return Outcome(name, Status.PENDING_RESTART, wanted, reading.value, reason)
     return outcome
+
+
+def _of_host(item: PlanItem, reading: Reading) -> Outcome:
+    """A limit of the host: more than was asked for is as good."""
+    value, wanted = reading.value, item.wanted
+    lower = isinstance(value, int) and isinstance(wanted, int) and value < wanted
+    if item.differs and lower:
+        reason = "it is lower: somebody set it, or libvirt's network has a value of its own"
+        return Outcome(item.tunable, Status.OVERWRITTEN, wanted, value, reason)
+    return Outcome(item.tunable, Status.EFFECTIVE, wanted, value)
 
 
 def before_migrating(item: PlanItem, plan: Plan) -> Outcome:
@@ -88,9 +98,10 @@ def in_setup(outcome: Outcome) -> Outcome:
     return outcome
 
 
-def when_reaped(before: Outcome, report: ReaperReport | None) -> Outcome:
+def when_reaped(before: Outcome, report: ReaperReport | None, observed: bool = False) -> Outcome:
     """The outcome of one of the reaper's settings once the migration has ended: it took effect
-    where the reaper ran from before the migration to its end."""
+    where the reaper ran from before the migration to its end; where that was *observed*, from when
+    it was found."""
     name, wanted = before.tunable, before.wanted
     if before.status is Status.REJECTED or wanted is None:
         return before
@@ -98,6 +109,9 @@ def when_reaped(before: Outcome, report: ReaperReport | None) -> Outcome:
         return Outcome(name, Status.EFFECTIVE, wanted, wanted)
     if report is None:
         return Outcome(name, Status.REJECTED, wanted, None, "no reaper ran")
+    if observed and report.end is ReaperEnd.MIGRATION_ENDED and not report.interruptions:
+        reason = "the reaper began when the migration was found"
+        return Outcome(name, Status.EFFECTIVE, wanted, wanted, reason)
     if report.throughout:
         return Outcome(name, Status.EFFECTIVE, wanted, wanted)
     match report.end:

@@ -84,7 +84,7 @@ _MULTIFD = (
         "0 copies, 1 is fastest, 9 smallest. Used when multifd_compression is zlib.",
         Kind.INTEGER, Route.MIGRATE, Side.SOURCE, Unit.NONE, 1, 0, 9,
         qmp=_parameter("multifd-zlib-level"),
-        libvirt=_typed("compression.zlib.level", "--compression-zlib-level", Version(9, 4)),
+        libvirt=_typed("compression.zlib.level", "--comp-zlib-level", Version(9, 4)),
         overwriter=_LIBVIRT_RESETS,
     ),
     Tunable(
@@ -93,7 +93,7 @@ _MULTIFD = (
         "multifd_compression is zstd.",
         Kind.INTEGER, Route.MIGRATE, Side.SOURCE, Unit.NONE, 1, 0, 20,
         qmp=_parameter("multifd-zstd-level"),
-        libvirt=_typed("compression.zstd.level", "--compression-zstd-level", Version(9, 4)),
+        libvirt=_typed("compression.zstd.level", "--comp-zstd-level", Version(9, 4)),
         overwriter=_LIBVIRT_RESETS,
     ),
     Tunable(

@@ -48,7 +48,7 @@ _FLUSH_SAMPLES = 20
 
 
 @dataclass(slots=True)
-class _Run:
+class Run:
     """What this process knows of a migration that it carries; lost when it dies."""
 
     planned: Planned | None = None
@@ -83,7 +83,7 @@ class MigrationJob:
         self._sample_hz = sample_hz
         self._records = MigrationRecords(store, bus)
         self._controlling = Controlling(store, self._records)
-        self._runs: dict[UUID, _Run] = {}
+        self._runs: dict[UUID, Run] = {}
 
     def register(self, jobs: JobEngine) -> None:
         """Give the job engine the phases."""
@@ -92,7 +92,7 @@ class MigrationJob:
 
     def remember(self, migration: UUID, planned: Planned) -> None:
         """Keep a fresh plan, so that the first phase need not probe again."""
-        self._runs[migration] = _Run(planned)
+        self._runs[migration] = Run(planned)
 
     @asynccontextmanager
     async def _keeping_error(self, job_id: str) -> AsyncIterator[None]:
@@ -148,24 +148,30 @@ class MigrationJob:
             since = datetime.now(UTC) - record.started_at
             run.started = time.monotonic() - since.total_seconds()
         run.controllers = self._controlling.begin(record, source)
+        if begun:
+            run.controllers.migration_starts(run.started)
         async with run.controllers as controllers:
-            if begun:
-                controllers.migration_starts(run.started)
-            else:
+            if not begun:
                 record = await self._records.save(
                     record.id, Fields(state=MigrationState.STARTING, started_at=datetime.now(UTC))
                 )
                 await self._start(record, run, controllers)
-            await watch(
-                source,
-                record.vm,
-                self._sample_hz,
-                lambda snapshot: self._on_snapshot(record, run, source, snapshot),
-                run.handle,
-                run.started,
-            )
+            async with self._beside(record, source):
+                await watch(
+                    source,
+                    record.vm,
+                    self._sample_hz,
+                    lambda snapshot: self._on_snapshot(record, run, source, snapshot),
+                    run.handle,
+                    run.started,
+                )
 
-    async def _start(self, record: Migration, run: _Run, controllers: Controllers) -> None:
+    @asynccontextmanager
+    async def _beside(self, record: Migration, source: Driver) -> AsyncIterator[None]:
+        """What goes on while it is watched."""
+        yield
+
+    async def _start(self, record: Migration, run: Run, controllers: Controllers) -> None:
         planned = await self._planned(record)
         assert planned.destination is not None
         values = {c.tunable: c.value for c in planned.plan.changes(Route.MIGRATE)}
@@ -186,7 +192,7 @@ class MigrationJob:
             return False
 
     async def _on_snapshot(
-        self, record: Migration, run: _Run, source: Driver, snapshot: Snapshot
+        self, record: Migration, run: Run, source: Driver, snapshot: Snapshot
     ) -> None:
         run.snapshot = snapshot
         if snapshot.status.running:
@@ -205,7 +211,7 @@ class MigrationJob:
         await controllers.on_sample(snapshot.sample)
 
     async def _on_running(
-        self, record: Migration, run: _Run, source: Driver, snapshot: Snapshot
+        self, record: Migration, run: Run, source: Driver, snapshot: Snapshot
     ) -> None:
         """At QEMU's first sign, and again once it is active: read back. A short migration is
         proven by the first, every other by the second: libvirt is still setting values when
@@ -270,10 +276,13 @@ class MigrationJob:
             await self._flush(id, run)
             record = await self._controlling.close(await self._get(job_id))
             if not record.state.ended:
-                evidence = Evidence(run.handle, run.snapshot, run.error)
+                evidence = self._evidence(record, run)
                 await self._records.save(id, await self._settler.settle(record, evidence))
         finally:
             self._runs.pop(id, None)
+
+    def _evidence(self, record: Migration, run: Run) -> Evidence:
+        return Evidence(run.handle, run.snapshot, run.error)
 
     async def settle_unknown(self) -> None:
         """Look again at migrations whose end could not be seen when they ended."""
@@ -282,8 +291,8 @@ class MigrationJob:
             if fields.get("state") is not MigrationState.UNKNOWN:
                 await self._records.save(record.id, fields)
 
-    def _run(self, migration: UUID) -> _Run:
-        return self._runs.setdefault(migration, _Run())
+    def _run(self, migration: UUID) -> Run:
+        return self._runs.setdefault(migration, Run())
 
     async def _get(self, job_id: str) -> Migration:
         return await asyncio.to_thread(self._store.migrations.get, UUID(job_id))
@@ -297,7 +306,7 @@ class MigrationJob:
             )
         return run.planned
 
-    async def _flush(self, migration: UUID, run: _Run) -> None:
+    async def _flush(self, migration: UUID, run: Run) -> None:
         samples, run.samples = run.samples, []
         if samples:
             await asyncio.to_thread(self._store.migrations.add_samples, migration, samples)

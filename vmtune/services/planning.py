@@ -89,6 +89,17 @@ class PlanService:
         plan = make_plan(situation, name, chosen.profile, chosen.revision)
         return Planned(plan, chosen, facts, driver, destination_driver)
 
+    async def plan_on(self, name: str, vm: UUID, chosen: Chosen) -> Planned:
+        """What *chosen* would change of a VM on the host *name*, whatever it is at.
+
+        :raise NotFound: the VM is not there.
+        """
+        driver = await self._hosts.driver(name)
+        facts, host = await asyncio.gather(driver.vm_facts(vm), self._hosts.facts(name))
+        situation = Situation(chosen.values, facts, host, None, self._permissions, chosen.steps)
+        plan = make_plan(situation, name, chosen.profile, chosen.revision)
+        return Planned(plan, chosen, facts, driver, None)
+
     async def _destination(
         self, name: str, driver: Driver, source: str, facts: VmFacts
     ) -> Destination:

@@ -247,7 +247,7 @@ def _settled(record: Migration, why: str) -> dict[str, Outcome]:
             continue
         settled[name] = Outcome(name, Status.UNKNOWN, wanted, None, why)
         if _takes(name, Route.CONTROL):
-            settled[name] = when_reaped(before, record.reaper)
+            settled[name] = when_reaped(before, record.reaper, record.trigger is Trigger.OBSERVED)
     return settled
 
 
