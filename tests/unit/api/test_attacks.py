@@ -205,6 +205,15 @@ ATTACKS |= {
     "make_a_token_for_more_than_ones_own": (
         with_token("of-b", "POST", "/tokens", {"name": "x", "scopes": ["read"]}),
         403, "beyond_own_rights"),
+    "be_libvirts_hook_from_elsewhere": (
+        lambda t: t.tcp.ask("POST", "/hooks/qemu", b"<domain/>", t.tokens["admin"],
+                            [("Content-Type", "application/xml")]),
+        403, "unix_socket_only"),
+    "entities_that_grow_in_the_hooks_xml": (
+        lambda t: t.unix.ask("POST", "/hooks/qemu",
+                             b'<!DOCTYPE d [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]><domain>&b;'
+                             b"</domain>", headers=[("Content-Type", "application/xml")]),
+        422, "xml_refused"),
     "forged_cookie": (
         lambda t: t.tcp.ask("GET", "/vms", headers=[("Cookie", f"vmtune_session={'A' * 43}")]),
         401, "signed_out"),
