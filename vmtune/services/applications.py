@@ -11,6 +11,7 @@ from uuid import UUID
 import structlog
 
 from vmtune.domain.changes import Change, in_order, undo
+from vmtune.domain.facts import Reading
 from vmtune.domain.inventory import EventTopic
 from vmtune.domain.outcome import Application, ApplicationState, Outcome, Status
 from vmtune.domain.proving import SET_NOW, set_now
@@ -30,13 +31,17 @@ from vmtune.errors import (
 from vmtune.services.bus import EventBus
 from vmtune.services.carrying import (
     boot_differs,
+    come_back,
     is_put_back,
+    limits_before,
+    limits_wanted,
     outcomes_of,
     refuse,
     restore,
     set_again,
     set_each,
 )
+from vmtune.services.host_limits import HostLimits
 from vmtune.services.hosts import HostService
 from vmtune.services.planning import Planned, PlanService
 from vmtune.store import Store
@@ -72,7 +77,15 @@ class Verification:
 class ApplyService:
     """Carries plans out, one at a time for each VM."""
 
-    def __init__(self, store: Store, bus: EventBus, hosts: HostService, plans: PlanService) -> None:
+    def __init__(
+        self,
+        store: Store,
+        bus: EventBus,
+        hosts: HostService,
+        plans: PlanService,
+        limits: HostLimits | None = None,
+    ) -> None:
+        self._limits = limits
         self._store = store
         self._bus = bus
         self._hosts = hosts
@@ -107,6 +120,7 @@ class ApplyService:
         changes = list(filter(set_now, plan.changes(*SET_NOW)))
         boot = [c for c in plan.changes(Route.BOOT) if boot_differs(c, planned.facts)]
         journal = undo(changes, planned.facts.readings) + undo(boot, planned.facts.boot_readings)
+        journal += limits_before(plan)
         record = await asyncio.to_thread(
             self._store.applications.begin,
             vm=vm,
@@ -129,6 +143,8 @@ class ApplyService:
         driver, vm = planned.driver, record.vm
         refused: dict[str, str] = {}
         try:
+            if self._limits is not None:
+                await self._limits.claim(_owner(record), limits_wanted(planned.plan))
             if record.best_effort:
                 refused = await set_each(driver, vm, changes)
             elif changes:
@@ -150,6 +166,9 @@ class ApplyService:
         plan, driver = planned.plan, planned.driver
         names = {item.tunable for item in plan.items if item.route in SET_NOW}
         now = await driver.read(plan.vm, names) if names else {}
+        if limits_wanted(plan):
+            sysctls = (await self._hosts.facts(plan.host)).sysctls
+            now = {**now, **{name: Reading(value) for name, value in sysctls.items()}}
         configured = planned.facts.boot_readings
         if boot:
             configured = (await driver.vm_facts(plan.vm)).boot_readings
@@ -160,7 +179,7 @@ class ApplyService:
     ) -> Application:
         """Put the journal back after *error*; unknown where the host no longer answers."""
         try:
-            outcomes = await restore(driver, record.vm, record.journal)
+            outcomes = await self._restore(record, driver)
         except VmtuneError as second:
             state = ApplicationState.UNKNOWN if isinstance(second, _LOST) else None
             problems = (*error.problems, *second.problems)
@@ -171,6 +190,25 @@ class ApplyService:
                 problems,
             )
         return await self._finish(record, ApplicationState.FAILED, outcomes, error.problems)
+
+    async def _restore(self, record: Application, driver: Driver) -> list[Outcome]:
+        """Put back what the journal holds, on the host too, and say how each ended.
+
+        :raise VmtuneError: the first that could not be put back, after all was tried.
+        """
+        on_host: list[Outcome] = []
+        failed: VmtuneError | None = None
+        before = [change for change in record.journal if change.row.route is Route.HOST]
+        if before and self._limits is not None:
+            try:
+                await self._limits.release(_owner(record))
+                on_host = come_back(before, await self._limits.state(record.host))
+            except VmtuneError as error:
+                failed = error
+        outcomes = await restore(driver, record.vm, record.journal)
+        if failed is not None:
+            raise failed
+        return [*outcomes, *on_host]
 
     async def revert(self, application: UUID) -> Application:
         """Put back what was set before the application, and prove it by reading back.
@@ -200,7 +238,7 @@ class ApplyService:
 
     async def _revert(self, record: Application, driver: Driver) -> Application:
         try:
-            outcomes = await restore(driver, record.vm, record.journal)
+            outcomes = await self._restore(record, driver)
         except _LOST as error:
             outcomes = _all_unknown(record, error.message)
             return await self._finish(record, ApplicationState.UNKNOWN, outcomes, error.problems)
@@ -292,7 +330,8 @@ class ApplyService:
         if all(outcome.status in _WAITS for outcome in outcomes):
             await self._finish(record, ApplicationState.APPLIED, outcomes, record.problems)
             return
-        now = [change for change in record.journal if change.row.route is not Route.BOOT]
+        routes = (Route.BOOT, Route.HOST)
+        now = [change for change in record.journal if change.row.route not in routes]
         if now and all(is_put_back(change, readings) for change in now):
             state = ApplicationState.FAILED
             await self._finish(record, state, _all_unknown(record, "put back"), record.problems)
@@ -303,7 +342,7 @@ class ApplyService:
         end = ApplicationState.REVERTED if reverting else ApplicationState.FAILED
         try:
             _, driver, _ = await self._hosts.locate(record.vm)
-            outcomes = await restore(driver, record.vm, record.journal)
+            outcomes = await self._restore(record, driver)
         except VmtuneError as error:
             outcomes = _all_unknown(record, error.message)
             problems = (why, *error.problems)
@@ -327,6 +366,11 @@ class ApplyService:
     def _tell(self, record: Application) -> None:
         data = {"state": record.state.value, "vm": str(record.vm), "profile": record.profile}
         self._bus.tell_soon(EventTopic.APPLICATION, record.id, data)
+
+
+def _owner(record: Application) -> str:
+    """Who asks for the host's limits."""
+    return f"application {record.id}"
 
 
 def _all_unknown(record: Application, why: str) -> list[Outcome]:

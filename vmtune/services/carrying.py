@@ -8,12 +8,14 @@ from uuid import UUID
 from vmtune.domain.changes import Change, in_order
 from vmtune.domain.facts import Reading, VmFacts
 from vmtune.domain.findings import Finding
+from vmtune.domain.host_limits import SYSCTLS
 from vmtune.domain.outcome import Outcome, Status, judge
 from vmtune.domain.plan import Plan
 from vmtune.domain.proving import Readings, outcome_of
 from vmtune.domain.tunables import Route, Value
 from vmtune.drivers.base import Driver
 from vmtune.errors import Blocked, CommandRefused, Problem, VmtuneError
+from vmtune.services.host_limits import LimitState, as_problem
 
 
 def as_problems(findings: Iterable[Finding]) -> list[Problem]:
@@ -57,7 +59,7 @@ def outcomes_of(
 async def restore(driver: Driver, vm: UUID, journal: Sequence[Change]) -> list[Outcome]:
     """Put back what the journal holds, read it back, and say how each ended."""
     boot = [c for c in journal if c.row.route is Route.BOOT]
-    now = [c for c in journal if c.row.route is not Route.BOOT]
+    now = [c for c in journal if c.row.route not in (Route.BOOT, Route.HOST)]
     names = {c.tunable for c in now}
     if now:
         readings = await driver.read(vm, names)
@@ -71,6 +73,37 @@ async def restore(driver: Driver, vm: UUID, journal: Sequence[Change]) -> list[O
             change.tunable, Status.REVERTED, change.value, change.value
         )
     return list(outcomes.values())
+
+
+def limits_wanted(plan: Plan) -> dict[str, int]:
+    """The limits of the host that the plan raises."""
+    differing = {item.tunable for item in plan.items if item.differs}
+    return {
+        change.tunable: int(change.value)
+        for change in plan.changes(Route.HOST)
+        if change.tunable in SYSCTLS and change.tunable in differing
+    }
+
+
+def limits_before(plan: Plan) -> list[Change]:
+    """What they are now."""
+    wanted = limits_wanted(plan)
+    return [
+        Change(item.tunable, item.current.value)
+        for item in plan.items
+        if item.tunable in wanted and item.current.value is not None
+    ]
+
+
+def come_back(journal: Iterable[Change], limits: Iterable[LimitState]) -> list[Outcome]:
+    """How the host's limits stand once they are no longer asked for: others may ask for them."""
+    states = {state.tunable: state for state in limits}
+    outcomes: list[Outcome] = []
+    for change in journal:
+        state = states[change.tunable]
+        reason = "" if state.value == change.value else as_problem(state).message
+        outcomes.append(Outcome(change.tunable, Status.REVERTED, change.value, state.value, reason))
+    return outcomes
 
 
 def is_put_back(change: Change, readings: Readings) -> bool:

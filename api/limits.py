@@ -1,0 +1,40 @@
+"""Who raises limits of this machine: the service itself where it is root, else the root unit."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from vmtune.drivers.sysctl import PROC_SYS, SYSCTL_D, Sysctls, WishFile, read_wishes
+from vmtune.drivers.sysctl_unit import ROOT_JOURNAL, UnitSysctls
+from vmtune.services.bus import EventBus
+from vmtune.services.host_limits import HostLimits, Writer
+from vmtune.services.hosts import HostService
+from vmtune.settings import Settings
+
+WISHES = "host-limits.json"
+"""In the service's state folder; vmtune-host.path watches it."""
+JOURNAL = "host-journal.json"
+
+
+def make_limits(settings: Settings, hosts: HostService, bus: EventBus) -> HostLimits:
+    """The host's limits, as the operator allows."""
+    writer: Writer = UnitSysctls()
+    if os.geteuid() == 0:
+        writer = Sysctls(settings.state_dir / JOURNAL)
+    file = WishFile(settings.state_dir / WISHES)
+    return HostLimits(hosts, bus, writer, file, settings.host_changes)
+
+
+def carry_out(
+    wishes: Path, journal: Path = ROOT_JOURNAL, proc: Path = PROC_SYS, etc: Path = SYSCTL_D
+) -> dict[str, int]:
+    """What the root unit does: bring limits to what the service wishes for.
+
+    :return: what they are then.
+    :raise SetupError: a file cannot be understood: nothing is changed.
+    :raise CommandRefused: the kernel or a file system does not take it.
+    """
+    sysctls = Sysctls(journal, proc, etc)
+    sysctls.reach(read_wishes(wishes))
+    return sysctls.live()

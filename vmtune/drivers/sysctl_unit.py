@@ -1,0 +1,72 @@
+"""A service without privileges has its wishes carried out by the root unit vmtune-host."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from vmtune.domain.host_limits import Entry, Step, Wish, next_step
+from vmtune.drivers.sysctl import PROC_SYS, Sysctls, Wishes, read_journal
+from vmtune.errors import CommandRefused
+
+ROOT_JOURNAL = Path("/var/lib/vmtune-host/journal.json")
+"""The unit's own: who may ask for limits must not say what they were before."""
+_LOOK_EVERY_S = 0.05
+
+
+class UnitSysctls:
+    """Waits until systemd's path unit has seen the wishes and its service carried them out.
+
+    The wishes are in the file that the unit watches by the time that :meth:`reach` is called.
+
+    :param journal: the root part's, which everybody may read.
+    """
+
+    def __init__(
+        self,
+        journal: Path = ROOT_JOURNAL,
+        proc: Path = PROC_SYS,
+        within_s: float = 5.0,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._journal = journal
+        self._seen = Sysctls(journal, proc)
+        self._within_s = within_s
+        self._sleep = sleep
+
+    def live(self) -> dict[str, int]:
+        """Each one's value right now."""
+        return self._seen.live()
+
+    def journal(self) -> dict[str, Entry]:
+        """What the root part has changed and not yet put back."""
+        return read_journal(self._journal)
+
+    def reach(self, wishes: Wishes) -> None:
+        """Wait.
+
+        :raise CommandRefused: nothing has happened.
+        """
+        deadline = time.monotonic() + self._within_s
+        while not self._reached(wishes):
+            if time.monotonic() > deadline:
+                raise CommandRefused(
+                    "the root part did not carry it out",
+                    field="host",
+                    code="host_unit_silent",
+                    remedy="systemctl enable --now vmtune-host.path; "
+                    "`journalctl -u vmtune-host` says why it could not",
+                )
+            self._sleep(_LOOK_EVERY_S)
+
+    def _reached(self, wishes: Wishes) -> bool:
+        entries, live = self.journal(), self.live()
+        names = [name for name in live if name in wishes or name in entries]
+        steps = {n: next_step(wishes.get(n, Wish()), entries.get(n), live[n]) for n in names}
+        return all(_is_done(step, entries.get(name)) for name, step in steps.items())
+
+
+def _is_done(step: Step, entry: Entry | None) -> bool:
+    """Whether nothing is left to be written, and the journal says so."""
+    return step.write is None and step.entry == entry and not (step.done and entry)
