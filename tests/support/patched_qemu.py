@@ -1,0 +1,74 @@
+"""A fake of the patched QEMU that the pack ``qemu-patched`` is for: one more type of object."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tests.support.fakes import NEWEST, VM, recording
+from vmtune.drivers.fake_qemu import FakeQemu
+from vmtune.errors import CommandRefused
+
+TYPE = "x-vmtune"
+POLICIES = ("stock", "fixed", "levels", "aimd")
+SETTABLE: Mapping[str, Any] = {
+    "reaper-policy": "stock",
+    "reaper-interval-min": 50_000,
+    "reaper-interval-max": 1_000_000,
+    "pool-hard-limit": 0,
+    "pool-resize-period": 0,
+}
+COUNTERS: Mapping[str, int] = {
+    "ring-full-exits": 3, "reaper-rounds": 41, "pages-reaped": 90_001, "reaper-interval": 50_000,
+    "coroutines-in-use": 2, "coroutines-pooled": 128, "coroutines-created": 130,
+    "coroutines-peak": 77,
+}  # fmt: skip
+RANGES = {
+    "reaper-interval-min": (100, 1_000_000),
+    "reaper-interval-max": (100, 1_000_000),
+    "pool-hard-limit": (0, 1_000_000),
+    "pool-resize-period": (0, 86_400),
+}
+CONSENTS = (TYPE, *(f"{TYPE}.{name}" for name in SETTABLE))
+
+
+class PatchedQemu(FakeQemu):
+    """Refuses values as the patch is to: naming the property and its range."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(recording(NEWEST), VM, **settings)
+        self.made = ""
+
+    def answer(self, command: str, arguments: Mapping[str, Any]) -> Any:  # any JSON
+        if command == "qom-list-properties":
+            self.commands.append((command, dict(arguments)))
+            if arguments["typename"] != TYPE:
+                raise CommandRefused(f"Class '{arguments['typename']}' not found")
+            return [{"name": name, "type": "uint64"} for name in {**SETTABLE, **COUNTERS}]
+        if command == "object-add" and arguments["qom-type"] == TYPE:
+            self.commands.append((command, dict(arguments)))
+            if self.made:
+                raise CommandRefused(f"only one {TYPE} instance allowed")
+            self.made = arguments["id"]
+            self.properties[f"/objects/{self.made}"] = {**SETTABLE, **COUNTERS}
+            return {}
+        if command == "qom-list" and arguments["path"] == "/objects" and self.made:
+            children = super().answer(command, arguments)
+            return [*children, {"name": self.made, "type": f"child<{TYPE}>"}]
+        if command == "qom-set" and arguments["path"] == f"/objects/{self.made}":
+            self._check(arguments["property"], arguments["value"])
+        return super().answer(command, arguments)
+
+    def _check(self, name: str, value: Any) -> None:
+        if name in COUNTERS:
+            raise CommandRefused(f"Insufficient permission to perform this operation on {name}")
+        if name == "reaper-policy":
+            if value not in POLICIES:
+                raise CommandRefused(f"Parameter 'reaper-policy' does not accept value '{value}'")
+            return
+        least, most = RANGES[name]
+        now = self.properties[f"/objects/{self.made}"]
+        if name == "reaper-interval-min":
+            most = now["reaper-interval-max"]
+        if not least <= value <= most:
+            raise CommandRefused(f"{name} expects a value between {least} and {most}")
