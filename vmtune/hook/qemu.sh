@@ -30,9 +30,9 @@ seconds=${left%???}
 limit=${seconds#1}.${left#"$seconds"}
 
 # Kept until all of it has come: half a domain would end the migration. The status is last.
-answer=$(exec curl -qsfg --noproxy '*' --max-time "$limit" --max-filesize 8388608 \
-    --unix-socket "$socket" -H 'Content-Type: application/xml' -H 'Expect:' \
-    --data-binary @- -w '%{http_code}' http://vmtune/api/v1/hooks/qemu 2>/dev/null)
+answer=$(exec curl -qsf --max-time "$limit" --unix-socket "$socket" \
+    -H 'Content-Type: application/xml' -H 'Expect:' --data-binary @- -w '%{http_code}' \
+    http://vmtune/api/v1/hooks/qemu 2>/dev/null)
 case $? in
     0) ;;
     7) failed "the service does not listen at $socket" ;;
@@ -48,4 +48,4 @@ case $answer in
     *) failed "the service's answer is no domain" ;;
 esac
 exit 0
-# vmtune-hook sha256=ebfcdad45f3b031a8b8af849ab5ea9583b10d47911ed563fb24b0b06ee1f4481
+# vmtune-hook sha256=b12586d157cda36408c607d8194621114cf08537b92943c14173212daf39bdd2

@@ -94,6 +94,7 @@ def run(
     fail_closed: bool = False,
     limit_ms: int = 20_000,
     path: str = os.environ["PATH"],
+    **variables: str,
 ) -> subprocess.CompletedProcess[str]:
     """Run the script for a step of a VM's life."""
     script = folder / "hook"
@@ -103,7 +104,7 @@ def run(
     return subprocess.run(
         ["/bin/sh", str(script), "vm", *arguments, "-"],
         input=xml,
-        env={"PATH": path, "HOME": str(folder)},
+        env={"PATH": path, "HOME": str(folder), **variables},
         capture_output=True,
         text=True,
         timeout=60,
@@ -208,6 +209,22 @@ def test_curls_own_settings_are_not_read(tmp_path: Path) -> None:
     (tmp_path / ".curlrc").write_text('url = "file:///etc/hostname"\nverbose\nfail-early\n')
     with listening(tmp_path, http(CHANGED)):
         assert run(tmp_path).stdout == f"{CHANGED}\n"
+
+
+def test_no_proxy_is_asked(tmp_path: Path) -> None:
+    with listening(tmp_path, http(CHANGED)) as it:
+        run(tmp_path, http_proxy="http://127.0.0.1:9", ALL_PROXY="socks5://127.0.0.1:9")
+    assert it.asked[0].startswith(b"POST /api/v1/hooks/qemu ")
+
+
+def test_a_large_domain_is_sent_at_once(tmp_path: Path) -> None:
+    """Without asking first whether it may be, for whose answer curl waits a second."""
+    large = f"<domain>{'x' * (2 << 20)}</domain>"
+    with listening(tmp_path, http(CHANGED)) as it:
+        assert run(tmp_path, xml=large).stdout == f"{CHANGED}\n"
+    head, _, body = it.asked[0].partition(b"\r\n\r\n")
+    assert b"expect" not in head.lower()
+    assert len(body) == len(large)
 
 
 @pytest.mark.parametrize("limit_ms", [LEAST_MS, 149, 150, 999, 1000, 1049, 1050, 1051, MOST_MS])
