@@ -3377,7 +3377,7 @@ export interface components {
          * @description Where QEMU keeps the value.
          * @enum {string}
          */
-        QmpKind: "capability" | "parameter" | "iothread property" | "main-loop property" | "device property" | "accelerator option";
+        QmpKind: "capability" | "parameter" | "iothread property" | "main-loop property" | "device property" | "accelerator option" | "object property" | "command of its own";
         /**
          * QmpNameView
          * @description QEMU's own name of a tunable.
@@ -4901,6 +4901,16 @@ export interface components {
              * @description It can be changed while a migration runs.
              */
             running: boolean;
+            /**
+             * Pack
+             * @description The tunable pack that it is of; empty for vmtune's own.
+             */
+            pack: string;
+            /**
+             * Read Only
+             * @description A counter: it is shown, and cannot be set.
+             */
+            read_only: boolean;
         };
         /**
          * TuningState
@@ -4939,7 +4949,7 @@ export interface components {
          * @description What an integer counts. The value is the suffix used in names and in JSON.
          * @enum {string}
          */
-        Unit: "" | "count" | "entries" | "percent" | "bytes" | "bytes_per_s" | "mib_per_s" | "ms_per_gib" | "ns" | "ms";
+        Unit: "" | "count" | "entries" | "percent" | "bytes" | "bytes_per_s" | "mib_per_s" | "ms_per_gib" | "ns" | "us" | "ms" | "s";
         /**
          * UnseenView
          * @description What could not be looked at, and why.

@@ -15,7 +15,9 @@ const SUFFIX: Record<Unit, string> = {
   mib_per_s: " MiB/s",
   ms_per_gib: " ms/GiB",
   ns: " ns",
+  us: " us",
   ms: " ms",
+  s: " s",
 };
 
 /** Three figures, or all of those before the point: 0.0123, 12.3, 1,234. */

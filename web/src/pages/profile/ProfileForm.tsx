@@ -77,7 +77,8 @@ export function ProfileForm({
   );
   const of = (tunable: string) => problems.find((problem) => problem.field === `values.${tunable}`);
   const elsewhere = save.error instanceof ApiError && save.error.status === 412;
-  const routes = [...new Set(tunables.map((each) => each.route))];
+  const settable = tunables.filter((each) => !each.read_only);
+  const routes = [...new Set(settable.map((each) => each.route))];
   const submit = (event: FormEvent) => {
     event.preventDefault();
     save.mutate();
@@ -102,7 +103,7 @@ export function ProfileForm({
         />
       </FormGroup>
       {routes.map((route) => {
-        const rows = tunables.filter((each) => each.route === route);
+        const rows = settable.filter((each) => each.route === route);
         const set = rows.filter((each) => values[each.name] !== undefined).length;
         return (
           <FormFieldGroup
