@@ -13,7 +13,7 @@ from vmtune.services.hosts import HostService
 from vmtune.settings import Settings
 
 WISHES = "host-limits.json"
-"""In the service's state folder; vmtune-host.path watches it."""
+"""In the service's state folder; vmtune-limits.path watches it."""
 JOURNAL = "host-journal.json"
 
 
@@ -21,7 +21,7 @@ def make_limits(settings: Settings, hosts: HostService, bus: EventBus) -> HostLi
     """The host's limits, as the operator allows."""
     writer: Writer = UnitSysctls()
     if os.geteuid() == 0:
-        writer = Sysctls(settings.state_dir / JOURNAL)
+        writer = Sysctls(settings.state_dir / JOURNAL, PROC_SYS, SYSCTL_D)
     file = WishFile(settings.state_dir / WISHES)
     return HostLimits(hosts, bus, writer, file, settings.host_changes)
 

@@ -302,7 +302,7 @@ class TestUnit:
             unit.reach(asks(tree, 8))
         (problem,) = refused.value.problems
         assert problem.code == "host_unit_silent"
-        assert "vmtune-host.path" in problem.remedy
+        assert "vmtune-limits.path" in problem.remedy
 
     def test_what_is_enough_needs_no_root_part(self, tree: Machine) -> None:
         UnitSysctls(tree.journal, tree.proc, within_s=0).reach({MAPS: Wish({"a": tree.before})})

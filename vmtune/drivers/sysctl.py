@@ -257,7 +257,7 @@ def _refused(path: Path, error: Exception) -> CommandRefused:
         f"{path} cannot be written: {why}",
         field="host",
         code="not_writable",
-        remedy="run the service as root, or enable vmtune-host.path",
+        remedy="run the service as root, or enable vmtune-limits.path",
     )
 
 

@@ -1,4 +1,4 @@
-"""A service without privileges has its wishes carried out by the root unit vmtune-host."""
+"""A service without privileges has its wishes carried out by the root unit vmtune-limits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from vmtune.domain.host_limits import Entry, Step, Wish, next_step
 from vmtune.drivers.sysctl import PROC_SYS, Sysctls, Wishes, read_journal
 from vmtune.errors import CommandRefused
 
-ROOT_JOURNAL = Path("/var/lib/vmtune-host/journal.json")
+ROOT_JOURNAL = Path("/var/lib/vmtune-limits/journal.json")
 """The unit's own: who may ask for limits must not say what they were before."""
 _LOOK_EVERY_S = 0.05
 
@@ -55,8 +55,8 @@ class UnitSysctls:
                     "the root part did not carry it out",
                     field="host",
                     code="host_unit_silent",
-                    remedy="systemctl enable --now vmtune-host.path; "
-                    "`journalctl -u vmtune-host` says why it could not",
+                    remedy="systemctl enable --now vmtune-limits.path; "
+                    "`journalctl -u vmtune-limits` says why it could not",
                 )
             self._sleep(_LOOK_EVERY_S)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import click
 
 from vmtune.client.commands.doctor import finding_lines
+from vmtune.client.commands.pools import carry_out_limits, host_limits, host_pools
 from vmtune.client.complete import hosts
 from vmtune.client.http import Document, segment
 from vmtune.client.output import Column, fields, table
@@ -18,6 +19,11 @@ from vmtune.client.session import Session, common, pass_session
 @common
 def host() -> None:
     """Hosts that vmtune drives."""
+
+
+host.add_command(host_pools, "pools")
+host.add_command(host_limits, "limits")
+host.add_command(carry_out_limits, "carry-out-limits")
 
 
 @host.command()

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import click
 
 from vmtune.client import render
+from vmtune.client.commands.pools import pairs, vm_pools
 from vmtune.client.complete import hosts
 from vmtune.client.http import Document
 from vmtune.client.output import Column, fields, table
@@ -21,6 +22,9 @@ _TUNING = ("tuned", "drifted", "pending restart", "untuned", "unknown")
 @common
 def vm() -> None:
     """VMs on the hosts, their labels and history."""
+
+
+vm.add_command(vm_pools, "pools")
 
 
 @vm.command("list")
@@ -78,7 +82,8 @@ def _labels(labels: Document) -> str:
 @pass_session
 def show(session: Session, vm: str) -> None:
     """Show a VM, its QEMU, and what it runs with right now."""
-    document = session.client.get(f"/vms/{resolve(session.client, vm)}")
+    path = f"/vms/{resolve(session.client, vm)}"
+    document = {**session.client.get(path), "pools": session.client.get(f"{path}/pools")}
     session.show(document, lambda: _vm_lines(document))
 
 
@@ -103,6 +108,7 @@ def _vm_lines(document: Document) -> Iterator[str]:
             ("migrating", "yes" if document["migrating"] else "no"),
             ("cannot migrate", "; ".join(document["blocked_reasons"])),
             ("process", "" if pid is None else str(pid)),
+            *pairs(document["pools"]),
         ]
     )
     yield ""

@@ -1,0 +1,71 @@
+"""Coroutine pools of running QEMUs, and the limits of the host that they run into."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from vmtune.api.reach import EVERYWHERE, HostInReach, VmInReach
+from vmtune.api.responses import ASKS_A_HOST, WITH_BODY, problems
+from vmtune.api.routes.common import Services
+from vmtune.api.schemas.pools import LimitList, LimitsSet, LimitView, PoolList, PoolView
+from vmtune.api.security import HOST, READ, Who
+from vmtune.services.host_limits import LimitState
+
+router = APIRouter()
+
+
+@router.get("/vms/{vm}/pools", tags=["vms"], responses=problems(*ASKS_A_HOST), dependencies=[READ])
+async def get_pools(on: Services, vm: VmInReach) -> PoolView:
+    """A VM's coroutine pool against vm.max_map_count: the worst case, and right now."""
+    return PoolView.of(await on.pools.of_vm(vm))
+
+
+@router.get(
+    "/hosts/{name}/pools", tags=["hosts"], responses=problems(*ASKS_A_HOST), dependencies=[READ]
+)
+async def list_pools(on: Services, who: Who, name: HostInReach) -> PoolList:
+    """The pools of a host's running VMs, the nearest to the limit first."""
+    reports = await on.pools.of_host(name)
+    shown = []
+    for report in reports:
+        labels = await on.queries.labels(report.vm.uuid)
+        if who.rights.reach.has_vm(name, labels):
+            shown.append(PoolView.of(report))
+    return PoolList(items=shown)
+
+
+@router.get(
+    "/hosts/{name}/limits", tags=["hosts"], responses=problems(*ASKS_A_HOST), dependencies=[READ]
+)
+async def get_limits(on: Services, name: HostInReach) -> LimitList:
+    """The limits of this machine that vmtune may raise, who asks for how much, and what comes
+    back when nobody does."""
+    return _listed(await on.limits.state(name))
+
+
+@router.put(
+    "/hosts/{name}/limits",
+    tags=["hosts"],
+    responses=problems(*WITH_BODY, *ASKS_A_HOST),
+    dependencies=[HOST, EVERYWHERE],
+)
+async def set_limits(on: Services, name: HostInReach, body: LimitsSet) -> LimitList:
+    """Raise limits, now and for the next boot, until they are restored. Takes the setting
+    `host_changes`. A limit that is higher is left alone."""
+    return _listed(await on.limits.set_by_hand(name, body.values))
+
+
+@router.delete(
+    "/hosts/{name}/limits",
+    tags=["hosts"],
+    responses=problems(*ASKS_A_HOST),
+    dependencies=[HOST, EVERYWHERE],
+)
+async def restore_limits(on: Services, name: HostInReach) -> LimitList:
+    """Put back every limit, whoever asked for it, but not below what running VMs need: what is
+    held for them comes back when they have ended."""
+    return _listed(await on.limits.restore(name))
+
+
+def _listed(states: list[LimitState]) -> LimitList:
+    return LimitList(items=[LimitView.of(state) for state in states])
