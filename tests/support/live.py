@@ -47,10 +47,14 @@ def wait_for(condition: Callable[[], bool], what: str, within_s: float = PATIENC
 
 
 class Service:
-    """The service as a process of its own, which tests may kill and start again."""
+    """The service as a process of its own, which tests may kill and start again.
 
-    def __init__(self, folder: Path) -> None:
+    :param port: where it also listens by TCP, for browsers; 0 for nowhere.
+    """
+
+    def __init__(self, folder: Path, port: int = 0) -> None:
         self.folder = folder
+        self.port = port
         self.client = Client(folder / "vmtune.sock")
         self.process: subprocess.Popen[bytes] | None = None
         self._log = (folder / "service.log").open("ab")
@@ -64,7 +68,7 @@ class Service:
         self.process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "vmtune", "serve", "--state-dir", str(self.folder)),
-                *("--socket", str(self.client.socket_path), "--listen-port", "0"),
+                *("--socket", str(self.client.socket_path), "--listen-port", str(self.port)),
             ],
             stdin=subprocess.DEVNULL,
             stdout=self._log,
@@ -81,6 +85,11 @@ class Service:
         except ClientError:
             return False
         return True
+
+    @property
+    def origin(self) -> str:
+        """Where browsers find it."""
+        return f"http://127.0.0.1:{self.port}"
 
     def revive(self) -> None:
         """Start it if it is dead."""
@@ -177,8 +186,8 @@ class Live:
 
 
 @contextmanager
-def live(folder: Path, number: int) -> Iterator[Live]:
-    """A lab with addresses 10.*number*.0.0/24, and a service."""
+def live(folder: Path, number: int, port: int = 0) -> Iterator[Live]:
+    """A lab with addresses 10.*number*.0.0/24, and a service, which listens at *port*, too."""
     token = secrets.token_hex(2)
     settings = lab.LabSettings(
         name_a=f"vt-{token}-a",
@@ -187,7 +196,7 @@ def live(folder: Path, number: int) -> Iterator[Live]:
         address_b=f"10.{number}.0.2/24",
         folder=Path(f"/run/vt-{token}"),
     )
-    service = Service(folder)
+    service = Service(folder, port)
     status = lab.up(settings)
     try:
         service.start()

@@ -1,0 +1,83 @@
+"""Every page for everybody: with a screen reader, a keyboard, a dark or a narrow screen."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.support.axe import faults
+from tests.support.browser import NARROW, settled
+from tests.support.live import Live
+from vmtune import lab
+
+ROUTES = Path(__file__).parents[2] / "web/src/app/routes.tsx"
+_WIDEST = """[...document.querySelectorAll("body *")]
+  .map((each) => [each.getBoundingClientRect().right, each.outerHTML.slice(0, 120)])
+  .sort((one, two) => two[0] - one[0])[0]"""
+PATHS = re.findall(r'path: "(/[^"]*)"', ROUTES.read_text())
+
+
+@pytest.fixture(scope="module")
+def shown(it: Live, vm: lab.LabVm, begun: str, campaign: str) -> Mapping[str, str]:
+    """For each route with a variable in it an address at which there is something to see."""
+    it.profile("shown", downtime_limit_ms=350, multifd=True)
+    body = {"values": {"downtime_limit_ms": 300, "multifd": True}, "note": "shorter"}
+    it.client.put("/profiles/shown", body, if_match='"1"')
+    it.client.post(f"/vms/{vm.uuid}/applications", {"profile": "shown"})
+    there = it.ended(it.migrate(vm, "b", profile="shown"))
+    assert there["state"] == "completed", there["failure"]
+    assert it.ended(it.migrate(vm, "a"))["state"] == "completed"
+    run = next(it.client.items("/runs", {"campaign": campaign}))
+    table = next(it.client.items("/reference"))
+    return {
+        "/vms/:uuid": f"/vms/{vm.uuid}",
+        "/migrations/:id": f"/migrations/{there['id']}",
+        "/profiles/:name": "/profiles/shown",
+        "/hosts/:name": "/hosts/a",
+        "/bench/campaigns/:id": f"/bench/campaigns/{campaign}",
+        "/bench/runs/:id": f"/bench/runs/{run['id']}",
+        "/bench/scenarios/:family/:variant": "/bench/scenarios/plain/1gbs",
+        "/bench/reference/:id": f"/bench/reference/{table['id']}",
+        "/bench/compare": f"/bench/compare?campaign={campaign}",
+    }
+
+
+def address(path: str, shown: Mapping[str, str]) -> str:
+    """An address of a route such as ``/profiles/:name/edit``."""
+    for route, one in shown.items():
+        if path == route or path.startswith(route + "/"):
+            path = path.replace(route, one)
+    assert ":" not in path, f"say in `shown` what {path} can be"
+    return path
+
+
+def too_wide(page: Page) -> str:
+    """What is cut off at the right of a narrow window; empty when nothing is."""
+    try:
+        # The page's own program moves parts of it when the window has changed.
+        expect(page.locator("html")).to_have_js_property("scrollWidth", NARROW[0])
+    except AssertionError:
+        return f"wider than the screen: {page.evaluate(_WIDEST)}"
+    return ""
+
+
+def darken(page: Page) -> None:
+    """As the switch does, and at once: colours that are just changing would be judged."""
+    page.add_style_tag(content="*, *::before, *::after { transition: none !important }")
+    page.evaluate("document.documentElement.classList.add('pf-v6-theme-dark')")
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_nothing_keeps_anybody_out(page: Page, shown: Mapping[str, str], path: str) -> None:
+    page.goto(address(path, shown))
+    settled(page)
+    found = [f"light: {each}" for each in faults(page)]
+    darken(page)
+    found += [f"dark: {each}" for each in faults(page, "color-contrast")]
+    page.set_viewport_size({"width": NARROW[0], "height": NARROW[1]})
+    if wide := too_wide(page):
+        found.append(f"narrow: {wide}")
+    found += [f"narrow: {each}" for each in faults(page)]
+    assert not found, "\n".join(found)

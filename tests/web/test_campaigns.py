@@ -1,0 +1,77 @@
+"""Campaigns: planned, started and stopped in a browser; their verdicts read."""
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from tests.support.browser import Watch, settled
+from tests.support.live import Live
+
+
+def step_on(page: Page) -> None:
+    page.get_by_role("button", name="Next", exact=True).click()
+
+
+def test_planned_in_the_wizard_started_and_cancelled(it: Live, page: Page, watch: Watch) -> None:
+    watch.refusals |= {"422"}
+    page.goto("/bench/campaigns")
+    page.get_by_role("link", name="New campaign").first.click()
+    page.get_by_label("Name", exact=False).first.fill("by-hand")
+    page.get_by_label("Scenario").select_option("plain/1gbs")
+    page.get_by_label("In small").check()
+    step_on(page)
+    expect(page.get_by_text("The arms are all the same so far")).to_be_visible()
+    page.get_by_text("Set a tunable").last.click()
+    page.get_by_label("Tunable 1 of tuned", exact=True).select_option("multifd")
+    page.get_by_label("Value 1 of tuned", exact=True).fill("maybe")
+    # What is wrong stops at the step where it can be mended.
+    expect(page.get_by_role("button", name="Next", exact=True)).to_be_disabled()
+    page.get_by_label("Value 1 of tuned", exact=True).fill("on")
+    expect(page.get_by_text("The arms are all the same so far")).to_have_count(0)
+    step_on(page)
+    forecast = page.get_by_role("region", name="Forecast")
+    expect(forecast).to_contain_text(re.compile("From .* %: 8 of 10 such campaigns"))
+    page.get_by_label("Blocks", exact=True).fill("2")
+    expect(forecast).to_contain_text("so few blocks never give a verdict")
+    expect(forecast).to_contain_text(re.compile("About .*"))
+    step_on(page)
+    assert not any(each["name"] == "by-hand" for each in it.client.items("/campaigns"))
+
+    page.get_by_role("button", name="Start campaign").click()
+    expect(page).to_have_url(re.compile("/bench/campaigns/[-0-9a-f]{36}$"))
+    expect(page.get_by_role("progressbar", name="How far the campaign is")).to_be_visible()
+    expect(page.get_by_label(re.compile("^(warm-up|stock|tuned), .*: running$"))).to_be_visible()
+    page.get_by_role("button", name="Cancel campaign").click()
+    dialog = page.get_by_role("dialog", name="Cancel this campaign?")
+    dialog.get_by_role("button", name="Cancel campaign").click()
+    expect(page.get_by_role("button", name="Cancel campaign")).to_have_count(0)
+    expect(page.get_by_text("cancelled", exact=True).first).to_be_visible()
+
+
+def test_its_verdict_is_read_and_its_runs_are_found(it: Live, campaign: str, page: Page) -> None:
+    page.goto("/bench/campaigns")
+    page.get_by_role("link", name=re.compile("tiny|small", re.I)).first.click()
+    settled(page)
+    verdicts = page.get_by_role("grid", name="Verdicts")
+    row = verdicts.get_by_role("row").nth(1)
+    expect(row).to_contain_text("tuned against stock")
+    expect(row).to_contain_text("insufficient data")
+    expect(row).to_contain_text("at least 6")
+    expect(page.get_by_label(re.compile("^(stock|tuned), block [12]: completed$"))).to_have_count(4)
+
+    page.get_by_role("link", name="Compare all metrics").click()
+    settled(page)
+    metrics = page.get_by_role("grid", name="tuned against stock")
+    expect(metrics.get_by_role("row", name=re.compile("Total time"))).to_contain_text("(primary)")
+    report = it.client.get("/comparisons", {"campaign": campaign})
+    told = report["cells"][0]["comparisons"][0]["effect"]["estimate"]
+    expect(metrics.get_by_role("row", name=re.compile("Total time"))).to_contain_text(
+        f"{told:.2f}"[:4]
+    )
+
+    page.goto(f"/bench/runs?campaign={campaign}")
+    settled(page)
+    page.get_by_role("grid", name="Runs").get_by_role("link").first.click()
+    expect(page).to_have_url(re.compile("/bench/runs/[-0-9a-f]{36}$"))
+    settled(page)
+    expect(page.get_by_text("completed", exact=True).first).to_be_visible()

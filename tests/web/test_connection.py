@@ -1,0 +1,64 @@
+"""The service goes away and comes back; the page stays, says so, and heals itself."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.support.browser import Watch, settled
+from tests.support.live import Live
+
+NOBODY_ANSWERS = {
+    "ERR_CONNECTION_REFUSED",
+    "ERR_CONNECTION_RESET",
+    "ERR_EMPTY_RESPONSE",
+    "ERR_INCOMPLETE_CHUNKED_ENCODING",
+}
+
+
+@pytest.fixture(autouse=True)
+def _serving(it: Live) -> Iterator[None]:
+    """Whatever becomes of a test, the next one finds the service."""
+    yield
+    it.service.revive()
+
+
+def test_lost_and_healed_without_a_reload(it: Live, page: Page, watch: Watch) -> None:
+    it.profile("before", downtime_limit_ms=300)
+    watch.refusals |= NOBODY_ANSWERS
+    page.goto("/profiles")
+    settled(page)
+    page.evaluate("window.neverReloaded = true")
+    lost = page.get_by_text("The service cannot be heard")
+    expect(lost).to_have_count(0)
+
+    it.service.kill()
+    expect(lost).to_be_visible()
+    expect(page.get_by_role("link", name="before")).to_be_visible()
+    # A page that was not looked at before has even its program to fetch: that waits, too.
+    page.get_by_role("link", name="Hosts").click()
+
+    it.service.start()
+    it.profile("while-away", downtime_limit_ms=300)
+    expect(lost).to_have_count(0)
+    expect(page.get_by_role("heading", name="Hosts", level=1)).to_be_visible()
+    expect(page.get_by_role("link", name="a", exact=True)).to_be_visible()
+    page.get_by_role("link", name="Profiles").click()
+    expect(page.get_by_role("link", name="while-away")).to_be_visible()
+    assert page.evaluate("window.neverReloaded"), "the page was loaded anew"
+
+
+def test_a_change_that_nobody_hears_is_told(it: Live, page: Page, watch: Watch) -> None:
+    it.profile("kept", downtime_limit_ms=300)
+    watch.refusals |= NOBODY_ANSWERS
+    page.goto("/profiles/kept/edit")
+    settled(page)
+    page.get_by_label("Downtime limit", exact=True).fill("250ms")
+    page.get_by_label("Why this change").fill("what I typed")
+    it.service.kill()
+    page.get_by_role("button", name="Save as a new revision").click()
+    expect(page.get_by_text("the service cannot be reached").first).to_be_visible()
+    expect(page.get_by_label("Why this change")).to_have_value("what I typed")
+    it.service.start()
+    page.get_by_role("button", name="Save as a new revision").click()
+    expect(page.get_by_role("grid", name="Revisions")).to_contain_text("what I typed")
