@@ -11,10 +11,10 @@ WEB_SOURCES := $(shell find web/src web/public -type f) web/index.html web/vite.
 NPM := PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix web --silent
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint lint-web format bench web packages packages-for-tests lock openapi clean
+.PHONY: help demo test lint lint-web format screenshots bench web packages packages-for-tests lock openapi clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: packages $(READY) $(WEB_BUILT)  ## migrate a VM between two libvirt hosts, tuned and not (KEEP=1 stays up)
 	@$(BIN)/vmtune demo $(if $(KEEP),--keep)
@@ -22,7 +22,7 @@ demo: packages $(READY) $(WEB_BUILT)  ## migrate a VM between two libvirt hosts,
 test: packages-for-tests $(READY) $(WEB_BUILT) lint  ## every check and every test
 	@$(NPM) test
 	@$(BIN)/pytest -n auto tests/unit $(PYTEST_ARGS)
-	@$(BIN)/pytest tests/contract tests/e2e $(PYTEST_ARGS)  # these share the machine's KVM and network
+	@$(BIN)/pytest tests/contract tests/e2e tests/web $(PYTEST_ARGS)  # these share the machine's KVM and network
 
 lint: $(READY) lint-web  ## ruff, strict mypy, import rules, OpenAPI current, and the web UI's checks
 	@$(BIN)/ruff format --check --quiet . || { $(BIN)/ruff format --diff .; exit 1; }
@@ -49,7 +49,10 @@ $(WEB_READY): web/package-lock.json $(READY)
 	@$(NPM) ci
 	@touch $@
 
-bench: packages $(READY)  ## run the benchmarks; NAME=apply_latency runs one
+screenshots: packages-for-tests $(READY) $(WEB_BUILT)  ## take the README's screenshots anew, into docs/images
+	@VMTUNE_SCREENSHOTS=docs/images $(BIN)/pytest tests/web/test_screenshots.py
+
+bench: packages-for-tests $(READY) $(WEB_BUILT)  ## run the benchmarks; NAME=apply_latency runs one
 	@$(BIN)/python -m tests.perf $(NAME)
 
 packages:
