@@ -36,7 +36,7 @@ answer=$(exec curl -qsf --max-time "$limit" --unix-socket "$socket" \
 case $? in
     0) ;;
     7) failed "the service does not listen at $socket" ;;
-    22) failed "the service answered with an error, which its log explains" ;;
+    22) failed "the service answered with an error, which 'vmtune audit' shows" ;;
     28) failed "the service did not answer within $limit_ms ms" ;;
     127) failed "curl is not installed" ;;
     *) failed "the service did not answer as expected" ;;
@@ -48,4 +48,4 @@ case $answer in
     *) failed "the service's answer is no domain" ;;
 esac
 exit 0
-# vmtune-hook sha256=b12586d157cda36408c607d8194621114cf08537b92943c14173212daf39bdd2
+# vmtune-hook sha256=5848b331946bf549b33b1085e1c817f11d3d85b79e107eebd0d161217d46cb44
