@@ -22,6 +22,8 @@ const Scenario = page(() => import("../pages/Scenario"));
 const Compare = page(() => import("../pages/Compare"));
 const References = page(() => import("../pages/References"));
 const Reference = page(() => import("../pages/Reference"));
+const Audit = page(() => import("../pages/Audit"));
+const Settings = page(() => import("../pages/Settings"));
 const NotFound = page(() => import("../pages/NotFound"));
 
 export const NAVIGATION = [
@@ -31,6 +33,8 @@ export const NAVIGATION = [
   { to: "/profiles", text: "Profiles" },
   { to: "/bench", text: "Benchmarks" },
   { to: "/hosts", text: "Hosts" },
+  { to: "/audit", text: "Audit" },
+  { to: "/settings", text: "Settings" },
 ] as const;
 
 export const ROUTES: RouteObject[] = [
@@ -56,5 +60,7 @@ export const ROUTES: RouteObject[] = [
   { path: "/bench/compare", element: <Compare /> },
   { path: "/bench/reference", element: <References /> },
   { path: "/bench/reference/:id", element: <Reference /> },
+  { path: "/audit", element: <Audit /> },
+  { path: "/settings", element: <Settings /> },
   { path: "*", element: <NotFound /> },
 ];

@@ -1,11 +1,16 @@
 import { Button, Modal, ModalBody, ModalFooter, ModalHeader } from "@patternfly/react-core";
 import { type ReactNode, useId } from "react";
 
-/** Asks before something that cannot be undone, and says what will happen. */
+/**
+ * Asks before something that cannot be undone, and says what will happen.
+ *
+ * @param impossible it has become so while it was asked; *children* say why.
+ */
 export function Confirm({
   title,
   action,
   danger = false,
+  impossible = false,
   close,
   confirm,
   children,
@@ -13,6 +18,7 @@ export function Confirm({
   title: string;
   action: string;
   danger?: boolean;
+  impossible?: boolean;
   close: () => void;
   confirm: () => void;
   children: ReactNode;
@@ -29,6 +35,7 @@ export function Confirm({
       <ModalFooter>
         <Button
           variant={danger ? "danger" : "primary"}
+          isDisabled={impossible}
           onClick={() => {
             confirm();
             close();

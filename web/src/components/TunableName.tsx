@@ -1,15 +1,24 @@
 import { Popover } from "@patternfly/react-core";
 import { useQuery } from "@tanstack/react-query";
+import { Fragment } from "react";
 import { tunables } from "../api/queries";
 
-// On a narrow screen a long name is broken rather than cut off; elsewhere it makes its own room.
-const WRAPPED = { overflowWrap: "break-word", textAlign: "start", whiteSpace: "normal" } as const;
-
-/** A tunable's name; on hover and focus it tells what it does, and its names elsewhere. */
+/** A tunable's name, which may break at its underscores; on hover and focus it tells what it does, and its names elsewhere. */
 export function TunableName({ name }: { name: string }) {
   const { data } = useQuery(tunables);
   const row = data?.find((each) => each.name === name);
-  if (row === undefined) return <>{name}</>;
+  const broken = name.split("_").map((word, place) => (
+    // biome-ignore lint/suspicious/noArrayIndexKey: the words of a name never move
+    <Fragment key={place}>
+      {place > 0 && (
+        <>
+          _<wbr />
+        </>
+      )}
+      {word}
+    </Fragment>
+  ));
+  if (row === undefined) return <>{broken}</>;
   return (
     <Popover
       triggerAction="hover"
@@ -38,8 +47,8 @@ export function TunableName({ name }: { name: string }) {
         </>
       }
     >
-      <button type="button" className="pf-v6-c-button pf-m-link pf-m-inline" style={WRAPPED}>
-        {name}
+      <button type="button" className="pf-v6-c-button pf-m-link pf-m-inline">
+        <span style={{ textAlign: "start" }}>{broken}</span>
       </button>
     </Popover>
   );

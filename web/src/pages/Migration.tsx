@@ -1,42 +1,34 @@
-import {
-  Alert,
-  Button,
-  Card,
-  CardBody,
-  CardTitle,
-  DescriptionList,
-  DescriptionListDescription,
-  DescriptionListGroup,
-  DescriptionListTerm,
-  PageSection,
-  Stack,
-  StackItem,
-} from "@patternfly/react-core";
+import { Alert, Button, PageSection, Stack, StackItem } from "@patternfly/react-core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link, useParams } from "react-router";
 import { abortMigration } from "../api/actions";
 import type { Schemas } from "../api/client";
-import { migration } from "../api/queries";
+import { migration, samples } from "../api/queries";
 import { Async } from "../components/Async";
 import { Confirm } from "../components/Confirm";
+import { type Fact, Facts } from "../components/Facts";
 import { bytes, count, duration } from "../components/format";
-import { MigrationProgress } from "../components/MigrationProgress";
+import { MigrationProgress, SpokenProgress } from "../components/MigrationProgress";
 import { Moment } from "../components/Moment";
 import { PageHead } from "../components/PageHead";
 import { Problems } from "../components/Problems";
 import { MigrationLabel } from "../components/StateLabel";
 import { useToasts } from "../components/toasts";
 import { useProgress } from "../components/useProgress";
+import { standing } from "./migration/now";
 import { Outcomes } from "./migration/Outcomes";
 import { Reaper } from "./migration/Reaper";
 import { Samples } from "./migration/Samples";
 import { Steps } from "./migration/Steps";
 
+type Record = Schemas["MigrationView"];
+
 export default function MigrationPage() {
   const { id = "" } = useParams();
   const found = useQuery(migration(id));
   const progress = useProgress(id).get(id);
+  const latest = useQuery({ ...samples(id), enabled: false }).data?.at(-1); // what Samples fetches
   const [aborting, setAborting] = useState(false);
   const toasts = useToasts();
   const abort = useMutation({
@@ -45,7 +37,7 @@ export default function MigrationPage() {
     onError: (error) => toasts.failed("It was not aborted", error),
   });
   const record = found.data;
-  const inPostcopy = progress?.status.startsWith("postcopy") ?? false;
+  const inPostcopy = (progress?.status ?? latest?.status)?.startsWith("postcopy") ?? false;
   return (
     <>
       <PageHead
@@ -56,8 +48,16 @@ export default function MigrationPage() {
         actions={
           record &&
           !record.ended && (
-            <Button variant="danger" isDisabled={inPostcopy} onClick={() => setAborting(true)}>
-              {inPostcopy ? "Post-copy cannot be aborted" : "Abort"}
+            <Button
+              variant="danger"
+              isDisabled={inPostcopy || record.abort === "requested"}
+              onClick={() => setAborting(true)}
+            >
+              {inPostcopy
+                ? "Post-copy cannot be aborted"
+                : record.abort === "requested"
+                  ? "Aborting"
+                  : "Abort"}
             </Button>
           )
         }
@@ -67,9 +67,15 @@ export default function MigrationPage() {
           {(data) => (
             <Stack hasGutter>
               {!data.ended && (
-                <StackItem>
-                  <MigrationProgress title={`${data.vm_name} is migrating`} progress={progress} />
-                </StackItem>
+                <>
+                  <StackItem>
+                    <MigrationProgress title={`${data.vm_name} is migrating`} progress={progress} />
+                    <SpokenProgress progress={progress} />
+                  </StackItem>
+                  <StackItem>
+                    <Facts title="Now" facts={standing(data, progress, latest)} spread />
+                  </StackItem>
+                </>
               )}
               {data.failure && (
                 <StackItem>
@@ -80,9 +86,18 @@ export default function MigrationPage() {
                   />
                 </StackItem>
               )}
+              {data.abort === "too late" && (
+                <StackItem>
+                  <Alert
+                    isInline
+                    variant="info"
+                    title="An abort was asked for, too late: the guest runs on the destination"
+                  />
+                </StackItem>
+              )}
               <Problems problems={data.problems} />
               <StackItem>
-                <Result record={data} />
+                <Facts title="Result" facts={result(data)} spread />
               </StackItem>
               <StackItem>
                 <Outcomes outcomes={data.outcomes} />
@@ -98,7 +113,7 @@ export default function MigrationPage() {
                 </StackItem>
               )}
               <StackItem>
-                <Samples id={id} running={!data.ended} />
+                <Samples record={data} />
               </StackItem>
             </Stack>
           )}
@@ -109,20 +124,22 @@ export default function MigrationPage() {
           title="Abort this migration?"
           action="Abort"
           danger
+          impossible={inPostcopy}
           close={() => setAborting(false)}
           confirm={() => abort.mutate()}
         >
-          The guest stays on the source and keeps running. In post-copy it could not: then the guest
-          runs on the destination already, and QEMU refuses.
+          {inPostcopy
+            ? "It has switched to post-copy meanwhile: the guest runs on the destination, with a part of its memory still on the source. Aborting now would lose the guest, and QEMU refuses it."
+            : "The guest stays on the source and keeps running. Once the migration has switched to post-copy it cannot be aborted any more: then the guest runs on the destination, and QEMU refuses."}
         </Confirm>
       )}
     </>
   );
 }
 
-function Result({ record }: { record: Schemas["MigrationView"] }) {
+function result(record: Record): Fact[] {
   const totals = record.totals;
-  const facts: [string, React.ReactNode][] = [
+  return [
     ["State", <MigrationLabel key="state" state={record.state} />],
     [
       "VM",
@@ -130,35 +147,43 @@ function Result({ record }: { record: Schemas["MigrationView"] }) {
         {record.vm_name}
       </Link>,
     ],
-    ["Profile", record.profile ? `${record.profile} r${record.revision}` : "none: untuned"],
-    ["Started by", record.trigger],
+    ["Profile", profileOf(record)],
+    ["Started by", STARTED_BY[record.trigger]],
     ["Created", <Moment key="created" at={record.created_at} />],
+    ["Active", <Moment key="active" at={record.active_at} />],
     ["Ended", <Moment key="ended" at={record.ended_at} />],
-    ...(totals
-      ? ([
-          ["Total time", duration(totals.total_time_ms)],
-          ["Downtime by QEMU", duration(totals.downtime_ms)],
-          ["Transferred", bytes(totals.transferred_bytes)],
-          ["Iterations", count(totals.iterations)],
-          ...(totals.missed_zero_copy
-            ? [["Sends that were copied all the same", count(totals.missed_zero_copy)]]
-            : []),
-        ] as [string, React.ReactNode][])
+    ...(record.overrides.length > 0
+      ? [["Blockers overridden", record.overrides.join(", ")] as Fact]
+      : []),
+    ...(totals ? totalsOf(totals) : []),
+  ];
+}
+
+const STARTED_BY: { [trigger in Record["trigger"]]: string } = {
+  vmtune: "vmtune",
+  observed: "somebody else; vmtune saw it run",
+};
+
+function profileOf(record: Record) {
+  if (!record.profile) return "none: untuned";
+  return (
+    <Link to={`/profiles/${record.profile}`}>
+      {record.profile} r{record.revision}
+    </Link>
+  );
+}
+
+function totalsOf(totals: NonNullable<Record["totals"]>): Fact[] {
+  return [
+    ["Total time", duration(totals.total_time_ms)],
+    ["Downtime by QEMU", duration(totals.downtime_ms)],
+    ...(totals.setup_time_ms === null
+      ? []
+      : [["Setup time", duration(totals.setup_time_ms)] as Fact]),
+    ["Transferred", bytes(totals.transferred_bytes)],
+    ["Iterations", count(totals.iterations)],
+    ...(totals.missed_zero_copy
+      ? [["Sends that were copied all the same", count(totals.missed_zero_copy)] as Fact]
       : []),
   ];
-  return (
-    <Card>
-      <CardTitle component="h2">Result</CardTitle>
-      <CardBody>
-        <DescriptionList columnModifier={{ default: "1Col", md: "2Col", xl: "3Col" }} isCompact>
-          {facts.map(([term, value]) => (
-            <DescriptionListGroup key={term}>
-              <DescriptionListTerm>{term}</DescriptionListTerm>
-              <DescriptionListDescription>{value}</DescriptionListDescription>
-            </DescriptionListGroup>
-          ))}
-        </DescriptionList>
-      </CardBody>
-    </Card>
-  );
 }

@@ -1,19 +1,11 @@
-import {
-  Alert,
-  Card,
-  CardBody,
-  CardTitle,
-  DescriptionList,
-  DescriptionListDescription,
-  DescriptionListGroup,
-  DescriptionListTerm,
-} from "@patternfly/react-core";
+import { Alert, Card, CardBody, CardTitle } from "@patternfly/react-core";
 import { type UseQueryResult, useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import type { Schemas } from "../../api/client";
 import { rounds } from "../../api/queries";
 import { Async } from "../../components/Async";
 import { Chart } from "../../components/Chart";
+import { type Fact, FactList } from "../../components/Facts";
 import { count, duration, percent } from "../../components/format";
 import { reaping } from "./series";
 
@@ -45,11 +37,14 @@ export function ReaperCard({
   rounds: Rounds;
 }) {
   const option = useMemo(() => reaping(found.data ?? []), [found.data]);
-  const facts: [string, string][] = [
+  const facts: Fact[] = [
     ["Policy", reaper.policy],
     ["Ring", `${count(reaper.ring_entries)} entries`],
     ["Rounds", `${count(reaper.round_count)}, ${count(reaper.rounds_before)} before it began`],
     ["Rounds with a full ring", count(reaper.filled_rounds)],
+    ...(reaper.ring_full_exits === null
+      ? []
+      : [["Times that the guest waited for a full ring", count(reaper.ring_full_exits)] as Fact]),
     ["Fullest ring", percent(reaper.fullest * 100)],
     [
       "Interval",
@@ -62,14 +57,7 @@ export function ReaperCard({
       <CardTitle component="h2">Dirty-ring reaper</CardTitle>
       <CardBody>
         {reaper.reason && <Alert isInline variant="warning" title={reaper.reason} />}
-        <DescriptionList columnModifier={{ default: "1Col", md: "2Col", xl: "3Col" }} isCompact>
-          {facts.map(([term, value]) => (
-            <DescriptionListGroup key={term}>
-              <DescriptionListTerm>{term}</DescriptionListTerm>
-              <DescriptionListDescription>{value}</DescriptionListDescription>
-            </DescriptionListGroup>
-          ))}
-        </DescriptionList>
+        <FactList facts={facts} spread />
         <Async query={found}>
           {(data) =>
             data.length > 0 && (

@@ -1,34 +1,50 @@
 import { Button, Card, CardBody, CardHeader, CardTitle } from "@patternfly/react-core";
-import { useQuery } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useMemo } from "react";
-import { samples as samplesOf } from "../../api/queries";
+import type { Schemas } from "../../api/client";
+import { rounds, samples as samplesOf } from "../../api/queries";
 import { Async, Empty } from "../../components/Async";
 import { Chart } from "../../components/Chart";
 import { bytes, count } from "../../components/format";
+import { useToasts } from "../../components/toasts";
 import { rates, remaining } from "./series";
 
-/** The whole series, drawn and to download. */
-export function Samples({ id, running }: { id: string; running: boolean }) {
-  const found = useQuery({ ...samplesOf(id), refetchInterval: running ? 1000 : false });
+/** The whole series, drawn with what was done meanwhile, and to download. */
+export function Samples({ record }: { record: Schemas["MigrationView"] }) {
+  const { id, step_records: steps, ended } = record;
+  const found = useQuery({ ...samplesOf(id), refetchInterval: ended ? false : 1000 });
+  const queries = useQueryClient();
+  const toasts = useToasts();
   const samples = found.data;
-  const rateChart = useMemo(() => rates(samples ?? []), [samples]);
-  const remainingChart = useMemo(() => remaining(samples ?? [], bytes), [samples]);
-  const download = () => {
-    const file = new Blob([JSON.stringify(samples)], { type: "application/json" });
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(file);
-    link.download = `migration-${id}.json`;
-    link.click();
-    URL.revokeObjectURL(link.href);
+  const rateChart = useMemo(() => rates(samples ?? [], steps), [samples, steps]);
+  const remainingChart = useMemo(() => remaining(samples ?? [], bytes, steps), [samples, steps]);
+  const everything = async () => {
+    try {
+      const reaped = record.reaper ? await queries.fetchQuery(rounds(id)) : [];
+      save(`migration-${id}-record.json`, { migration: record, samples, rounds: reaped });
+    } catch (error) {
+      toasts.failed("The rounds of the reaper could not be fetched", error);
+    }
   };
+  const empty = !samples?.length;
   return (
     <Card>
       <CardHeader
+        hasWrap
         actions={{
           actions: (
-            <Button variant="secondary" isDisabled={!samples?.length} onClick={download}>
-              Download samples
-            </Button>
+            <>
+              <Button variant="link" isDisabled={empty} onClick={() => void everything()}>
+                Download the whole record
+              </Button>
+              <Button
+                variant="secondary"
+                isDisabled={empty}
+                onClick={() => save(`migration-${id}.json`, samples)}
+              >
+                Download samples
+              </Button>
+            </>
           ),
         }}
       >
@@ -41,7 +57,10 @@ export function Samples({ id, running }: { id: string; running: boolean }) {
               <Empty title="No samples">QEMU has not said anything of its memory yet.</Empty>
             ) : (
               <>
-                <p>{count(data.length)} samples; thin lines mark where iterations began.</p>
+                <p>
+                  {count(data.length)} samples; thin lines mark where iterations began
+                  {steps.length > 0 && ", dashed ones what was done meanwhile"}.
+                </p>
                 <Chart option={rateChart} label="Throughput and dirty rate over time" />
                 <Chart
                   option={remainingChart}
@@ -55,4 +74,13 @@ export function Samples({ id, running }: { id: string; running: boolean }) {
       </CardBody>
     </Card>
   );
+}
+
+function save(name: string, what: unknown): void {
+  const file = new Blob([JSON.stringify(what)], { type: "application/json" });
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(file);
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
 }

@@ -1,7 +1,7 @@
 import { Card, CardBody, CardTitle, Label, List, ListItem } from "@patternfly/react-core";
-import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
 import type { Schemas } from "../../api/client";
 import { duration } from "../../components/format";
+import { type ColumnOf, ListTable } from "../../components/ListTable";
 
 type StepRecord = Schemas["StepRecordView"];
 
@@ -11,6 +11,23 @@ const LOOK: Record<StepRecord["effect"], "success" | "danger" | "warning" | "inf
   refused: "danger",
   unknown: "warning",
 };
+
+const COLUMNS: readonly ColumnOf<StepRecord>[] = [
+  { title: "After", text: "short", cell: (each) => duration(each.at_ms) },
+  { title: "What", cell: (each) => each.action },
+  { title: "Why", cell: (each) => each.reason },
+  {
+    title: "Effect",
+    cell: (each) => (
+      <>
+        <Label isCompact status={LOOK[each.effect]}>
+          {each.effect}
+        </Label>{" "}
+        {each.detail}
+      </>
+    ),
+  },
+];
 
 /** The profile's convergence steps, and those that came due. */
 export function Steps({
@@ -34,31 +51,12 @@ export function Steps({
         {records.length === 0 ? (
           <p>None came due.</p>
         ) : (
-          <Table aria-label="Steps that came due" variant="compact">
-            <Thead>
-              <Tr>
-                <Th>After</Th>
-                <Th>What</Th>
-                <Th>Why</Th>
-                <Th>Effect</Th>
-              </Tr>
-            </Thead>
-            <Tbody>
-              {records.map((each) => (
-                <Tr key={`${each.at_ms} ${each.number} ${each.action}`}>
-                  <Td dataLabel="After">{duration(each.at_ms)}</Td>
-                  <Td dataLabel="What">{each.action}</Td>
-                  <Td dataLabel="Why">{each.reason}</Td>
-                  <Td dataLabel="Effect">
-                    <Label isCompact status={LOOK[each.effect]}>
-                      {each.effect}
-                    </Label>{" "}
-                    {each.detail}
-                  </Td>
-                </Tr>
-              ))}
-            </Tbody>
-          </Table>
+          <ListTable
+            label="Steps that came due"
+            columns={COLUMNS}
+            rows={records}
+            name={(each) => `${each.at_ms} ${each.number} ${each.action}`}
+          />
         )}
       </CardBody>
     </Card>

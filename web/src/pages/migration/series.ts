@@ -26,20 +26,30 @@ function line(name: string, data: readonly [number, number][]) {
   return { name, type: "line", data, showSymbol: false, sampling: "lttb", step: "end" } as const;
 }
 
-function marks(samples: readonly Sample[]) {
+/** What the controller did, and what users changed, for the dashed lines in the charts. */
+export type Step = Pick<Schemas["StepRecordView"], "at_ms" | "action">;
+
+const MOST_MARKS = 40; // more would hide what they stand in
+const DASHED = { lineStyle: { type: "dashed", opacity: 0.9, width: 2 } } as const;
+
+export function marks(samples: readonly Sample[], steps: readonly Step[]) {
+  const all = boundaries(samples);
+  const every = Math.ceil(all.length / MOST_MARKS);
+  const began = all
+    .filter((_each, place) => place % every === 0)
+    .map(({ at_ms, iteration }) => ({ xAxis: at_ms, name: `${iteration}` }));
+  const taken = steps.map(({ at_ms, action }) => ({ xAxis: at_ms, name: action, ...DASHED }));
   return {
     silent: true,
     symbol: "none",
     lineStyle: { type: "dotted", opacity: 0.5 },
     label: { formatter: "{b}", position: "insideEndTop", fontSize: 10 },
-    data: boundaries(samples)
-      .slice(0, 200)
-      .map(({ at_ms, iteration }) => ({ xAxis: at_ms, name: `${iteration}` })),
+    data: [...began, ...taken],
   };
 }
 
 /** Dirty rate against throughput: a migration converges while the first is the lower one. */
-export function rates(samples: readonly Sample[]): ChartOption {
+export function rates(samples: readonly Sample[], steps: readonly Step[] = []): ChartOption {
   const dirty = samples.map((each): [number, number] => [
     each.at_ms,
     each.dirty_pages_per_s * each.page_size_bytes,
@@ -50,7 +60,10 @@ export function rates(samples: readonly Sample[]): ChartOption {
     xAxis: time,
     yAxis: { type: "value", axisLabel: { formatter: rate } },
     tooltip: { trigger: "axis", valueFormatter: (value: unknown) => rate(Number(value)) },
-    series: [{ ...line("Throughput", sent), markLine: marks(samples) }, line("Dirty rate", dirty)],
+    series: [
+      { ...line("Throughput", sent), markLine: marks(samples, steps) },
+      line("Dirty rate", dirty),
+    ],
   };
 }
 
@@ -58,6 +71,7 @@ export function rates(samples: readonly Sample[]): ChartOption {
 export function remaining(
   samples: readonly Sample[],
   render: (value: number) => string,
+  steps: readonly Step[] = [],
 ): ChartOption {
   const left = samples.map((each): [number, number] => [each.at_ms, each.remaining_bytes]);
   const throttle = samples.map((each): [number, number] => [each.at_ms, each.throttle_percent]);
@@ -73,7 +87,7 @@ export function remaining(
     series: [
       {
         ...line("Remaining", left),
-        markLine: marks(samples),
+        markLine: marks(samples, steps),
         tooltip: { valueFormatter: (value: unknown) => render(Number(value)) },
       },
       {

@@ -69,6 +69,7 @@ export function VmsCard() {
   return (
     <Card>
       <CardHeader
+        hasWrap
         actions={{
           actions: (
             <Button

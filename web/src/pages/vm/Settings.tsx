@@ -60,6 +60,7 @@ export function Settings({
   return (
     <Card>
       <CardHeader
+        hasWrap
         actions={{
           actions: (
             <>

@@ -1,0 +1,171 @@
+import { Button, Flex, FlexItem, PageSection } from "@patternfly/react-core";
+import { ExpandableRowContent, Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import type { Schemas } from "../api/client";
+import { type AuditFilter, audit, auditExport, integrity } from "../api/queries";
+import { Empty } from "../components/Async";
+import { ChoiceFilter, Filters, TextFilter, useFilters } from "../components/Filters";
+import { count } from "../components/format";
+import { PagedList } from "../components/ListTable";
+import { Moment } from "../components/Moment";
+import { PageHead } from "../components/PageHead";
+import { Labelled, type Look } from "../components/StateLabel";
+import { useToasts } from "../components/toasts";
+import { Changes } from "./audit/Changes";
+
+type Entry = Schemas["EntryView"];
+
+const OUTCOMES: Record<Entry["outcome"], Look> = {
+  changed: "success",
+  done: undefined,
+  refused: "warning",
+  failed: "danger",
+};
+const NAMES = ["actor", "action", "outcome", "about"] as const;
+
+export default function Audit() {
+  const [{ outcome, ...named }, choose] = useFilters(NAMES);
+  const filter: AuditFilter = {
+    ...named,
+    ...(outcome ? { outcome: outcome as Entry["outcome"] } : {}),
+  };
+  const list = useInfiniteQuery(audit(filter));
+  return (
+    <>
+      <PageHead
+        title="Audit"
+        actions={
+          <Flex>
+            {(["csv", "jsonl"] as const).map((form) => (
+              <FlexItem key={form}>
+                <Button component="a" variant="secondary" href={auditExport(filter, form)} download>
+                  Export as {form === "csv" ? "CSV" : "JSON lines"}
+                </Button>
+              </FlexItem>
+            ))}
+          </Flex>
+        }
+      >
+        Who changed what and why, and who was refused.
+      </PageHead>
+      <PageSection>
+        <Filters>
+          <TextFilter
+            label="Only of this user's number or token's id"
+            placeholder="Who, by id"
+            value={named.actor}
+            choose={(value) => choose("actor", value)}
+          />
+          <TextFilter
+            label="Only this operation"
+            placeholder="What, as in apply_to_vm"
+            value={named.action}
+            choose={(value) => choose("action", value)}
+          />
+          <TextFilter
+            label="Only where the subject has this in it"
+            placeholder="About"
+            value={named.about}
+            choose={(value) => choose("about", value)}
+          />
+          <ChoiceFilter
+            label="Only with this outcome"
+            all="Any outcome"
+            choices={Object.keys(OUTCOMES).map((each) => [each, each])}
+            value={outcome}
+            choose={(value) => choose("outcome", value)}
+          />
+        </Filters>
+        <Integrity />
+        <PagedList list={list} empty={<Empty title="No entry matches" />}>
+          {(rows) => (
+            <Table aria-label="Audit entries" variant="compact" gridBreakPoint="grid-lg">
+              <Thead>
+                <Tr>
+                  <Th screenReaderText="What changed" />
+                  <Th>When</Th>
+                  <Th>Who</Th>
+                  <Th>What</Th>
+                  <Th>About</Th>
+                  <Th>Outcome</Th>
+                </Tr>
+              </Thead>
+              {rows.map((each, index) => (
+                <EntryRows key={each.number} entry={each} index={index} />
+              ))}
+            </Table>
+          )}
+        </PagedList>
+      </PageSection>
+    </>
+  );
+}
+
+function EntryRows({ entry, index }: { entry: Entry; index: number }) {
+  const [open, setOpen] = useState(false);
+  return (
+    <Tbody isExpanded={open}>
+      <Tr>
+        <Td expand={{ rowIndex: index, isExpanded: open, onToggle: () => setOpen(!open) }} />
+        <Td dataLabel="When" modifier="nowrap">
+          <Moment at={entry.at} />
+        </Td>
+        <Td dataLabel="Who">
+          {entry.who.name ? (
+            <>
+              {entry.who.name} <small>({entry.who.kind})</small>
+            </>
+          ) : (
+            entry.who.kind
+          )}
+        </Td>
+        <Td dataLabel="What" modifier="breakWord">
+          {entry.action || "–"}
+        </Td>
+        <Td dataLabel="About" modifier="breakWord">
+          {entry.subject || "–"}
+        </Td>
+        <Td dataLabel="Outcome">
+          <div>
+            <Labelled look={OUTCOMES[entry.outcome]}>{entry.outcome}</Labelled>{" "}
+            {entry.codes.join(", ")}
+          </div>
+        </Td>
+      </Tr>
+      {open && (
+        <Tr isExpanded>
+          <Td colSpan={6}>
+            <ExpandableRowContent>
+              <Changes entry={entry} />
+            </ExpandableRowContent>
+          </Td>
+        </Tr>
+      )}
+    </Tbody>
+  );
+}
+
+/** Asked for only: it reads the whole log. */
+function Integrity() {
+  const check = useQuery(integrity);
+  const toasts = useToasts();
+  const look = async () => {
+    const { error } = await check.refetch();
+    if (error) toasts.failed("The log could not be checked", error);
+  };
+  return (
+    <p>
+      <Button variant="link" isInline isLoading={check.isFetching} onClick={() => void look()}>
+        Check that nothing was altered
+      </Button>{" "}
+      <span role="status">{check.data && verdict(check.data)}</span>
+    </p>
+  );
+}
+
+export function verdict({ entries, broken_at }: Schemas["IntegrityView"]): string {
+  return broken_at === null
+    ? `All ${count(entries)} entries follow from each other.`
+    : `Entry ${count(broken_at)} does not follow from the one before it: the log was altered there.`;
+}

@@ -1,0 +1,76 @@
+import { Grid, GridItem, PageSection } from "@patternfly/react-core";
+import { useQuery } from "@tanstack/react-query";
+import { health, session } from "../api/queries";
+import { Async } from "../components/Async";
+import { type Fact, Facts } from "../components/Facts";
+import { count } from "../components/format";
+import { Moment } from "../components/Moment";
+import { PageHead } from "../components/PageHead";
+import { Rights } from "./settings/Rights";
+import { Tokens } from "./settings/Tokens";
+
+export default function Settings() {
+  const service = useQuery(health);
+  const own = useQuery(session);
+  const isAdmin = own.data?.rights.scopes.includes("admin") ?? false;
+  return (
+    <>
+      <PageHead title="Settings" />
+      <PageSection>
+        <Grid hasGutter>
+          <GridItem md={6}>
+            <Async query={own}>
+              {(data) => (
+                <Facts
+                  title="You"
+                  facts={[
+                    ["Name", data.who.name],
+                    ["Known by", KNOWN_BY[data.who.kind]],
+                    ["May", <Rights key="rights" rights={data.rights} />],
+                    ["Signed in", data.signed_in ? "by this browser's cookie" : "by each request"],
+                    [
+                      "Until",
+                      data.expires_at ? <Moment key="until" at={data.expires_at} /> : "no end",
+                    ],
+                  ]}
+                />
+              )}
+            </Async>
+          </GridItem>
+          <GridItem md={6}>
+            <Async query={service}>
+              {(data) => {
+                const facts: Fact[] = [
+                  ["vmtune", data.version],
+                  ["Schema of its database", data.schema_revision],
+                  ["Hosts", count(data.hosts)],
+                  ["Migrations running", count(data.jobs_running)],
+                  [
+                    "Its API",
+                    <a key="api" href="/api/v1/docs">
+                      described here
+                    </a>,
+                  ],
+                ];
+                return <Facts title="Service" facts={facts} />;
+              }}
+            </Async>
+          </GridItem>
+          {isAdmin && (
+            <GridItem>
+              <Tokens />
+            </GridItem>
+          )}
+        </Grid>
+      </PageSection>
+    </>
+  );
+}
+
+const KNOWN_BY = {
+  user: "this machine's users",
+  token: "a token",
+  oidc: "the identity provider",
+  service: "the service itself",
+  nobody: "nobody",
+} as const;

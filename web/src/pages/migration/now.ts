@@ -1,0 +1,60 @@
+/** How a running migration stands right now, as terms and figures. */
+import type { Schemas } from "../../api/client";
+import type { Progress } from "../../api/progress";
+import type { Fact } from "../../components/Facts";
+import { bytes, count, duration, percent, rate } from "../../components/format";
+
+const UNKNOWN = "not known yet";
+
+/**
+ * @param sample the newest one that is stored: it has figures that progress leaves out.
+ */
+export function standing(
+  record: Pick<Schemas["MigrationView"], "outcomes">,
+  progress: Progress | undefined,
+  sample: Schemas["SampleView"] | undefined,
+): Fact[] {
+  if (progress === undefined) return [["Phase", UNKNOWN]];
+  const limit = record.outcomes.find((each) => each.tunable === "downtime_limit_ms");
+  const facts: Fact[] = [
+    ["Phase", progress.status],
+    ["Iteration", count(progress.iteration)],
+    ["Remaining", `${bytes(progress.remaining_bytes)} of ${bytes(progress.total_bytes)}`],
+    ["Transferred", bytes(progress.transferred_bytes)],
+    ["Dirty rate against throughput", race(progress)],
+    ["Expected downtime", downtime(progress.expected_downtime_ms, limit)],
+    ["Guest slowed down", slowDown(progress, sample)],
+  ];
+  if (progress.reaper) {
+    facts.push([
+      "Dirty rings",
+      `emptied every ${duration(progress.reaper.interval_ms)}, the fullest ${percent(progress.reaper.fullest * 100)} full`,
+    ]);
+  }
+  return facts;
+}
+
+/** A migration ends while it sends faster than the guest dirties its memory. */
+function race({ dirty_bytes_per_s: dirty, throughput_bytes_per_s: sent }: Progress): string {
+  const told = `${rate(dirty)} against ${rate(sent)}`;
+  if (dirty === 0 || sent === 0) return told;
+  return dirty < sent ? `${told}: it converges` : `${told}: it does not converge`;
+}
+
+function downtime(expected: number | null, limit: Schemas["OutcomeView"] | undefined): string {
+  const allowed = limit?.seen ?? limit?.wanted;
+  const told = expected === null ? UNKNOWN : duration(expected);
+  return allowed ? `${told}, at most ${allowed.text}` : told;
+}
+
+function slowDown(progress: Progress, sample: Schemas["SampleView"] | undefined): string {
+  const ways = [
+    ...(progress.throttle_percent
+      ? [`${percent(progress.throttle_percent)} of its CPU time, by QEMU's throttle`]
+      : []),
+    ...(sample && sample.dirty_limit_throttle_us > 0
+      ? [`${count(sample.dirty_limit_throttle_us)} µs a round, by the dirty limit`]
+      : []),
+  ];
+  return ways.length > 0 ? ways.join("; ") : "not by QEMU";
+}

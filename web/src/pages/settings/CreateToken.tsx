@@ -1,0 +1,185 @@
+import {
+  Alert,
+  Button,
+  Checkbox,
+  ClipboardCopy,
+  Form,
+  FormGroup,
+  FormHelperText,
+  HelperText,
+  HelperTextItem,
+  Modal,
+  ModalBody,
+  ModalFooter,
+  ModalHeader,
+  TextInput,
+} from "@patternfly/react-core";
+import { useMutation } from "@tanstack/react-query";
+import { type FormEvent, useState } from "react";
+import { createToken } from "../../api/actions";
+import { Failure } from "../../components/Async";
+import { asToken, type TypedToken } from "./token";
+
+const NOTHING: TypedToken = { name: "", scopes: ["read"], hosts: "", selector: "", lastDay: "" };
+
+/** A new token, and then its secret, this once. */
+export function CreateToken({
+  scopes,
+  made,
+  close,
+}: {
+  scopes: Readonly<Record<string, string>>;
+  made: () => unknown;
+  close: () => void;
+}) {
+  const [typed, setTyped] = useState(NOTHING);
+  const create = useMutation({
+    mutationFn: () => createToken(asToken(typed)),
+    onSuccess: () => void made(),
+  });
+  const change = (part: Partial<TypedToken>) => setTyped((old) => ({ ...old, ...part }));
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    create.mutate();
+  };
+  const token = create.data;
+  return (
+    // A click beside it must not lose what is shown once.
+    <Modal
+      isOpen
+      variant="medium"
+      aria-labelledby="token-title"
+      onClose={close}
+      {...(token ? { onEscapePress: () => {} } : {})}
+    >
+      <ModalHeader
+        labelId="token-title"
+        title={token ? `The token ${token.name}` : "Create a token"}
+      />
+      <ModalBody tabIndex={0}>
+        {token ? (
+          <>
+            <Alert
+              isInline
+              variant="warning"
+              title="Copy it now: it is shown this once, and nobody can find it out again"
+            />
+            <ClipboardCopy
+              isReadOnly
+              isCode
+              hoverTip="Copy"
+              clickTip="Copied"
+              textAriaLabel="Token"
+            >
+              {token.token}
+            </ClipboardCopy>
+          </>
+        ) : (
+          <Form id="token-form" onSubmit={submit}>
+            <FormGroup label="Name" isRequired fieldId="token-name">
+              <TextInput
+                id="token-name"
+                isRequired
+                value={typed.name}
+                onChange={(_event, name) => change({ name })}
+              />
+            </FormGroup>
+            <FormGroup role="group" label="What it allows" fieldId="token-scopes" isStack>
+              {Object.entries(scopes).map(([scope, means]) => (
+                <Checkbox
+                  key={scope}
+                  id={`scope-${scope}`}
+                  label={scope}
+                  description={means}
+                  isChecked={typed.scopes.includes(scope)}
+                  onChange={(_event, on) =>
+                    change({
+                      scopes: on
+                        ? [...typed.scopes, scope]
+                        : typed.scopes.filter((each) => each !== scope),
+                    })
+                  }
+                />
+              ))}
+            </FormGroup>
+            <Field
+              id="token-hosts"
+              label="Only on these hosts"
+              help="Names with commas between them; empty for all."
+              value={typed.hosts}
+              change={(hosts) => change({ hosts })}
+            />
+            <Field
+              id="token-selector"
+              label="Only for VMs with these labels"
+              help="As in tier=db,zone=a; empty for all."
+              value={typed.selector}
+              change={(selector) => change({ selector })}
+            />
+            <Field
+              id="token-expiry"
+              label="Last day"
+              help="Empty: it has no end. It also ends with whoever makes it."
+              type="date"
+              value={typed.lastDay}
+              change={(lastDay) => change({ lastDay })}
+            />
+            {create.error && <Failure error={create.error} inline />}
+          </Form>
+        )}
+      </ModalBody>
+      <ModalFooter>
+        {token ? (
+          <Button onClick={close}>I have copied it</Button>
+        ) : (
+          <>
+            <Button
+              type="submit"
+              form="token-form"
+              isLoading={create.isPending}
+              isDisabled={typed.name.trim() === "" || typed.scopes.length === 0}
+            >
+              Create
+            </Button>
+            <Button variant="link" onClick={close}>
+              Cancel
+            </Button>
+          </>
+        )}
+      </ModalFooter>
+    </Modal>
+  );
+}
+
+function Field({
+  id,
+  label,
+  help,
+  type = "text",
+  value,
+  change,
+}: {
+  id: string;
+  label: string;
+  help: string;
+  type?: "text" | "date";
+  value: string;
+  change: (value: string) => void;
+}) {
+  return (
+    <FormGroup label={label} fieldId={id}>
+      <TextInput
+        id={id}
+        type={type}
+        value={value}
+        aria-describedby={`${id}-help`}
+        onChange={(_event, typed) => change(typed)}
+      />
+      <FormHelperText>
+        <HelperText id={`${id}-help`}>
+          <HelperTextItem>{help}</HelperTextItem>
+        </HelperText>
+      </FormHelperText>
+    </FormGroup>
+  );
+}

@@ -1,0 +1,130 @@
+import { Button, Card, CardBody, CardHeader, CardTitle } from "@patternfly/react-core";
+import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { revokeToken } from "../../api/actions";
+import type { Schemas } from "../../api/client";
+import { tokens } from "../../api/queries";
+import { Empty } from "../../components/Async";
+import { Confirm } from "../../components/Confirm";
+import { type ColumnOf, ListTable, PagedList } from "../../components/ListTable";
+import { Moment } from "../../components/Moment";
+import { Labelled, type Look } from "../../components/StateLabel";
+import { useToasts } from "../../components/toasts";
+import { CreateToken } from "./CreateToken";
+import { Rights } from "./Rights";
+
+type Token = Schemas["TokenView"];
+
+const LOOK: Record<Token["state"], Look> = {
+  active: "success",
+  expired: "warning",
+  revoked: undefined,
+};
+
+const COLUMNS: readonly ColumnOf<Token>[] = [
+  { title: "Name", cell: (each) => each.name },
+  {
+    title: "State",
+    text: "short",
+    cell: (each) => <Labelled look={LOOK[each.state]}>{each.state}</Labelled>,
+  },
+  { title: "May", cell: (each) => <Rights rights={each.rights} /> },
+  { title: "Made by", cell: (each) => each.created_by.name },
+  {
+    title: "Expires",
+    text: "short",
+    cell: (each) => (each.expires_at ? <Moment at={each.expires_at} /> : "never"),
+  },
+  {
+    title: "Last used",
+    text: "short",
+    cell: (each) => (each.used_at ? <Moment at={each.used_at} /> : "never"),
+  },
+];
+
+/** Tokens with what each may do; a new one's secret is shown once. */
+export function Tokens() {
+  const list = useInfiniteQuery(tokens);
+  const [creating, setCreating] = useState(false);
+  const [revoking, setRevoking] = useState<Token | null>(null);
+  const queries = useQueryClient();
+  const toasts = useToasts();
+  const refresh = () => queries.invalidateQueries({ queryKey: ["token"] });
+  const revoke = useMutation({
+    mutationFn: (token: Token) => revokeToken(token.id),
+    onSuccess: (_done, token) => {
+      toasts.done(`${token.name} was revoked`);
+      return refresh();
+    },
+    onError: (error, token) => toasts.failed(`${token.name} was not revoked`, error),
+  });
+  const actions: ColumnOf<Token> = {
+    title: "Actions",
+    actions: true,
+    cell: (each) =>
+      each.state === "active" && (
+        <Button
+          variant="link"
+          isInline
+          aria-label={`Revoke ${each.name}`}
+          onClick={() => setRevoking(each)}
+        >
+          Revoke
+        </Button>
+      ),
+  };
+  return (
+    <Card>
+      <CardHeader
+        actions={{
+          actions: (
+            <Button variant="secondary" onClick={() => setCreating(true)}>
+              Create token
+            </Button>
+          ),
+        }}
+      >
+        <CardTitle component="h2">Tokens</CardTitle>
+      </CardHeader>
+      <CardBody>
+        <PagedList
+          list={list}
+          empty={
+            <Empty title="No tokens yet">
+              With a token programs, and people elsewhere, prove who they are.
+            </Empty>
+          }
+        >
+          {(rows) => (
+            <ListTable
+              label="Tokens"
+              columns={[...COLUMNS, actions]}
+              rows={rows}
+              name={(each) => each.id}
+              below="grid-lg"
+            />
+          )}
+        </PagedList>
+      </CardBody>
+      {creating && (
+        <CreateToken
+          scopes={list.data?.pages[0]?.scopes ?? {}}
+          made={refresh}
+          close={() => setCreating(false)}
+        />
+      )}
+      {revoking && (
+        <Confirm
+          title={`Revoke ${revoking.name}?`}
+          action="Revoke"
+          danger
+          close={() => setRevoking(null)}
+          confirm={() => revoke.mutate(revoking)}
+        >
+          From now on it lets nobody in, nor do tokens that were made with it. Browsers that signed
+          in with it are signed out. It cannot be given back.
+        </Confirm>
+      )}
+    </Card>
+  );
+}
