@@ -12,7 +12,7 @@ PACK_ROWS = (
     ),
     blocker(
         "pack_needs_consent",
-        "the pack {pack} would send {name}, which the operator has not allowed",
-        "add {name} to the setting {setting} and start the service again, or unset it",
+        "the pack {pack} would use {names}, which the operator has not allowed",
+        "add {names} to the setting {setting} and start the service again, or unset it",
     ),
 )

@@ -15,20 +15,19 @@ def check_pack(tunable: Tunable, wanted: Value, situation: Situation) -> Iterato
     """What a pack sets needs the operator's consent, and an object that has the property."""
     if tunable.access is None:
         return
-    missing = needed_consents(tunable) - situation.permissions.pack_consents
+    if tunable.name not in situation.vm.pack_offers:
+        return  # which is told already
     objects = consent_to_qom("")
-    for name in sorted(missing):
-        of_object = name.startswith(objects)
-        yield Finding(
-            "pack_needs_consent",
-            tunable.name,
-            {
-                "pack": tunable.pack,
-                "name": name.removeprefix(objects),
-                "setting": "allow_qom" if of_object else "allow_qmp_commands",
-            },
-        )
+    missing = sorted(needed_consents(tunable) - situation.permissions.pack_consents)
+    for setting, of_objects in (("allow_qom", True), ("allow_qmp_commands", False)):
+        names = [n.removeprefix(objects) for n in missing if n.startswith(objects) is of_objects]
+        if names:
+            yield Finding(
+                "pack_needs_consent",
+                tunable.name,
+                {"pack": tunable.pack, "names": ", ".join(names), "setting": setting},
+            )
     if isinstance(tunable.access, QomAccess) and not tunable.access.create:
-        if tunable.name in situation.vm.pack_offers and not situation.reading(tunable).parts:
+        if not situation.reading(tunable).parts:
             part = f"a {tunable.access.types[0]}"
             yield Finding("no_such_part", tunable.name, {"part": part})

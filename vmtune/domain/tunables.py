@@ -192,7 +192,7 @@ class Tunable:
     def allowed(self) -> str:
         """The accepted values in words, for help and error messages."""
         if self.read_only:
-            return "nothing: it can only be read"
+            return "nothing; it can only be read"
         if self.kind is Kind.BOOLEAN:
             return "on or off"
         if self.kind is Kind.CHOICE:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from vmtune.domain.doctor import Diagnosis, diagnose
 from vmtune.domain.doctor_facts import Examined, KvmSeen, Seen, Unseen, Wanted
-from vmtune.domain.facts import HostFacts
+from vmtune.domain.facts import Connection, HostFacts
 from vmtune.domain.profile import Subject, explain
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import Value
@@ -112,8 +112,12 @@ def known_by(seen: Examined, facts: HostFacts) -> Examined:
         seen = replace(seen, libvirt=Seen(str(facts.libvirt), _BY_LIBVIRT))
     if facts.qemu is not None:
         seen = replace(seen, qemu_versions=((_BY_LIBVIRT, facts.qemu),))
+    direct = facts.connection is Connection.QMP
+    if direct:
+        seen = replace(seen, libvirt=None)  # it may be installed, but drives nothing here
     if facts.can_lock_beyond_limits is not None:
-        raises = Seen(facts.can_lock_beyond_limits, "CapEff of the daemon's /proc/PID/status")
+        whose = "the service's" if direct else "the daemon's"
+        raises = Seen(facts.can_lock_beyond_limits, f"CapEff of {whose} /proc/PID/status")
         seen = replace(seen, can_raise_memlock=raises)
     if facts.kvm is False or (facts.kvm and seen.kvm is None):
         where = f"{_BY_LIBVIRT}: domain capabilities" if facts.libvirt else "/dev/kvm"

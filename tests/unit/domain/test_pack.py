@@ -93,7 +93,7 @@ def test_all_that_a_pack_may_say_is_read() -> None:
         "more": [1, {"deep": "high"}],
     }
     assert turns.read_only
-    assert turns.allowed() == "nothing: it can only be read"
+    assert turns.allowed() == "nothing; it can only be read"
     with pytest.raises(ValueError, match="can only be read"):
         turns.accept(3)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.facts import host
+from tests.support.facts import direct_host, host
 from tests.support.fakes import VM
 from tests.support.world import World, world
 from vmtune.domain.doctor import diagnose
@@ -66,6 +66,15 @@ async def test_of_another_machine_it_says_what_it_could_not_see(tmp_path: Path) 
     told = {unseen.what for unseen in found.unseen}
     assert {"vm.max_map_count", "locked-memory limits", "KVM's dirty ring"} <= told
     assert all("vmtune doctor" in unseen.why for unseen in found.unseen)
+
+
+def test_a_libvirt_that_drives_nothing_is_left_alone() -> None:
+    here = Examined(
+        libvirt=Seen("8.0.0", "libvirtd --version"), can_raise_memlock=Seen(True, "CapEff")
+    )
+    seen = known_by(here, direct_host(qemu=None, can_lock_beyond_limits=False))
+    assert diagnose("x", seen).findings == ()
+    assert seen.can_raise_memlock == Seen(False, "CapEff of the service's /proc/PID/status")
 
 
 def test_a_daemons_own_network_and_abilities_go_before_this_machines() -> None:
