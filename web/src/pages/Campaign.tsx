@@ -17,6 +17,7 @@ import {
   campaign,
   campaignPlan,
   cancelCampaign,
+  metrics,
   pauseCampaign,
   resumeCampaign,
 } from "../api/bench";
@@ -79,7 +80,7 @@ export default function CampaignPage() {
               </StackItem>
               <StackItem>
                 <Section title="Plan">
-                  <FactList facts={plan(data)} />
+                  <Plan campaign={data} />
                 </Section>
               </StackItem>
               <StackItem>
@@ -197,14 +198,16 @@ function Blocks({ campaign: data }: { campaign: Schemas["CampaignView"] }) {
   );
 }
 
-function plan(data: Schemas["CampaignDetail"]): Fact[] {
+function Plan({ campaign: data }: { campaign: Schemas["CampaignDetail"] }) {
   const { forecast } = data;
-  return [
+  const table = useQuery(metrics);
+  const primary = table.data?.find((each) => each.name === data.primary_metric);
+  const facts: Fact[] = [
     ["State", <CampaignLabel key="state" state={data.state} />],
     ["Name", data.name],
     ["Scenario", scenarioOf(data)],
     ["Blocks", count(data.blocks)],
-    ["Primary metric", data.primary_metric],
+    ["Primary metric", primary?.title ?? data.primary_metric],
     ["Margin", `${number(data.margin_percent)} %`],
     ["Seed of the order", <code key="seed">{data.seed}</code>],
     [
@@ -219,6 +222,7 @@ function plan(data: Schemas["CampaignDetail"]): Fact[] {
     ["Ordered", <Moment key="ordered" at={data.created_at} />],
     ["Ended", <Moment key="ended" at={data.ended_at} />],
   ];
+  return <FactList facts={facts} />;
 }
 
 function scenarioOf(data: Schemas["CampaignDetail"]): string {

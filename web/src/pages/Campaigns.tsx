@@ -108,7 +108,7 @@ function CampaignTable({ campaigns: items }: { campaigns: readonly Schemas["Camp
             <Td dataLabel="Result">
               <Link
                 to={`/bench/compare?campaign=${each.id}`}
-                aria-label={`Comparison of ${each.name}`}
+                aria-label={`Compare the arms of ${each.name}`}
               >
                 Compare
               </Link>

@@ -1,13 +1,21 @@
-import { Alert, List, ListItem, PageSection, Stack, StackItem } from "@patternfly/react-core";
+import {
+  Alert,
+  List,
+  ListItem,
+  PageSection,
+  Stack,
+  StackItem,
+  Switch,
+} from "@patternfly/react-core";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { Link, useSearchParams } from "react-router";
-import { type Asked, comparison, comparisonFile } from "../api/bench";
+import { type Asked, comparison, comparisonFile, metrics } from "../api/bench";
 import { Async, Empty } from "../components/Async";
-import { moment } from "../components/format";
+import { count, moment } from "../components/format";
 import { BenchHead } from "./bench/BenchHead";
-import { FactList } from "./bench/FactList";
 import { FileLinks } from "./bench/FileLinks";
+import { Parts } from "./bench/Parts";
 import { Section } from "./bench/Section";
 import { changed } from "./bench/search";
 import { asked } from "./compare/asked";
@@ -17,7 +25,7 @@ import { MetricTable } from "./compare/MetricTable";
 import { PairTable } from "./compare/PairTable";
 import { Plots } from "./compare/Plots";
 import { beside, Published } from "./compare/Published";
-import { pairsOf, type Report } from "./compare/pairs";
+import { pairsOf, type Report, shownOf } from "./compare/pairs";
 
 const NOTHING: Asked = {};
 
@@ -60,6 +68,12 @@ function Compared({ report, wanted }: { report: Report; wanted: Asked }) {
   const [search, setSearch] = useSearchParams();
   const pairs = useMemo(() => pairsOf(report), [report]);
   const chosen = pairs.find((each) => each.id === search.get("pair")) ?? pairs[0];
+  const all = search.get("all") === "true";
+  const table = useQuery(metrics);
+  const shown = useMemo(
+    () => (chosen ? shownOf(chosen, all, table.data ?? []) : []),
+    [chosen, all, table.data],
+  );
   const published = beside(report.notes);
   const notes = report.notes.filter((each) => !published.includes(each));
   const lost = report.runs.filter((run) => run.failure && Object.keys(run.values).length === 0);
@@ -120,11 +134,19 @@ function Compared({ report, wanted }: { report: Report; wanted: Asked }) {
                 />
               }
             >
-              <MetricTable report={report} pair={chosen} />
+              <Switch
+                id="all-metrics"
+                label={`All ${count(chosen.comparisons.length)} metrics`}
+                isChecked={all}
+                onChange={(_event, on) =>
+                  setSearch((old) => changed(old, { all: on ? "true" : "" }), { replace: true })
+                }
+              />
+              <MetricTable report={report} pair={chosen} comparisons={shown} />
             </Section>
           </StackItem>
           <StackItem>
-            <Plots report={report} pair={chosen} />
+            <Plots report={report} pair={chosen} shown={shown} />
           </StackItem>
           <StackItem>
             <Published
@@ -138,12 +160,12 @@ function Compared({ report, wanted }: { report: Report; wanted: Asked }) {
       )}
       <StackItem>
         <Section title="What the arms were">
-          {report.arms.map((arm) => (
-            <div key={arm.name}>
-              <h3>{arm.name}</h3>
-              <FactList facts={Object.entries(arm.facts ?? {})} />
-            </div>
-          ))}
+          <Parts
+            parts={report.arms.map((arm) => ({
+              name: arm.name,
+              facts: Object.entries(arm.facts ?? {}),
+            }))}
+          />
         </Section>
       </StackItem>
       {lost.length > 0 && (

@@ -6,6 +6,7 @@ import type { Schemas } from "../api/client";
 import { Async } from "../components/Async";
 import { BenchHead } from "./bench/BenchHead";
 import { type Fact, FactList } from "./bench/FactList";
+import { Parts } from "./bench/Parts";
 import { ReferenceTable } from "./bench/ReferenceTable";
 import { Section } from "./bench/Section";
 
@@ -14,10 +15,9 @@ export default function ReferencePage() {
   const found = useQuery(reference(id));
   return (
     <>
-      <BenchHead
-        title={found.data?.title ?? id}
-        trail={[{ to: "/bench/reference", text: "Published measurements" }]}
-      />
+      <BenchHead title={id} trail={[{ to: "/bench/reference", text: "Published measurements" }]}>
+        {found.data?.title}
+      </BenchHead>
       <PageSection>
         <Async query={found} lines={8}>
           {(data) => (
@@ -35,18 +35,15 @@ export default function ReferencePage() {
               {data.tables.map((table) => (
                 <StackItem key={table.name}>
                   <Section title={table.title}>
-                    <ReferenceTable table={table} />
+                    <ReferenceTable table={table} titled />
                   </Section>
                 </StackItem>
               ))}
               <StackItem>
                 <Section title="Arms">
-                  {data.arms.map((arm) => (
-                    <div key={arm.name}>
-                      <h3>{arm.name}</h3>
-                      <FactList facts={facts(arm.facts)} />
-                    </div>
-                  ))}
+                  <Parts
+                    parts={data.arms.map((arm) => ({ name: arm.name, facts: facts(arm.facts) }))}
+                  />
                 </Section>
               </StackItem>
               {data.notes.length > 0 && (

@@ -1,1 +1,6 @@
 import "@testing-library/jest-dom/vitest";
+import { cleanup, configure } from "@testing-library/react";
+import { afterEach } from "vitest";
+
+configure({ asyncUtilTimeout: 10_000 }); // the machine may be busy
+afterEach(cleanup);

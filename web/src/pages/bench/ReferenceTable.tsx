@@ -1,24 +1,34 @@
+import { Title } from "@patternfly/react-core";
 import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
 import type { Schemas } from "../../api/client";
 import { Wide } from "./Wide";
 
-/** A published table as it was printed, with its ratios computed anew. */
-export function ReferenceTable({ table }: { table: Schemas["ReferenceTableView"] }) {
+/**
+ * A published table as it was printed, with its ratios computed anew.
+ * @param titled whether its title stands above it already.
+ */
+export function ReferenceTable({
+  table,
+  titled = false,
+}: {
+  table: Schemas["ReferenceTableView"];
+  titled?: boolean;
+}) {
   const ratios = table.rows.some((row) => row.ratios.length > 0);
   const changes = table.rows.some((row) => row.change !== null);
   return (
     <Wide label={table.title}>
+      {!titled && (
+        <Title headingLevel="h3" size="md">
+          {table.title}
+        </Title>
+      )}
+      {[table.better === "none" ? "" : `${table.better} is better`, table.metric_note, table.note]
+        .filter(Boolean)
+        .map((each) => (
+          <p key={each}>{sentence(each)}</p>
+        ))}
       <Table aria-label={table.title} variant="compact">
-        <caption>
-          {[
-            `${table.title}, in ${table.unit}`,
-            table.better === "none" ? "" : `${table.better} is better`,
-            table.metric_note,
-            table.note,
-          ]
-            .filter(Boolean)
-            .join(". ")}
-        </caption>
         <Thead>
           <Tr>
             <Th>Arm</Th>
@@ -62,4 +72,10 @@ export function ReferenceTable({ table }: { table: Schemas["ReferenceTableView"]
       </Table>
     </Wide>
   );
+}
+
+/** A note as a sentence of its own. */
+function sentence(note: string): string {
+  const begun = note.charAt(0).toUpperCase() + note.slice(1);
+  return begun.endsWith(".") ? begun : `${begun}.`;
 }

@@ -17,15 +17,15 @@ export function RunTable({
   const shown = metrics.filter((each) => each.headline);
   return (
     <Wide label="Runs">
-      <Table aria-label="Runs" variant="compact">
+      <Table aria-label="Runs" variant="compact" gridBreakPoint="grid-lg">
         <Thead>
           <Tr>
             <Th>When</Th>
             <Th>Scenario</Th>
-            <Th>Arm or profile</Th>
+            <Th modifier="nowrap">Arm or profile</Th>
             <Th>State</Th>
             {shown.map((each) => (
-              <Th key={each.name} info={{ tooltip: each.description, ariaLabel: each.title }}>
+              <Th key={each.name} modifier="nowrap">
                 {each.title}
               </Th>
             ))}
@@ -34,13 +34,13 @@ export function RunTable({
         <Tbody>
           {runs.map((each) => (
             <Tr key={each.id}>
-              <Td dataLabel="When">
+              <Td dataLabel="When" modifier="nowrap">
                 <Link to={`/bench/runs/${each.id}`}>
                   <Moment at={each.created_at} />
                 </Link>
               </Td>
               <Td dataLabel="Scenario">{each.scenario}</Td>
-              <Td dataLabel="Arm or profile">
+              <Td dataLabel="Arm or profile" modifier="nowrap">
                 <WhatRan run={each} />
               </Td>
               <Td dataLabel="State">

@@ -22,11 +22,13 @@ const UNITS: readonly (readonly [ending: string, unit: string])[] = [
   ["_percent", " %"],
   ["_mb_per_s", " MB/s"],
   ["_ms", " ms"],
+  ["_seconds", " s"],
   ["_s", " s"],
 ];
 
 function words(path: string): string {
-  return path.replace(/(_bytes|_percent|_mb_per_s|_ms|_s)$/, "").replaceAll("_", " ");
+  const said = path.replace(/(_bytes|_percent|_mb_per_s|_ms|_s)$/, "").replaceAll("_", " ");
+  return said.charAt(0).toUpperCase() + said.slice(1).replace(/^m(?= )/, "M");
 }
 
 function text(path: string, value: unknown): string {

@@ -175,6 +175,7 @@ function Values({
     <Field
       label="Tunables laid over it"
       id={`${id}-values`}
+      group
       problems={problems}
       help="As people write them: on, 8, 64Mi, 300ms"
     >
@@ -211,7 +212,6 @@ function Values({
         </InputGroup>
       ))}
       <Button
-        id={`${id}-values`}
         variant="link"
         isInline
         onClick={() => change([...values, { tunable: "", value: "" }])}

@@ -26,6 +26,7 @@ const LOOK: Record<Schemas["RunState"] | "to come", readonly [ReactNode, Status 
   cancelled: [<BanIcon key="icon" />, null],
   interrupted: [<RedoIcon key="icon" />, null],
 };
+const NARROW = { paddingInline: "0.35rem", minWidth: "2rem" } as const;
 const LEGEND = Object.keys(LOOK) as (keyof typeof LOOK)[];
 
 /** Arms by blocks, and where the run of each stands. */
@@ -66,7 +67,7 @@ function CellTable({ grid, title }: { grid: CellGrid; title: string }) {
             </Th>
             {blocks.map((_block, index) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: a block is its number
-              <Th key={index} textCenter>
+              <Th key={index} textCenter style={NARROW}>
                 {index + 1}
               </Th>
             ))}
@@ -80,7 +81,7 @@ function CellTable({ grid, title }: { grid: CellGrid; title: string }) {
               </Th>
               {row.blocks.map((run, index) => (
                 // biome-ignore lint/suspicious/noArrayIndexKey: a block is its number
-                <Td key={index} textCenter>
+                <Td key={index} textCenter style={NARROW}>
                   {run && (
                     <Mark run={run} label={`${row.arm}, block ${run.block}: ${stateOf(run)}`} />
                   )}

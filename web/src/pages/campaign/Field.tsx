@@ -7,6 +7,7 @@ export function Field({
   label,
   id,
   required = false,
+  group = false,
   problems = [],
   help = "",
   children,
@@ -14,12 +15,19 @@ export function Field({
   label: string;
   id: string;
   required?: boolean;
+  /** It holds several controls, each with a name of its own. */
+  group?: boolean;
   problems?: readonly ProblemItem[];
   help?: string;
   children: ReactNode;
 }) {
   return (
-    <FormGroup label={label} fieldId={id} isRequired={required}>
+    <FormGroup
+      label={label}
+      fieldId={id}
+      isRequired={required}
+      {...(group ? { role: "group" } : {})}
+    >
       {children}
       <FormHelperText>
         <HelperText aria-live="polite">

@@ -9,6 +9,7 @@ import {
   HelperText,
   HelperTextItem,
   Tab,
+  TabContentBody,
   Tabs,
   TabTitleText,
   TextInput,
@@ -35,13 +36,21 @@ export function Choice() {
         unmountOnExit
       >
         <Tab eventKey="campaign" title={<TabTitleText>A campaign</TabTitleText>}>
-          <OfCampaign
-            value={search.get("campaign") ?? ""}
-            choose={(campaign) => setSearch(campaign ? { campaign } : {})}
-          />
+          <TabContentBody hasPadding>
+            <OfCampaign
+              value={search.get("campaign") ?? ""}
+              choose={(campaign) => setSearch(campaign ? { campaign } : {})}
+            />
+          </TabContentBody>
         </Tab>
         <Tab eventKey="runs" title={<TabTitleText>Any runs</TabTitleText>}>
-          <OfRuns key={search.toString()} search={search} choose={(chosen) => setSearch(chosen)} />
+          <TabContentBody hasPadding>
+            <OfRuns
+              key={search.toString()}
+              search={search}
+              choose={(chosen) => setSearch(chosen)}
+            />
+          </TabContentBody>
         </Tab>
       </Tabs>
     </Section>

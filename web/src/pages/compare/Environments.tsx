@@ -41,7 +41,9 @@ export function Environments({
               <Tr>
                 <Th>What</Th>
                 {environments.map((each, index) => (
-                  <Th key={each.fingerprint || index}>{ranIn(each)}</Th>
+                  <Th key={each.fingerprint || index} modifier="breakWord">
+                    {ranIn(each)}
+                  </Th>
                 ))}
                 <Th>Meant</Th>
               </Tr>
@@ -62,7 +64,7 @@ export function Environments({
                       <Button
                         variant="link"
                         isInline
-                        aria-label={`${each.field} differs on purpose`}
+                        aria-label={`It is meant that ${each.field} differs`}
                         onClick={() => meantIt(each.field)}
                       >
                         It is meant

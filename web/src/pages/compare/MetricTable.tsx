@@ -1,85 +1,120 @@
-import { Popover } from "@patternfly/react-core";
-import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
+import { ExpandableRowContent, Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
+import { useState } from "react";
 import type { Schemas } from "../../api/client";
 import { VerdictLabel } from "../../components/BenchLabels";
 import { effectText, figure, intervalText } from "../../components/measure";
+import { MetricName } from "../bench/MetricName";
 import { Wide } from "../bench/Wide";
 import { type Comparison, metricOf, type Pair, type Report, type Unit, unitOf } from "./pairs";
 
+const COLUMNS = 7;
+
 /** Each metric of a pair of arms: both arms, the effect with its interval, and the verdict. */
-export function MetricTable({ report, pair }: { report: Report; pair: Pair }) {
+export function MetricTable({
+  report,
+  pair,
+  comparisons,
+}: {
+  report: Report;
+  pair: Pair;
+  comparisons: readonly Comparison[];
+}) {
+  const label = `${pair.b} against ${pair.a}`;
   return (
-    <Wide label={`${pair.b} against ${pair.a}`}>
-      <Table aria-label={`${pair.b} against ${pair.a}`} variant="compact">
+    <Wide label={label}>
+      <Table aria-label={label} variant="compact" gridBreakPoint="grid-lg">
         <Thead>
           <Tr>
+            <Th screenReaderText="Why" />
             <Th>Metric</Th>
-            <Th>A: {pair.a}</Th>
-            <Th>B: {pair.b}</Th>
+            <Th modifier="breakWord">A: {pair.a}</Th>
+            <Th modifier="breakWord">B: {pair.b}</Th>
             <Th>Effect</Th>
             <Th>Interval</Th>
             <Th>Verdict</Th>
-            <Th>Why</Th>
           </Tr>
         </Thead>
-        <Tbody>
-          {pair.comparisons.map((each) => {
-            const name = each.criterion.metric;
-            const unit = unitOf(report, name);
-            const metric = metricOf(report, name);
-            return (
-              <Tr key={name}>
-                <Th dataLabel="Metric" scope="row">
-                  {metric ? <MetricName metric={metric} /> : name}
-                  {each.criterion.primary && " (primary)"}
-                </Th>
-                <Td dataLabel={`A: ${pair.a}`}>
-                  <Arm comparison={each} side="a" unit={unit} />
-                </Td>
-                <Td dataLabel={`B: ${pair.b}`}>
-                  <Arm comparison={each} side="b" unit={unit} />
-                </Td>
-                <Td dataLabel="Effect" modifier="nowrap">
-                  {effectText(each.effect, unit)}
-                  {each.effect && <small> {each.effect.scale === "ratio" ? "B/A" : "B − A"}</small>}
-                </Td>
-                <Td dataLabel="Interval" modifier="nowrap">
-                  {intervalText(each.effect, unit)}
-                </Td>
-                <Td dataLabel="Verdict">
-                  <VerdictLabel comparison={each} />
-                </Td>
-                <Td dataLabel="Why">{why(report, each)}</Td>
-              </Tr>
-            );
-          })}
-        </Tbody>
+        {comparisons.map((each, index) => (
+          <MetricRow
+            key={each.criterion.metric}
+            report={report}
+            pair={pair}
+            comparison={each}
+            index={index}
+          />
+        ))}
       </Table>
     </Wide>
   );
 }
 
-function MetricName({ metric }: { metric: Schemas["ReportMetric"] }) {
-  const better =
-    metric.direction === "none" ? "It explains others." : `${metric.direction} is better.`;
+function MetricRow({
+  report,
+  pair,
+  comparison,
+  index,
+}: {
+  report: Report;
+  pair: Pair;
+  comparison: Comparison;
+  index: number;
+}) {
+  const { metric: name, primary } = comparison.criterion;
+  const [open, setOpen] = useState(primary);
+  const unit = unitOf(report, name);
+  const metric = metricOf(report, name);
+  const told = why(report, comparison);
   return (
-    <Popover
-      headerContent={metric.title}
-      bodyContent={
-        <>
-          <p>{metric.measures}</p>
-          <p>{better}</p>
-        </>
-      }
-    >
-      <button type="button" className="pf-v6-c-button pf-m-link pf-m-inline">
-        {metric.title}
-      </button>
-    </Popover>
+    <Tbody isExpanded={open}>
+      <Tr isContentExpanded={open}>
+        <Td
+          {...(told.length > 0
+            ? { expand: { rowIndex: index, isExpanded: open, onToggle: () => setOpen(!open) } }
+            : {})}
+        />
+        <Td dataLabel="Metric">
+          {metric ? (
+            <MetricName title={metric.title} measures={metric.measures} better={metric.direction} />
+          ) : (
+            name
+          )}
+          {primary && " (primary)"}
+        </Td>
+        <Td dataLabel={`A: ${pair.a}`}>
+          <Arm comparison={comparison} side="a" unit={unit} />
+        </Td>
+        <Td dataLabel={`B: ${pair.b}`}>
+          <Arm comparison={comparison} side="b" unit={unit} />
+        </Td>
+        <Td dataLabel="Effect" modifier="nowrap">
+          {effectText(comparison.effect, unit)}
+          {comparison.effect && (
+            <small> {comparison.effect.scale === "ratio" ? "B/A" : "B − A"}</small>
+          )}
+        </Td>
+        <Td dataLabel="Interval" modifier="nowrap">
+          {intervalText(comparison.effect, unit)}
+        </Td>
+        <Td dataLabel="Verdict">
+          <VerdictLabel comparison={comparison} />
+        </Td>
+      </Tr>
+      {told.length > 0 && (
+        <Tr isExpanded={open}>
+          <Td colSpan={COLUMNS}>
+            <ExpandableRowContent>
+              {told.map((each) => (
+                <p key={each}>{each}</p>
+              ))}
+            </ExpandableRowContent>
+          </Td>
+        </Tr>
+      )}
+    </Tbody>
   );
 }
 
-/** An arm's median with its quartiles and how many runs it is of; for shares, how many of how many. */
+/** An arm's median, quartiles and how many runs they are of; for shares, how many of how many. */
 function Arm({ comparison, side, unit }: { comparison: Comparison; side: "a" | "b"; unit: Unit }) {
   const { shares } = comparison;
   if (shares) return <>{`${shares[`${side}_count`]} of ${shares[`${side}_runs`]}`}</>;
@@ -104,11 +139,8 @@ export function runsOf(summary: Schemas["Summary"]): string {
   return summary.censored ? `${runs}, ${summary.censored} at the limit` : runs;
 }
 
-function why(report: Report, comparison: Comparison): string {
-  if (report.withheld) return "";
-  const more =
-    comparison.more_blocks === null || comparison.more_blocks === undefined
-      ? []
-      : [`about ${comparison.more_blocks} more blocks may settle it`];
-  return [comparison.reason, ...more, ...comparison.notes].filter(Boolean).join("; ");
+/** Why that verdict, and what else is to be known of it. Withheld ones are told once for all. */
+function why(report: Report, comparison: Comparison): string[] {
+  const reason = report.withheld ? "" : comparison.reason;
+  return [reason, comparison.scale_reason, ...comparison.notes].filter(Boolean);
 }

@@ -5,22 +5,30 @@ import { Chart } from "../../components/Chart";
 import { figure } from "../../components/measure";
 import { Section } from "../bench/Section";
 import { changed } from "../bench/search";
-import { metricOf, type Pair, primaryOf, type Report, unitOf } from "./pairs";
+import { type Comparison, metricOf, type Pair, primaryOf, type Report, unitOf } from "./pairs";
 import { intervals, ratiosOf, strip } from "./plots";
 
 const ROW_PX = 34;
 
 /** Each run's value of one metric, and the effects of all of them. */
-export function Plots({ report, pair }: { report: Report; pair: Pair }) {
+export function Plots({
+  report,
+  pair,
+  shown: comparisons,
+}: {
+  report: Report;
+  pair: Pair;
+  shown: readonly Comparison[];
+}) {
   const [search, setSearch] = useSearchParams();
   const primary = primaryOf(pair)?.criterion.metric ?? report.primary_metric;
   const wanted = search.get("plot");
   const shown =
     pair.comparisons.find((each) => each.criterion.metric === wanted)?.criterion.metric ?? primary;
   const stripPlot = useMemo(() => strip(report, pair, shown), [report, pair, shown]);
-  const intervalPlot = useMemo(() => intervals(report, pair), [report, pair]);
-  const ratios = ratiosOf(pair);
-  const others = pair.comparisons.filter((each) => !ratios.includes(each));
+  const intervalPlot = useMemo(() => intervals(report, comparisons), [report, comparisons]);
+  const ratios = ratiosOf(comparisons);
+  const others = comparisons.filter((each) => !ratios.includes(each));
   const comparison = pair.comparisons.find((each) => each.criterion.metric === shown);
   const unit = unitOf(report, shown);
   const title = (name: string) => metricOf(report, name)?.title ?? name;
@@ -59,7 +67,7 @@ export function Plots({ report, pair }: { report: Report; pair: Pair }) {
           {ratios.length > 0 ? (
             <>
               <Chart
-                key={pair.id}
+                key={`${pair.id} ${ratios.length}`}
                 option={intervalPlot}
                 height={Math.max(200, ratios.length * ROW_PX + 60)}
                 label={`Ratio of ${pair.b} to ${pair.a} of each metric, with its interval; the table has the figures`}

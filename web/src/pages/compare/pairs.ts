@@ -52,6 +52,20 @@ export function primaryOf(pair: Pair): Comparison | undefined {
   return pair.comparisons.find((each) => each.criterion.primary) ?? pair.comparisons[0];
 }
 
+/** The comparisons that are shown: all, or those of the few metrics that people look at first. */
+export function shownOf(
+  pair: Pair,
+  all: boolean,
+  table: readonly Pick<Schemas["MetricView"], "name" | "headline">[],
+): readonly Comparison[] {
+  if (all) return pair.comparisons;
+  const headline = new Set(table.filter((each) => each.headline).map((each) => each.name));
+  const few = pair.comparisons.filter(
+    ({ criterion }) => criterion.primary || headline.has(criterion.metric),
+  );
+  return few.length > 0 ? few : pair.comparisons;
+}
+
 export function metricOf(report: Report, name: string): Schemas["ReportMetric"] | undefined {
   return report.metrics.find((each) => each.name === name);
 }

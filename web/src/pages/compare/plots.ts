@@ -89,11 +89,18 @@ export function strip(report: Report, pair: Pair, metric: string): ChartOption {
       interval: 0.5,
       splitLine: { show: false },
       axisTick: { show: false },
+      axisLine: { onZero: false },
       axisLabel: {
-        formatter: (value: number) => (value === 0 ? pair.a : value === 1 ? pair.b : ""),
+        formatter: (value: number) =>
+          value === 0 ? short(pair.a) : value === 1 ? short(pair.b) : "",
       },
     },
-    yAxis: { type: "value", scale: true, axisLabel: { formatter: show } },
+    yAxis: {
+      type: "value",
+      scale: true,
+      axisLabel: { formatter: show },
+      axisLine: { onZero: false },
+    },
     tooltip: {
       trigger: "item",
       formatter: ({ seriesName, name }: { seriesName: string; name: string }) =>
@@ -115,8 +122,8 @@ export function strip(report: Report, pair: Pair, metric: string): ChartOption {
 }
 
 /** The comparisons that are ratios: only those can share an axis. */
-export function ratiosOf(pair: Pair): Comparison[] {
-  return pair.comparisons.filter((each) => each.effect?.scale === "ratio");
+export function ratiosOf(comparisons: readonly Comparison[]): Comparison[] {
+  return comparisons.filter((each) => each.effect?.scale === "ratio");
 }
 
 interface Drawing {
@@ -125,8 +132,8 @@ interface Drawing {
 }
 
 /** Each metric's ratio B/A with its interval; an end that is open runs to the edge. */
-export function intervals(report: Report, pair: Pair): ChartOption {
-  const rows = [...ratiosOf(pair)].reverse(); // the axis grows upwards
+export function intervals(report: Report, comparisons: readonly Comparison[]): ChartOption {
+  const rows = [...ratiosOf(comparisons)].reverse(); // the axis grows upwards
   const ends = rows.flatMap(({ effect }) =>
     effect ? [effect.estimate, effect.low, effect.high, effect.margin_low, effect.margin_high] : [],
   );
@@ -172,7 +179,13 @@ export function intervals(report: Report, pair: Pair): ChartOption {
       logBase: 2,
       min: least,
       max: most,
-      axisLabel: { formatter: (value: number) => value.toPrecision(2), hideOverlap: true },
+      axisLabel: {
+        formatter: (value: number) => value.toPrecision(2),
+        hideOverlap: true,
+        showMinLabel: false,
+        showMaxLabel: false,
+      },
+      axisLine: { onZero: false },
     },
     yAxis: {
       type: "category",
@@ -203,6 +216,12 @@ export function intervals(report: Report, pair: Pair): ChartOption {
       },
     ],
   };
+}
+
+const LONGEST = 24;
+
+function short(name: string): string {
+  return name.length > LONGEST ? `${name.slice(0, LONGEST - 1)}…` : name;
 }
 
 function told(report: Report, row: Comparison | undefined): string {

@@ -1,4 +1,12 @@
-import { Card, CardBody, CardTitle, List, ListItem } from "@patternfly/react-core";
+import {
+  Card,
+  CardBody,
+  CardTitle,
+  List,
+  ListItem,
+  Stack,
+  StackItem,
+} from "@patternfly/react-core";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 import { campaigns, comparison } from "../../api/bench";
@@ -32,12 +40,14 @@ export function LastComparisons() {
               );
             }
             return (
-              <>
+              <Stack hasGutter>
                 {items.map((each) => (
                   <One key={each.id} campaign={each} />
                 ))}
-                <Link to="/bench/campaigns">All campaigns</Link>
-              </>
+                <StackItem>
+                  <Link to="/bench/campaigns">All campaigns</Link>
+                </StackItem>
+              </Stack>
             );
           }}
         </Async>
@@ -50,8 +60,8 @@ function One({ campaign }: { campaign: Schemas["CampaignView"] }) {
   const { id, primary_metric: metric } = campaign;
   const found = useQuery({ ...comparison({ campaign: id, metric: [metric] }), retry: false });
   return (
-    <>
-      <Link to={`/bench/compare?campaign=${id}`}>{campaign.title || campaign.name}</Link>,{" "}
+    <StackItem>
+      <Link to={`/bench/compare?campaign=${id}`}>{campaign.title || campaign.name}</Link>{" "}
       <Moment at={campaign.ended_at} />
       <Async query={found} lines={1}>
         {(report) => (
@@ -73,6 +83,6 @@ function One({ campaign }: { campaign: Schemas["CampaignView"] }) {
           </List>
         )}
       </Async>
-    </>
+    </StackItem>
   );
 }

@@ -4,6 +4,7 @@ import { metrics } from "../../api/bench";
 import type { Schemas } from "../../api/client";
 import { Async, Empty } from "../../components/Async";
 import { measure, number } from "../../components/measure";
+import { MetricName } from "../bench/MetricName";
 import { Section } from "../bench/Section";
 
 /** What a run was reduced to. A figure that could not be had is missing, never 0. */
@@ -25,26 +26,29 @@ export function Metrics({ values }: { values: Schemas["RunView"]["metrics"] }) {
                     <Th>Metric</Th>
                     <Th>Value</Th>
                     <Th>Of</Th>
-                    <Th>What it is</Th>
                   </Tr>
                 </Thead>
                 <Tbody>
                   {known.map((row) => (
                     <Tr key={row.name}>
-                      <Td dataLabel="Metric">{row.title}</Td>
+                      <Td dataLabel="Metric">
+                        <MetricName
+                          title={row.title}
+                          measures={row.description}
+                          better={row.better}
+                        />
+                      </Td>
                       <Td dataLabel="Value" modifier="nowrap">
                         {measure(values[row.name] ?? 0, row.unit)}
                       </Td>
                       <Td dataLabel="Of">{row.group}</Td>
-                      <Td dataLabel="What it is">{row.description}</Td>
                     </Tr>
                   ))}
                   {others.map((name) => (
                     <Tr key={name}>
                       <Td dataLabel="Metric">{name}</Td>
                       <Td dataLabel="Value">{number(values[name] ?? 0)}</Td>
-                      <Td dataLabel="Of">–</Td>
-                      <Td dataLabel="What it is">This version has no such metric.</Td>
+                      <Td dataLabel="Of">an earlier version</Td>
                     </Tr>
                   ))}
                 </Tbody>
