@@ -88,8 +88,8 @@ class QemuProcess:
     def maps(self) -> MemoryMaps | None:
         """Its memory maps, counted. Takes about a millisecond for each thousand of them.
 
-        A coroutine's stack is known by its size, 1 MiB with the guard page at its lower end
-        (QEMU util/coroutine-ucontext.c, util/oslib-posix.c).
+        A coroutine's stack is known by its size, 1 MiB, and the guard page below it (QEMU
+        util/oslib-posix.c: qemu_alloc_stack).
         """
         total = stacks = guard_end = 0
         try:
@@ -101,7 +101,7 @@ class QemuProcess:
                     if rest.startswith(b"---p"):
                         guard_end = end if end - begin == _PAGE else 0
                     else:
-                        stack = begin == guard_end and end - begin == _STACK - _PAGE
+                        stack = begin == guard_end and end - begin == _STACK
                         stacks += stack and rest.startswith(b"rw-p")
                         guard_end = 0
         except (OSError, ValueError):

@@ -113,22 +113,23 @@ def listed(*maps: tuple[str, int, int]) -> str:
 
 def test_stacks_of_coroutines_are_known_among_the_maps(process: QemuProcess) -> None:
     base, page, mib = 0x7F0000000000, 0x1000, 0x100000
+
+    def guarded(at: int, size: int) -> list[tuple[str, int, int]]:
+        return [(GUARD, at, at + page), (PLAIN, at + page, at + page + size)]
+
     text = listed(
         (LIBRARY, base - mib, base),
-        (GUARD, base, base + page),
-        (PLAIN, base + page, base + mib),
-        (GUARD, base + mib, base + mib + page),
-        (PLAIN, base + mib + page, base + 2 * mib),
+        *guarded(base, mib),
+        *guarded(base + mib + page, mib),
         # A thread's stack has another size,
-        (GUARD, base + 2 * mib, base + 2 * mib + page),
-        (PLAIN, base + 2 * mib + page, base + 10 * mib),
+        *guarded(base + 8 * mib, 8 * mib),
         # what has no guard page is none,
-        (PLAIN, base + 20 * mib + page, base + 21 * mib),
+        (PLAIN, base + 20 * mib, base + 21 * mib),
         # and neither is what lies somewhere else, or may not be written.
         (GUARD, base + 30 * mib, base + 30 * mib + page),
-        (PLAIN, base + 31 * mib + page, base + 32 * mib),
-        (GUARD, base + 32 * mib, base + 32 * mib + page),
-        (LIBRARY, base + 32 * mib + page, base + 33 * mib),
+        (PLAIN, base + 31 * mib + page, base + 32 * mib + page),
+        (GUARD, base + 33 * mib, base + 33 * mib + page),
+        (LIBRARY, base + 33 * mib + page, base + 34 * mib + page),
     )
     (process._folder / "maps").write_text(text)
     assert process.maps() == MemoryMaps(total=12, stacks=2)
