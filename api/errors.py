@@ -204,6 +204,20 @@ def add_handlers(app: FastAPI, methods_at: Methods) -> None:
     app.add_exception_handler(HTTPException, http_error)
 
 
+def method_not_allowed(
+    path: str, method: str, methods: Sequence[str]
+) -> tuple[MethodNotAllowed, dict[str, str]]:
+    """The error, and the header that goes with it.
+
+    :param methods: those that *path* takes.
+    """
+    allowed = ", ".join(methods)
+    error = MethodNotAllowed(
+        f"{path[:200]} does not take {method[:20]}", remedy=f"it takes {allowed}"
+    )
+    return error, {"Allow": allowed}
+
+
 def _not_json(why: str) -> NotJson:
     return NotJson(f"the body is no JSON: {why}", field="body", remedy="send one JSON object")
 
@@ -220,9 +234,7 @@ def _from_http(
             f"there is nothing at {path}", remedy="GET /api/v1/openapi.json lists what there is"
         )
     if error.status_code == 405:
-        allowed = ", ".join(methods_at(request.url.path))
-        headers["Allow"] = allowed
-        return MethodNotAllowed(
-            f"{path} does not take {request.method[:20]}", remedy=f"it takes {allowed}"
-        )
+        refused, more = method_not_allowed(path, request.method, methods_at(request.url.path))
+        headers.update(more)
+        return refused
     return _not_json("it cannot be read")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
@@ -15,7 +16,7 @@ from vmtune.api.authentication import Authenticate
 from vmtune.api.deps import Container
 from vmtune.api.docs import page
 from vmtune.api.errors import add_handlers
-from vmtune.api.middleware import Bodies, BodyLimit, Gate, RequestContext
+from vmtune.api.middleware import Bodies, BodyLimit, ExactPaths, Gate, RequestContext
 from vmtune.api.routes import (
     applications,
     assignments,
@@ -98,6 +99,7 @@ def create_app(settings: Settings, container: Container | None = None) -> FastAP
     app.mount("/", WebUi())
     add_handlers(app, methods_at)
     # The last is the first that a request meets.
+    app.add_middleware(ExactPaths, paths=_exact_paths())
     imports = BodyLimit(settings.max_import_bytes, "max_import_bytes")
     app.add_middleware(
         Bodies,
@@ -120,12 +122,28 @@ async def _docs(request: Request) -> Response:
 
 def methods_at(path: str) -> list[str]:
     """The methods that *path* takes: by its own name if it has one, else by its pattern."""
+    exact = _exact_paths().get(path)
+    if exact:
+        return sorted(exact)
     below = path.removeprefix(PREFIX)
-    routes = [each for router in ROUTERS for each in router.routes if isinstance(each, APIRoute)]
-    fitting = [each for each in routes if each.path == below] or [
-        each for each in routes if each.path_regex.match(below)
-    ]
+    fitting = [each for each in _routes() if each.path_regex.match(below)]
     return sorted({method for each in fitting for method in each.methods or ()} or {"GET"})
+
+
+def _routes() -> list[APIRoute]:
+    return [each for router in ROUTERS for each in router.routes if isinstance(each, APIRoute)]
+
+
+@functools.cache
+def _exact_paths() -> dict[str, frozenset[str]]:
+    """The methods of each path that has a name of its own, such as /runs/import, which the
+    pattern /runs/{run} fits as well."""
+    paths: dict[str, frozenset[str]] = {}
+    for each in _routes():
+        if not each.param_convertors:
+            path = PREFIX + each.path
+            paths[path] = paths.get(path, frozenset()) | (each.methods or set())
+    return paths
 
 
 def _operation_id(route: APIRoute) -> str:

@@ -20,6 +20,7 @@ from vmtune.api.errors import (
     ForeignOrigin,
     WrongMediaType,
     internal_error,
+    method_not_allowed,
     problem_response,
 )
 from vmtune.errors import VmtuneError
@@ -168,6 +169,32 @@ class Bodies:
             return message
 
         return counted
+
+
+class ExactPaths:
+    """Refuses a method that a path of its own name does not take, before a pattern takes that
+    name for an id or the web UI for a page.
+
+    :param paths: the methods of each such path.
+    """
+
+    def __init__(self, app: ASGIApp, paths: Mapping[str, frozenset[str]]) -> None:
+        self._app = app
+        self._paths = paths
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            methods = self._paths.get(scope["path"])
+            if methods and scope["method"] not in methods:
+                await self._refuse(sorted(methods), scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+    async def _refuse(self, methods: list[str], scope: Scope, receive: Receive, send: Send) -> None:
+        error, headers = method_not_allowed(scope["path"], scope["method"], methods)
+        await _drain(receive)
+        response = problem_response(error, scope["state"]["request_id"], headers)
+        await response(scope, receive, send)
 
 
 async def refuse(error: VmtuneError, scope: Scope, receive: Receive, send: Send) -> None:

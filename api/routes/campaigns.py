@@ -8,7 +8,7 @@ from fastapi import APIRouter, Body, Path, Query, Response
 
 from vmtune.api.reach import EVERYWHERE
 from vmtune.api.responses import LOCATION, WITH_BODY, problems, with_headers
-from vmtune.api.routes.common import PREFIX, After, Limit, Services
+from vmtune.api.routes.common import PREFIX, After, Limit, Services, Whole
 from vmtune.api.schemas.campaigns import (
     CampaignDetail,
     CampaignForecast,
@@ -86,7 +86,7 @@ async def get_campaign(on: Services, campaign: Which) -> CampaignDetail:
 async def list_planned_runs(
     on: Services,
     campaign: Which,
-    limit: Annotated[int, Query(ge=1, le=2000, description="Most items on the page.")] = 1000,
+    limit: Annotated[Whole, Query(ge=1, le=2000, description="Most items on the page.")] = 1000,
     after: After = None,
 ) -> PlannedRunPage:
     """Its runs in the order in which they are made, those to come too, and where each stands."""

@@ -14,6 +14,7 @@ from vmtune.errors import InvalidInput, SetupError
 
 PREFIX = "/api/v1"
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ]")
+_WHOLE = re.compile(r"-?[0-9]+", re.ASCII)
 _ETAG = re.compile(r'"([0-9]{1,9})"')
 
 
@@ -29,7 +30,17 @@ async def services(request: Request) -> Container:
 
 
 Services = Annotated[Container, Depends(services)]
-Limit = Annotated[int, Query(ge=1, le=200, description="Most items on the page.")]
+
+
+def _digits_alone(value: object) -> object:
+    """Let pydantic read no number with blanks around it."""
+    if isinstance(value, str) and not _WHOLE.fullmatch(value):
+        raise ValueError("not a whole number")
+    return value
+
+
+Whole = Annotated[int, BeforeValidator(_digits_alone)]
+Limit = Annotated[Whole, Query(ge=1, le=200, description="Most items on the page.")]
 After = Annotated[str | None, Query(description="What the page before gave as `next`.")]
 Name = Annotated[str, Path(max_length=200)]
 

@@ -12,7 +12,7 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from vmtune.api.authentication import still_lets_in
 from vmtune.api.responses import problems
-from vmtune.api.routes.common import Services
+from vmtune.api.routes.common import Services, Whole
 from vmtune.api.schemas.events import EventView
 from vmtune.api.security import READ, Who
 from vmtune.domain.inventory import Event, EventTopic
@@ -22,7 +22,7 @@ from vmtune.services.bus import Progress
 _LOOK_EVERY_S = 60.0
 
 router = APIRouter(tags=["events"])
-Number = Annotated[int, Query(ge=0, le=2**63 - 1)]
+Number = Annotated[Whole, Query(ge=0, le=2**63 - 1)]
 
 
 @router.get(

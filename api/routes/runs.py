@@ -9,7 +9,7 @@ from fastapi import APIRouter, Body, Query, Response
 
 from vmtune.api.reach import EVERYWHERE
 from vmtune.api.responses import LOCATION, WITH_BODY, problems, saved_as, with_headers
-from vmtune.api.routes.common import PREFIX, After, Limit, Moment, Name, Services
+from vmtune.api.routes.common import PREFIX, After, Limit, Moment, Name, Services, Whole
 from vmtune.api.schemas.controlled import RoundPage, RoundView
 from vmtune.api.schemas.migrations import SampleView
 from vmtune.api.schemas.runs import (
@@ -35,7 +35,7 @@ from vmtune.services.runs_files import MEDIA_TYPES, FileFormat, exported, plotte
 from vmtune.store.run_rows import RunFilter
 
 router = APIRouter(tags=["runs"], dependencies=[EVERYWHERE])
-Rows = Annotated[int, Query(ge=1, le=1000, description="Most rows on the page.")]
+Rows = Annotated[Whole, Query(ge=1, le=1000, description="Most rows on the page.")]
 
 
 @router.get("/runs", responses=problems(), dependencies=[READ])

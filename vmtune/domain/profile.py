@@ -14,6 +14,7 @@ from vmtune.domain.tunables import Value
 from vmtune.errors import Conflict, InvalidInput
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?")
+_RESERVED = frozenset({"check"})  # POST /profiles/check
 _LABEL_KEY = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?")
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9._:-]{0,63}")
 
@@ -114,6 +115,20 @@ def check_name(name: str, what: str = "name") -> str:
             "with a letter or digit at both ends",
         )
     return name
+
+
+def check_profile_name(name: str) -> str:
+    """*name* if it can name a profile.
+
+    :raise InvalidInput: otherwise.
+    """
+    if name in _RESERVED:
+        raise InvalidInput(
+            f"{name!r} cannot name a profile: it is a path of the API",
+            field="name",
+            remedy="choose another name",
+        )
+    return check_name(name)
 
 
 def parse_selector(text: str) -> dict[str, str]:

@@ -15,7 +15,7 @@ from vmtune.domain.profile import (
     Revision,
     Subject,
     Target,
-    check_name,
+    check_profile_name,
     explain,
     parse_selector,
 )
@@ -54,7 +54,12 @@ class ProfileService:
         """
         accepted, taken = accept(values, steps)
         profile = await asyncio.to_thread(
-            self._store.profiles.create, check_name(name), description, accepted, note, taken
+            self._store.profiles.create,
+            check_profile_name(name),
+            description,
+            accepted,
+            note,
+            taken,
         )
         await self._tell(profile, "created")
         return profile
@@ -231,9 +236,32 @@ class AssignmentService:
         return await asyncio.to_thread(look)
 
     async def choose(
-        self, vm: UUID, host: str, profile: str | None, revision: int | None = None
+        self,
+        vm: UUID,
+        host: str,
+        profile: str | None,
+        revision: int | None = None,
+        values: Mapping[str, object] | None = None,
+        steps: RawSteps | None = None,
     ) -> Chosen:
         """The named profile's values, or those of the one assigned, or none.
+
+        :param values: set this time beside or instead of the profile's; None unsets.
+        :param steps: this time instead of the profile's.
+        :raise NotFound: no such profile or revision.
+        :raise InvalidInput: a revision without a profile, or values or steps that are refused.
+        """
+        chosen = await self._chosen(vm, host, profile, revision)
+        if not values and steps is None:
+            return chosen
+        raw = dump_steps(chosen.steps) if steps is None else steps
+        accepted, taken = accept({**chosen.values, **(values or {})}, raw)
+        return Chosen(chosen.profile, chosen.revision, accepted, taken)
+
+    async def _chosen(
+        self, vm: UUID, host: str, profile: str | None, revision: int | None = None
+    ) -> Chosen:
+        """As :meth:`choose`, without what is said this time.
 
         :raise NotFound: no such profile or revision.
         :raise InvalidInput: a revision without a profile.

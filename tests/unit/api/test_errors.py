@@ -218,6 +218,25 @@ async def test_allow_names_the_methods_of_the_path_itself(
     assert (response.status_code, response.headers["allow"]) == (405, allowed)
 
 
+@pytest.mark.parametrize("path", ["/profiles/check", "/runs/import", "/hooks/qemu"])
+async def test_no_pattern_takes_a_paths_own_name_for_an_id(api: Api, path: str) -> None:
+    response = await api.send("GET", path)
+    assert (response.status_code, response.headers["allow"]) == (405, "POST")
+    assert problems(response) == [("", "method_not_allowed")]
+
+
+async def test_no_profile_has_a_name_that_is_a_path(api: Api) -> None:
+    body = {"name": "check", "values": {}}
+    ((field, _),) = await api.refused("POST", "/profiles", body, status=422)
+    assert field == "name"
+
+
+@pytest.mark.parametrize("given", ["%0B6", "6 ", "+6", "6.0", "\u0666"])
+async def test_a_number_is_written_in_digits_alone(api: Api, given: str) -> None:
+    ((field, _),) = await api.refused("GET", f"/profiles?limit={given}", status=422)
+    assert field == "limit"
+
+
 @pytest.mark.parametrize("path", ["/audit?since=", "/audit/export?until=", "/runs?since="])
 @pytest.mark.parametrize("given", ["0.5", "1795300000", "yesterday"])
 async def test_a_number_is_no_moment(api: Api, path: str, given: str) -> None:
