@@ -1,10 +1,10 @@
 import { Button, Card, CardBody, CardHeader, CardTitle } from "@patternfly/react-core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { useMemo } from "react";
+import { useEffect, useMemo } from "react";
 import type { Schemas } from "../../api/client";
 import { rounds, samples as samplesOf } from "../../api/queries";
 import { Async, Empty } from "../../components/Async";
-import { Chart } from "../../components/Chart";
+import { Chart, prepareCharts } from "../../components/Chart";
 import { bytes, count } from "../../components/format";
 import { useToasts } from "../../components/toasts";
 import { rates, remaining } from "./series";
@@ -16,6 +16,7 @@ export function Samples({ record }: { record: Schemas["MigrationView"] }) {
   const queries = useQueryClient();
   const toasts = useToasts();
   const samples = found.data;
+  useEffect(prepareCharts, []);
   const rateChart = useMemo(() => rates(samples ?? [], steps), [samples, steps]);
   const remainingChart = useMemo(() => remaining(samples ?? [], bytes, steps), [samples, steps]);
   const everything = async () => {
