@@ -21,7 +21,7 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
-PATIENCE_MS = 15_000
+PATIENCE_MS = 30_000
 WIDE = (1280, 900)
 NARROW = (375, 800)
 """Widths and heights in CSS pixels."""

@@ -32,6 +32,7 @@ def served_api(
             server = Server(api.container)
             with listening(api.container.settings) as sockets:
                 api.reload = server.reload
+                api.soon = asyncio.get_running_loop().call_soon_threadsafe
                 served.append((api, server, asyncio.get_running_loop()))
                 serving = asyncio.ensure_future(server.serve(sockets))
                 while not (server.started or serving.done()):  # noqa: ASYNC110 - it has no event

@@ -8,6 +8,7 @@ from playwright.sync_api import Page, expect
 from tests.support.browser import Watch, settled
 from tests.support.live import Live
 
+LOST = "The service cannot be heard"
 NOBODY_ANSWERS = {
     "ERR_CONNECTION_REFUSED",
     "ERR_CONNECTION_RESET",
@@ -29,7 +30,7 @@ def test_lost_and_healed_without_a_reload(it: Live, page: Page, watch: Watch) ->
     page.goto("/profiles")
     settled(page)
     page.evaluate("window.neverReloaded = true")
-    lost = page.get_by_text("The service cannot be heard")
+    lost = page.get_by_text(LOST)
     expect(lost).to_have_count(0)
 
     it.service.kill()
@@ -55,10 +56,12 @@ def test_a_change_that_nobody_hears_is_told(it: Live, page: Page, watch: Watch) 
     settled(page)
     page.get_by_label("Downtime limit", exact=True).fill("250ms")
     page.get_by_label("Why this change").fill("what I typed")
+    expect(page.get_by_text("250 ms", exact=True)).to_be_visible()  # the service has judged it
     it.service.kill()
     page.get_by_role("button", name="Save as a new revision").click()
     expect(page.get_by_text("the service cannot be reached").first).to_be_visible()
     expect(page.get_by_label("Why this change")).to_have_value("what I typed")
     it.service.start()
+    expect(page.get_by_text(LOST)).to_have_count(0)
     page.get_by_role("button", name="Save as a new revision").click()
     expect(page.get_by_role("grid", name="Revisions")).to_contain_text("what I typed")
