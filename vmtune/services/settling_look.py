@@ -15,6 +15,7 @@ from vmtune.errors import NotFound, VmtuneError
 
 LOOK_AGAIN_S = 0.2
 SETTLES_WITHIN_S = 5.0
+_LIBVIRT_ENDS_WITHIN_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ class _Seen:
     :param state: None where the host does not have it.
     :param silent: why the host cannot be asked; empty where it answered.
     :param status: its last outgoing migration, where it has the VM.
+    :param leaving: QEMU is done, and libvirt is not: it may still let the guest go on here.
     :param left: it said that the VM has migrated away.
     :param nowhere: there is no such host: nobody knows where the VM went.
     """
@@ -57,6 +59,7 @@ class _Seen:
     silent: str = ""
     status: QemuStatus | None = None
     why: str = ""
+    leaving: bool = False
     left: bool = False
     nowhere: bool = False
 
@@ -66,7 +69,7 @@ class _Seen:
 
     @property
     def moving(self) -> bool:
-        return self.status is not None and self.status.running
+        return self.leaving or (self.status is not None and self.status.running)
 
 
 async def look(
@@ -88,7 +91,8 @@ async def look(
         end = _conclude(here, there, stopped)
         if there.nowhere and not here.moving:
             return end  # looking again would show nothing else
-        if end.state is not MigrationState.UNKNOWN or time.monotonic() > deadline:
+        patience_s = _LIBVIRT_ENDS_WITHIN_S if here.leaving else 0
+        if end.state is not MigrationState.UNKNOWN or time.monotonic() > deadline + patience_s:
             return end
         await asyncio.sleep(LOOK_AGAIN_S)
 
@@ -115,7 +119,7 @@ def _conclude(here: _Seen, there: _Seen, stopped: MigrationState) -> End:
         return End(MigrationState.UNKNOWN, f"the source cannot be asked: {here.silent}")
     if here.present and there.present:
         return End(MigrationState.UNKNOWN, "both hosts have the VM: they are not yet done")
-    if here.status is not None and here.status.running:
+    if here.moving and here.status is not None:
         return End(MigrationState.UNKNOWN, f"QEMU says that it is {here.status.value}")
     if here.present:
         state = MigrationState.CANCELLED if here.status is QemuStatus.CANCELLED else stopped
@@ -140,8 +144,10 @@ async def _see(driver: Driver | None, vm: UUID) -> _Seen:
         return _Seen(state)
     try:
         snapshot = await driver.migration(vm)
+        done = snapshot.status is QemuStatus.COMPLETED
+        leaving = done and vm in await driver.outgoing()
     except NotFound:
         return _Seen()
     except VmtuneError as error:
         return _Seen(silent=error.message)
-    return _Seen(state, "", snapshot.status, snapshot.error)
+    return _Seen(state, "", snapshot.status, snapshot.error, leaving)
