@@ -1,6 +1,6 @@
 import { Link } from "react-router";
 import type { Schemas } from "../api/client";
-import { bytes, duration } from "./format";
+import { bytes, duration, way } from "./format";
 import { type ColumnOf, ListTable } from "./ListTable";
 import { Moment } from "./Moment";
 import { MigrationLabel } from "./StateLabel";
@@ -21,7 +21,7 @@ const VM: ColumnOf<Migration> = {
   cell: (each) => <Link to={`/vms/${each.vm}`}>{each.vm_name}</Link>,
 };
 const HOW: readonly ColumnOf<Migration>[] = [
-  { title: "From, to", cell: (each) => `${each.source} to ${each.destination}` },
+  { title: "From, to", cell: way },
   {
     title: "Profile",
     cell: (each) => each.profile ?? (each.trigger === "observed" ? "observed" : "none"),

@@ -45,6 +45,11 @@ export function percent(share: number): string {
 
 const LOCAL = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 
+/** Where a migration goes; nobody may know that of one that somebody else began. */
+export function way(migration: { source: string; destination: string | null }): string {
+  return `${migration.source} to ${migration.destination ?? "an unknown host"}`;
+}
+
 /** A moment in the reader's own zone and way. */
 export function moment(iso: string): string {
   return LOCAL.format(new Date(iso));

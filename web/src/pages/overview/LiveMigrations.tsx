@@ -5,6 +5,7 @@ import { Link } from "react-router";
 import type { Schemas } from "../../api/client";
 import { migrations } from "../../api/queries";
 import { Async, Empty } from "../../components/Async";
+import { way } from "../../components/format";
 import { rowsOf } from "../../components/ListTable";
 import { MigrationProgress } from "../../components/MigrationProgress";
 import { MigrationTable } from "../../components/MigrationTable";
@@ -55,9 +56,7 @@ function Running({ migrations: running }: { migrations: readonly Migration[] }) 
     <>
       {running.map((each) => (
         <StackItem key={each.id}>
-          <Link to={`/migrations/${each.id}`}>
-            {each.source} to {each.destination}
-          </Link>
+          <Link to={`/migrations/${each.id}`}>{way(each)}</Link>
           <One title={each.vm_name} progress={progress.get(each.id)} />
         </StackItem>
       ))}

@@ -1,0 +1,38 @@
+import { expect, test } from "vitest";
+import { bytes, count, duration, percent, rate, utc, way } from "./format";
+
+test.each([
+  [0, "0 B"],
+  [1023, "1,023 B"],
+  [1024, "1 KiB"],
+  [1610612736, "1.5 GiB"],
+  [2 ** 60, "1,024 PiB"],
+  [-2048, "-2 KiB"],
+])("%d bytes", (value, text) => {
+  expect(bytes(value)).toBe(text);
+});
+
+test.each([
+  [0, "0 ms"],
+  [85, "85 ms"],
+  [999.6, "1 s"],
+  [4200, "4.2 s"],
+  [119_990, "120 s"],
+  [250_000, "4 min 10 s"],
+  [7_200_000, "2 h 0 min"],
+])("%d milliseconds", (value, text) => {
+  expect(duration(value)).toBe(text);
+});
+
+test("rates, counts and shares have their unit", () => {
+  expect([rate(1048576), count(65536), percent(2.345)]).toEqual(["1 MiB/s", "65,536", "2.35 %"]);
+});
+
+test("a time in UTC says so", () => {
+  expect(utc("2026-11-21T20:05:01+01:00")).toBe("2026-11-21 19:05:01 UTC");
+});
+
+test("a migration whose destination nobody knows says that", () => {
+  expect(way({ source: "a", destination: "b" })).toBe("a to b");
+  expect(way({ source: "a", destination: null })).toBe("a to an unknown host");
+});

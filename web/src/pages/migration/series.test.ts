@@ -1,0 +1,28 @@
+import { expect, test } from "vitest";
+import type { Schemas } from "../../api/client";
+import { boundaries, marks } from "./series";
+
+const sample = (at_ms: number, boundary: boolean) =>
+  ({ at_ms, boundary, iteration: at_ms / 100 }) as Schemas["SampleView"];
+
+test("an iteration begins where a sample says so", () => {
+  expect(boundaries([sample(0, false), sample(100, true), sample(200, false)])).toEqual([
+    { at_ms: 100, iteration: 1 },
+  ]);
+});
+
+test("steps are marked among the iterations", () => {
+  const found = marks([sample(100, true)], [{ at_ms: 150, action: "pause" }]).data;
+  expect(found.map(({ xAxis, name }) => [xAxis, name])).toEqual([
+    [100, "1"],
+    [150, "pause"],
+  ]);
+});
+
+test("many iterations leave room for the lines, and every step stays", () => {
+  const samples = Array.from({ length: 1000 }, (_, number) => sample(number * 100, true));
+  const steps = Array.from({ length: 3 }, (_, at_ms) => ({ at_ms, action: "set" }));
+  const found = marks(samples, steps).data;
+  expect(found.length).toBeLessThanOrEqual(43);
+  expect(found.filter((each) => each.name === "set")).toHaveLength(3);
+});
