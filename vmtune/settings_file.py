@@ -13,7 +13,7 @@ import json
 import re
 import sys
 import textwrap
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from types import MappingProxyType
@@ -49,8 +49,7 @@ roles = {vm-admins = ["admin"], vm-users = ["migrate"]}""",
 binary = "/opt/qemu/bin/qemu-system-x86_64"
 data_folder = "/opt/qemu/share/qemu\"""",
 }
-"""Those that have no default to show."""
-_NOTHING: Collection[object] = (None, "", (), Path())
+"""Those that have no default to show, or only an empty list."""
 
 
 def descriptions() -> dict[str, str]:
@@ -78,7 +77,7 @@ def settings_file(chosen: Mapping[str, str] = MappingProxyType({})) -> str:
         default = getattr(defaults, name)
         if name in chosen:
             lines.append(f"{name} = {_toml(chosen[name])}")
-        elif default in _NOTHING:
+        elif name in _EXAMPLES:
             lines.append(_comment(f"For example:\n{_EXAMPLES[name]}"))
         else:
             lines.append(_comment(f"{name} = {_toml(default)}"))
