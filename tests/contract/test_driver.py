@@ -107,6 +107,10 @@ class TestLooking:
         assert not facts.migrating
         assert facts.dirty_ring_size_entries == 0
         assert facts.readings["virtio_blk_queues"].parts == {"virtio-disk0": 4}
+        if facts.pid is not None:
+            assert facts.maps is not None
+            assert facts.maps.total > 100
+            assert facts.maps.total > 2 * facts.maps.stacks
 
     async def test_every_setting_of_qemu_is_read_or_says_why_not(self, bench: Bench) -> None:
         facts = await bench.source.vm_facts(bench.vm)
@@ -161,6 +165,40 @@ class TestSetting:
         assert now != before
         await bench.source.write(bench.vm, in_order(undo(changes, before), now))
         assert (await bench.source.vm_facts(bench.vm)).readings == before
+
+    async def test_a_main_loop_object_is_made_where_there_is_none(self, bench: Bench) -> None:
+        before = await bench.source.vm_facts(bench.vm)
+        wanted = {"main_loop_thread_pool_max": 9, "main_loop_aio_max_batch": 5}
+        await bench.source.write(bench.vm, [Change(n, v) for n, v in wanted.items()])
+        readings = await bench.source.read(bench.vm, list(wanted))
+        assert {name: readings[name].value for name in wanted} == wanted
+        assert (await bench.source.vm_facts(bench.vm)).main_loop
+        back = undo([Change(n, v) for n, v in wanted.items()], before.readings)
+        await bench.source.write(bench.vm, back)
+        now = await bench.source.read(bench.vm, list(wanted))
+        assert now == {name: before.readings[name] for name in wanted}
+
+    async def test_polling_and_batches_of_iothreads(self, bench: Bench) -> None:
+        wanted = {
+            "iothread_poll_max_ns": 70_000,
+            "iothread_poll_grow": 3,
+            "iothread_poll_shrink": 4,
+            "iothread_aio_max_batch": 6,
+        }
+        before = (await bench.source.vm_facts(bench.vm)).readings
+        changes = [Change(name, value) for name, value in wanted.items()]
+        await bench.source.write(bench.vm, in_order(changes, before))
+        readings = await bench.source.read(bench.vm, list(wanted))
+        for name, value in wanted.items():
+            assert readings[name].parts == {"iothread1": value, "iothread2": value}
+
+    async def test_a_refused_pool_limit_of_the_main_loop_does_not_stay(self, bench: Bench) -> None:
+        await bench.source.write(bench.vm, [Change("main_loop_thread_pool_min", 8)])
+        with pytest.raises(CommandRefused) as refused:
+            await bench.source.write(bench.vm, [Change("main_loop_thread_pool_max", 4)])
+        assert refused.value.problems[0].field == "values.main_loop_thread_pool_max"
+        name = "main_loop_thread_pool_max"
+        assert (await bench.source.read(bench.vm, [name]))[name].value == 64
 
     async def test_one_part_can_be_set_alone(self, bench: Bench) -> None:
         change = Change("iothread_thread_pool_max", 7, "iothread2")

@@ -369,6 +369,13 @@ _POOLS = (
         Kind.INTEGER, Route.LIVE, Side.SOURCE, Unit.COUNT, 0, 0, _MOST_INT64,
         qmp=QmpName(QmpKind.IOTHREAD, "aio-max-batch"),
     ),
+    Tunable(
+        "main_loop_aio_max_batch", "Requests in a batch of the main loop",
+        "Most requests the main loop hands to the kernel at once; 0 is QEMU's own choice. The "
+        "main loop has no settings for its polling.",
+        Kind.INTEGER, Route.LIVE, Side.SOURCE, Unit.COUNT, 0, 0, _MOST_INT64,
+        qmp=QmpName(QmpKind.MAIN_LOOP, "aio-max-batch"),
+    ),
 )  # fmt: skip
 
 _BOOT = (

@@ -280,6 +280,7 @@ class FakeQemu:
             raise CommandRefused("only one main-loop instance allowed")
         self.main_loop = arguments["id"]
         self.properties[f"/objects/{self.main_loop}"] = {
+            "aio-max-batch": 0,
             "thread-pool-min": 0,
             "thread-pool-max": 64,
         }
