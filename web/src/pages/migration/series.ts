@@ -2,6 +2,7 @@
 import type { Schemas } from "../../api/client";
 import type { ChartOption } from "../../components/Chart";
 import { duration, rate } from "../../components/format";
+import { type Point, thin } from "./thin";
 
 type Sample = Schemas["SampleView"];
 
@@ -22,7 +23,9 @@ const common = {
   dataZoom: [{ type: "slider", height: 18, bottom: 8, labelFormatter: duration }],
 };
 
-function line(name: string, data: readonly [number, number][]) {
+const at = (each: { at_ms: number }) => each.at_ms;
+
+function line(name: string, data: readonly Point[]) {
   return { name, type: "line", data, showSymbol: false, sampling: "lttb", step: "end" } as const;
 }
 
@@ -50,11 +53,8 @@ export function marks(samples: readonly Sample[], steps: readonly Step[]) {
 
 /** Dirty rate against throughput: a migration converges while the first is the lower one. */
 export function rates(samples: readonly Sample[], steps: readonly Step[] = []): ChartOption {
-  const dirty = samples.map((each): [number, number] => [
-    each.at_ms,
-    each.dirty_pages_per_s * each.page_size_bytes,
-  ]);
-  const sent = samples.map((each): [number, number] => [each.at_ms, each.throughput_bytes_per_s]);
+  const dirty = thin(samples, at, (each) => each.dirty_pages_per_s * each.page_size_bytes);
+  const sent = thin(samples, at, (each) => each.throughput_bytes_per_s);
   return {
     ...common,
     xAxis: time,
@@ -73,8 +73,8 @@ export function remaining(
   render: (value: number) => string,
   steps: readonly Step[] = [],
 ): ChartOption {
-  const left = samples.map((each): [number, number] => [each.at_ms, each.remaining_bytes]);
-  const throttle = samples.map((each): [number, number] => [each.at_ms, each.throttle_percent]);
+  const left = thin(samples, at, (each) => each.remaining_bytes);
+  const throttle = thin(samples, at, (each) => each.throttle_percent);
   return {
     ...common,
     grid: { ...common.grid, right: 64 },
@@ -101,11 +101,8 @@ export function remaining(
 
 /** How long the reaper waited, and how full it found the fullest ring. */
 export function reaping(rounds: readonly Schemas["RoundView"][]): ChartOption {
-  const intervals = rounds.map((each): [number, number] => [each.at_ms, each.interval_ms]);
-  const fills = rounds.map((each): [number, number] => [
-    each.at_ms,
-    Math.max(0, ...each.fills) * 100,
-  ]);
+  const intervals = thin(rounds, at, (each) => each.interval_ms);
+  const fills = thin(rounds, at, (each) => Math.max(0, ...each.fills) * 100);
   return {
     ...common,
     grid: { ...common.grid, right: 64 },
