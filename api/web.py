@@ -63,7 +63,7 @@ class WebUi:
         page = self._built / "index.html"
         if not page.is_file():
             return HTMLResponse(_NOT_BUILT)
-        if "." not in path.rpartition("/")[2]:
+        if _is_page(path):
             return FileResponse(page, headers={"cache-control": "no-cache"})
         response = await self._files.get_response(path, scope)
         # Built names hold a hash of what is in them: they never change.
@@ -72,3 +72,12 @@ class WebUi:
         )
         response.headers["cache-control"] = lasting
         return response
+
+
+def _is_page(path: str) -> bool:
+    """Whether *path* is a page's address and not a file's: files are at the top or in assets,
+    and what pages are about may have a dot in its name, as profiles and scenarios do."""
+    first, below, _ = path.partition("/")
+    return "." not in path.rpartition("/")[2] or bool(
+        below and first.isalpha() and first != "assets"
+    )

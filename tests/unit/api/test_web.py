@@ -28,7 +28,17 @@ async def ask(built: Path, path: str, method: str = "GET") -> httpx.Response:
         return await client.request(method, path)
 
 
-@pytest.mark.parametrize("path", ["/", "/vms/3d0c", "/migrations", "/profiles/fast/edit"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/vms/3d0c",
+        "/migrations",
+        "/profiles/fast/edit",
+        "/profiles/a.b",
+        "/bench/runs/x/1.quick",
+    ],
+)
 async def test_every_page_address_gives_the_page_and_is_asked_for_anew(
     built: Path, path: str
 ) -> None:
@@ -42,7 +52,9 @@ async def test_built_files_keep_forever(built: Path) -> None:
     assert answer.text == "1" and "immutable" in answer.headers["cache-control"]
 
 
-@pytest.mark.parametrize("path", ["/assets/gone.js", "/../secret.txt", "/%2e%2e/secret.txt"])
+@pytest.mark.parametrize(
+    "path", ["/assets/gone.js", "/gone.js", "/../secret.txt", "/%2e%2e/secret.txt"]
+)
 async def test_what_is_no_file_of_the_ui_is_not_found(built: Path, path: str) -> None:
     answer = await ask(built, path)
     assert answer.status_code == 404 and "secret" not in answer.text

@@ -192,7 +192,7 @@ function Blocks({ campaign: data }: { campaign: Schemas["CampaignView"] }) {
       title="Blocks"
       actions={<Link to={`/bench/runs?campaign=${data.id}`}>All its runs</Link>}
     >
-      <Async query={list}>{() => <BlockGrid grids={grids} />}</Async>
+      <Async query={list}>{() => <BlockGrid grids={grids} ended={data.ended} />}</Async>
       <More list={list} />
     </Section>
   );

@@ -1,7 +1,8 @@
-import { Icon, type IconComponentProps, Spinner } from "@patternfly/react-core";
+import { Icon, type IconComponentProps } from "@patternfly/react-core";
 import BanIcon from "@patternfly/react-icons/dist/esm/icons/ban-icon";
 import CheckCircleIcon from "@patternfly/react-icons/dist/esm/icons/check-circle-icon";
 import ExclamationTriangleIcon from "@patternfly/react-icons/dist/esm/icons/exclamation-triangle-icon";
+import InProgressIcon from "@patternfly/react-icons/dist/esm/icons/in-progress-icon";
 import OutlinedCircleIcon from "@patternfly/react-icons/dist/esm/icons/outlined-circle-icon";
 import PendingIcon from "@patternfly/react-icons/dist/esm/icons/pending-icon";
 import RedoIcon from "@patternfly/react-icons/dist/esm/icons/redo-icon";
@@ -19,7 +20,7 @@ type Status = NonNullable<IconComponentProps["status"]>;
 const LOOK: Record<Schemas["RunState"] | "to come", readonly [ReactNode, Status | null]> = {
   "to come": [<OutlinedCircleIcon key="icon" />, null],
   queued: [<PendingIcon key="icon" />, null],
-  running: [<Spinner key="icon" isInline aria-hidden="true" aria-valuetext="running" />, null],
+  running: [<InProgressIcon key="icon" />, "info"],
   completed: [<CheckCircleIcon key="icon" />, "success"],
   "not converged": [<ExclamationTriangleIcon key="icon" />, "warning"],
   failed: [<TimesCircleIcon key="icon" />, "danger"],
@@ -30,27 +31,36 @@ const NARROW = { paddingInline: "0.35rem", minWidth: "2rem" } as const;
 const LEGEND = Object.keys(LOOK) as (keyof typeof LOOK)[];
 
 /** Arms by blocks, and where the run of each stands. */
-export function BlockGrid({ grids }: { grids: Grids }) {
+export function BlockGrid({ grids, ended }: { grids: Grids; ended: boolean }) {
   const several = grids.cells.length > 1;
   return (
     <>
       {grids.cells.map((grid) => (
-        <CellTable key={grid.cell} grid={grid} title={several ? grid.cell : "Blocks"} />
+        <CellTable
+          key={grid.cell}
+          grid={grid}
+          title={several ? grid.cell : "Blocks"}
+          ended={ended}
+        />
       ))}
       {grids.warmUp.length > 0 && (
         <p>
           Warm-up, which does not count:{" "}
           {grids.warmUp.map((run) => (
-            <Mark key={run.number} run={run} label={`warm-up, ${run.arm}: ${stateOf(run)}`} />
+            <Mark
+              key={run.number}
+              run={run}
+              label={`warm-up, ${run.arm}: ${stateOf(run, ended)}`}
+            />
           ))}
         </p>
       )}
-      <Legend />
+      <Legend ended={ended} />
     </>
   );
 }
 
-function CellTable({ grid, title }: { grid: CellGrid; title: string }) {
+function CellTable({ grid, title, ended }: { grid: CellGrid; title: string; ended: boolean }) {
   const blocks = grid.rows[0]?.blocks ?? [];
   return (
     <Wide label={`${title}: arms by blocks`}>
@@ -83,7 +93,10 @@ function CellTable({ grid, title }: { grid: CellGrid; title: string }) {
                 // biome-ignore lint/suspicious/noArrayIndexKey: a block is its number
                 <Td key={index} textCenter style={NARROW}>
                   {run && (
-                    <Mark run={run} label={`${row.arm}, block ${run.block}: ${stateOf(run)}`} />
+                    <Mark
+                      run={run}
+                      label={`${row.arm}, block ${run.block}: ${stateOf(run, ended)}`}
+                    />
                   )}
                 </Td>
               ))}
@@ -113,12 +126,12 @@ function StateIcon({ state }: { state: keyof typeof LOOK }) {
   return <Icon {...(status ? { status } : {})}>{icon}</Icon>;
 }
 
-function Legend() {
+function Legend({ ended }: { ended: boolean }) {
   return (
     <p aria-hidden="true">
       {LEGEND.map((state) => (
         <span key={state} style={{ marginInlineEnd: "1rem", whiteSpace: "nowrap" }}>
-          <StateIcon state={state} /> {state}
+          <StateIcon state={state} /> {state === "to come" && ended ? "never made" : state}
         </span>
       ))}
     </p>

@@ -7,7 +7,7 @@ import { FactList } from "../bench/FactList";
 export function ForecastView({ forecast }: { forecast: Schemas["ForecastView"] }) {
   const least = forecast.detectable_percent;
   return (
-    <section aria-label="Forecast">
+    <section aria-label="Forecast" style={{ marginBlock: "1.5rem" }}>
       <FactList
         facts={[
           [

@@ -51,6 +51,7 @@ test("what is not of the plan is left out", () => {
 
 test("a repeated run says so", () => {
   expect(stateOf(planned({}))).toBe("to come");
+  expect(stateOf(planned({}), true)).toBe("never made");
   expect(stateOf(planned({ state: "running", attempts: 2 }))).toBe("running, attempt 2");
 });
 
@@ -58,7 +59,7 @@ test("a run that was made is a link, one to come is an image, both named", () =>
   const shown = [...RUNS, planned({ number: 5, block: 2, arm: "tuned" })];
   render(
     <MemoryRouter>
-      <BlockGrid grids={gridsOf(shown, ["stock", "tuned"], 2)} />
+      <BlockGrid grids={gridsOf(shown, ["stock", "tuned"], 2)} ended={false} />
     </MemoryRouter>,
   );
   const table = screen.getByRole("grid", { name: "Blocks: arms by blocks" });

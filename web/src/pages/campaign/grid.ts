@@ -45,9 +45,9 @@ export function gridsOf(runs: readonly Planned[], arms: readonly string[], block
   };
 }
 
-/** Where a run of the plan stands, in words. */
-export function stateOf(run: Planned): string {
-  const state = run.state ?? "to come";
+/** Where a run of the plan stands, in words. In a campaign that has *ended* none is to come. */
+export function stateOf(run: Planned, ended = false): string {
+  const state = run.state ?? (ended ? "never made" : "to come");
   const again = run.attempts > 1 ? `, attempt ${run.attempts}` : "";
   return state + again;
 }

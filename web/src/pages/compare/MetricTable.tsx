@@ -29,9 +29,9 @@ export function MetricTable({
             <Th>Metric</Th>
             <Th modifier="breakWord">A: {pair.a}</Th>
             <Th modifier="breakWord">B: {pair.b}</Th>
-            <Th>Effect</Th>
-            <Th>Interval</Th>
-            <Th>Verdict</Th>
+            <Th modifier="nowrap">Effect</Th>
+            <Th modifier="nowrap">Interval</Th>
+            <Th modifier="nowrap">Verdict</Th>
           </Tr>
         </Thead>
         {comparisons.map((each, index) => (

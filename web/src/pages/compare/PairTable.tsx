@@ -25,9 +25,9 @@ export function PairTable({
           <Th>Arms</Th>
           <Th>Under</Th>
           <Th>Metric</Th>
-          <Th>Effect</Th>
-          <Th>Interval</Th>
-          <Th>Verdict</Th>
+          <Th modifier="nowrap">Effect</Th>
+          <Th modifier="nowrap">Interval</Th>
+          <Th modifier="nowrap">Verdict</Th>
           <Th>Why</Th>
         </Tr>
       </Thead>

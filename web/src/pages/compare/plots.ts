@@ -145,7 +145,7 @@ export function intervals(report: Report, comparisons: readonly Comparison[]): C
     const row = rows[api.value(0)];
     const effect = row?.effect;
     if (!row || !effect) return null;
-    const at = (value: number) => api.coord([Math.max(value, least), api.value(0)]);
+    const at = (value: number) => api.coord([Math.log(Math.max(value, least)), api.value(0)]);
     const [low, y] = at(effect.low ?? least);
     const [high] = at(effect.high ?? most);
     const [middle] = at(effect.estimate);
@@ -167,7 +167,7 @@ export function intervals(report: Report, comparisons: readonly Comparison[]): C
     };
   };
   const line = (x: number, type: "solid" | "dashed") => ({
-    xAxis: x,
+    xAxis: Math.log(x),
     lineStyle: { type, color: NEUTRAL },
   });
   return {
@@ -175,12 +175,11 @@ export function intervals(report: Report, comparisons: readonly Comparison[]): C
     aria: { enabled: true },
     grid: { left: 8, right: 24, top: 16, bottom: 32, containLabel: true },
     xAxis: {
-      type: "log",
-      logBase: 2,
-      min: least,
-      max: most,
+      type: "value", // of logarithms: twice as much is as far from 1 as half as much
+      min: Math.log(least),
+      max: Math.log(most),
       axisLabel: {
-        formatter: (value: number) => value.toPrecision(2),
+        formatter: (value: number) => Math.exp(value).toPrecision(2),
         hideOverlap: true,
         showMinLabel: false,
         showMaxLabel: false,
@@ -190,7 +189,7 @@ export function intervals(report: Report, comparisons: readonly Comparison[]): C
     yAxis: {
       type: "category",
       data: rows.map((each) => metricOf(report, each.criterion.metric)?.title ?? ""),
-      axisLabel: { width: 130, overflow: "break" },
+      axisLabel: { width: 130, overflow: "break", lineHeight: 14 },
     },
     tooltip: {
       trigger: "item",
@@ -201,7 +200,7 @@ export function intervals(report: Report, comparisons: readonly Comparison[]): C
         type: "custom",
         renderItem: draw,
         encode: { x: 1, y: 0 },
-        data: rows.map((each, index) => [index, each.effect?.estimate ?? 1]),
+        data: rows.map((each, index) => [index, Math.log(each.effect?.estimate ?? 1)]),
         markLine: {
           silent: true,
           symbol: "none",
