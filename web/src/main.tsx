@@ -12,7 +12,10 @@ import { ToastProvider } from "./components/toasts";
 
 const queries = new QueryClient({
   defaultOptions: {
+    // The service may be this very machine's: whether there is a network says nothing of it.
+    mutations: { networkMode: "always" },
     queries: {
+      networkMode: "always",
       staleTime: 5_000,
       // A refusal stays one; only a service that cannot be reached is asked again.
       retry: (failures, error) => error instanceof ApiError && error.lost && failures < 3,

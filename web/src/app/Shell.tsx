@@ -42,7 +42,7 @@ export function Shell() {
             <MastheadToggle>
               <PageToggleButton isHamburgerButton aria-label="Navigation" />
             </MastheadToggle>
-            <MastheadBrand>
+            <MastheadBrand style={{ display: "flex", alignItems: "center" }}>
               <MastheadLogo component={(props) => <Link {...props} to="/" />}>
                 <strong>vmtune</strong>
               </MastheadLogo>

@@ -1,5 +1,4 @@
 import {
-  ActionGroup,
   Alert,
   Button,
   Form,
@@ -162,7 +161,7 @@ export function ProfileForm({
         </Alert>
       )}
       {save.error && !elsewhere && <Failure error={save.error} inline />}
-      <ActionGroup>
+      <div>
         <Button
           type="submit"
           isLoading={save.isPending}
@@ -170,7 +169,7 @@ export function ProfileForm({
         >
           {based === null ? "Create" : "Save as a new revision"}
         </Button>
-      </ActionGroup>
+      </div>
     </Form>
   );
 }

@@ -41,7 +41,7 @@ export function StepsEditor({
         const told = problems.filter((each) => each.field.startsWith(`steps.${index}`));
         return (
           // biome-ignore lint/suspicious/noArrayIndexKey: a step is its place in the order
-          <fieldset key={index} aria-label={`Step ${index + 1}`}>
+          <fieldset key={index} aria-label={`Step ${index + 1}`} style={{ minInlineSize: 0 }}>
             <Flex>
               <FlexItem>
                 <FormSelect
@@ -61,6 +61,7 @@ export function StepsEditor({
                   inputAriaLabel={`Number of ${TRIGGERS[step.trigger].unit}`}
                   value={step.amount}
                   min={0}
+                  widthChars={5}
                   unit={TRIGGERS[step.trigger].unit}
                   onMinus={() => replace(index, { amount: Math.max(0, step.amount - 1) })}
                   onPlus={() => replace(index, { amount: step.amount + 1 })}
