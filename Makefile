@@ -50,7 +50,7 @@ $(WEB_READY): web/package-lock.json $(READY)
 	@touch $@
 
 screenshots: packages-for-tests $(READY) $(WEB_BUILT)  ## take the README's screenshots anew, into docs/images
-	@VMTUNE_SCREENSHOTS=docs/images $(BIN)/pytest tests/web/test_screenshots.py
+	@SCREENSHOTS=docs/images $(BIN)/pytest tests/web/test_screenshots.py
 
 bench: packages-for-tests $(READY) $(WEB_BUILT)  ## run the benchmarks; NAME=apply_latency runs one
 	@$(BIN)/python -m tests.perf $(NAME)

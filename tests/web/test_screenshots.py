@@ -12,7 +12,7 @@ from tests.support.live import Live, wait_for
 from tests.web.conftest import PLAN
 from vmtune.domain.workload import Workload
 
-FOLDER = os.environ.get("VMTUNE_SCREENSHOTS", "")
+FOLDER = os.environ.get("SCREENSHOTS", "")
 MOST_BYTES = 200_000
 pytestmark = [
     pytest.mark.skipif(not FOLDER, reason="`make screenshots` takes them"),
@@ -35,7 +35,7 @@ def test_pictures_for_the_readme(it: Live, page: Page) -> None:
     plan = {**PLAN, "name": "zstd", "title": "Parallel connections with zstd", "blocks": 8}
     plan["arms"] = [{"name": "stock"}, {"name": "tuned", "profile": "fast"}]
     campaign = str(it.client.post("/campaigns", plan)["id"])
-    wait_for(lambda: it.client.get(f"/campaigns/{campaign}")["ended"], "it to end", within_s=400)
+    wait_for(lambda: it.client.get(f"/campaigns/{campaign}")["ended"], "it to end", within_s=500)
     busy = Workload(region_bytes=48 << 20, idle_ms=20)
     with it.vm(workload=busy) as vm, it.vm():
         it.client.post("/assignments", {"target": "vm", "key": vm.uuid, "profile": "fast"})
