@@ -11,7 +11,7 @@ WEB_SOURCES := $(shell find web/src web/public -type f) web/index.html web/vite.
 NPM := PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix web --silent
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint lint-web format screenshots bench web packages packages-for-tests lock openapi clean
+.PHONY: help demo test lint lint-web format screenshots bench web wheel deb test-deb packages packages-for-tests lock openapi clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,19 @@ web: $(WEB_BUILT)  ## build the web UI into the package
 
 $(WEB_BUILT): $(WEB_SOURCES) $(WEB_READY)
 	@$(NPM) run build
+
+# What an earlier build left in build/ would be packed again.
+wheel: $(READY) $(WEB_BUILT)  ## build dist/vmtune-VERSION-py3-none-any.whl, web UI and all
+	@rm -rf build/lib build/bdist.*
+	@$(BIN)/uv build --quiet --wheel --no-build-isolation --python $(BIN)/python --out-dir dist .
+	@rm -rf build/lib build/bdist.*
+	@ls dist/*.whl
+
+deb: wheel  ## build a Debian package; RELEASE=bookworm or trixie, else this machine's (as root)
+	@sh packaging/deb/build.sh $(RELEASE)
+
+test-deb: deb  ## install, run, upgrade and purge it in empty Debian folders (as root; takes minutes)
+	@$(BIN)/pytest -s tests/packages $(PYTEST_ARGS)
 
 # Node comes with the environment; nobody who installs vmtune needs it.
 $(WEB_READY): web/package-lock.json $(READY)

@@ -12,8 +12,11 @@ import pytest
 
 from vmtune.client.cli import PLACES
 from vmtune.settings import Settings
+from vmtune.settings_file import settings_file
 
-FOLDER = Path(__file__).parents[2] / "packaging" / "systemd"
+PACKAGING = Path(__file__).parents[2] / "packaging"
+FOLDER = PACKAGING / "systemd"
+PACKAGE_SETTINGS = PACKAGING / "deb" / "settings"
 UNITS = sorted(FOLDER.iterdir())
 ANALYZE = shutil.which("systemd-analyze")
 NEEDS_SYSTEMD = pytest.mark.skipif(not ANALYZE, reason="there is no systemd-analyze here")
@@ -80,14 +83,23 @@ def test_the_service_has_no_privileges() -> None:
 
 
 def test_socket_and_service_agree() -> None:
-    text = (FOLDER / "vmtune.service").read_text()
     socket = unit("vmtune.socket")["Socket"]
     assert socket["ListenStream"] == str(Settings().socket_path)
     assert socket["SocketMode"] == "0660"
-    assert f"VMTUNE_SOCKET_GROUP={socket['SocketGroup']}" in text
-    given = dict(re.findall(r"(VMTUNE_\w+)=(\S+)", text))
-    Settings.load(Path("/dev/null"), given)
-    state = unit("vmtune.service")["Service"]["StateDirectory"]
-    assert Path("/var/lib", state) == Settings().state_dir
+    service = unit("vmtune.service")["Service"]
+    assert Path("/var/lib", service["StateDirectory"]) == Settings().state_dir
+    text = (FOLDER / "vmtune.service").read_text()
+    assert "VMTUNE_" not in text, "a variable would go before the operator's settings file"
     for command in re.findall(r"/usr/bin/vmtune (\w+)", text):
         assert command in PLACES
+
+
+def test_the_settings_of_the_package_suit_the_units(tmp_path: Path) -> None:
+    file = tmp_path / "vmtune.toml"
+    pairs = (line.partition("=") for line in PACKAGE_SETTINGS.read_text().splitlines())
+    file.write_text(settings_file({name: value for name, _, value in pairs}))
+    settings = Settings.load(file, {})
+    assert settings.socket_group == unit("vmtune.socket")["Socket"]["SocketGroup"]
+    runtime = Path("/run", unit("vmtune.service")["Service"]["RuntimeDirectory"])
+    assert settings.runtime_dir == runtime
+    assert settings.bench_dir.is_relative_to(runtime), "nothing else is writable"
