@@ -269,13 +269,23 @@ class ApplyService:
             )
         outcomes = outcomes_of(plan, facts.readings, facts.boot_readings)
         application = standing.id if standing else None
-        if await asyncio.to_thread(
-            self._store.tunings.note, vm, plan.profile, plan.revision, application, outcomes
-        ):
-            await self._tell_tuning(vm, tuning_state(outcomes, standing is not None))
+        await self._note(vm, plan.profile, plan.revision, application, outcomes)
         return Verification(
             vm, plan.host, plan.profile, plan.revision, application, tuple(outcomes)
         )
+
+    async def _note(
+        self,
+        vm: UUID,
+        profile: str,
+        revision: int,
+        application: UUID | None,
+        outcomes: Sequence[Outcome],
+    ) -> None:
+        """Remember how a VM stands, and tell it where that is new."""
+        tunings = self._store.tunings
+        if await asyncio.to_thread(tunings.note, vm, profile, revision, application, outcomes):
+            await self._tell_tuning(vm, tuning_state(outcomes, application is not None))
 
     async def _tell_tuning(self, vm: UUID, state: TuningState) -> None:
         await self._bus.tell(EventTopic.VM, vm, {"change": "tuning", "tuning_state": state})
@@ -296,7 +306,11 @@ class ApplyService:
             and TUNABLES[outcome.tunable].route in SET_NOW
             and outcome.tunable in standing.wanted
         ]
-        return await set_again(driver, vm, changes) if changes else []
+        carried = await set_again(driver, vm, changes) if changes else []
+        if any(outcome.status is not Status.EFFECTIVE for outcome in carried):
+            seen = {o.tunable: o for o in (*standing.outcomes, *carried)}
+            await self._note(vm, standing.profile, standing.revision, standing.id, [*seen.values()])
+        return carried
 
     async def reconcile(self) -> None:
         """Settle the applications that a service left open when it died: put back what they

@@ -12,6 +12,7 @@ from tests.support.world import World, world
 from vmtune.domain.changes import Change
 from vmtune.domain.outcome import ApplicationState, Outcome, Status
 from vmtune.domain.profile import Target
+from vmtune.domain.tuning import TuningState
 from vmtune.drivers.fake_qemu import Fault, FaultKind
 from vmtune.errors import (
     Blocked,
@@ -293,3 +294,21 @@ async def test_a_caller_that_goes_away_does_not_stop_it_half_way(
     (done,) = it.store.applications.list(vm=VM).items
     assert done.state is ApplicationState.APPLIED
     assert downtime(it) == 700
+
+
+async def test_what_is_lost_on_the_way_is_remembered_as_drift(it: World) -> None:
+    await it.profile(**MIXED)
+    await it.applications.apply(VM, "p")
+    there = it.drivers["a"]
+    assert await it.applications.carry_over(VM, there)
+    assert remembered(it) == (TuningState.TUNED, ())
+    # Set together it is refused, and then by itself.
+    it.source.faults += [Fault(FaultKind.REFUSE, "migrate-set-parameters", at) for at in (1, 2)]
+    await it.applications.carry_over(VM, there)
+    assert remembered(it) == (TuningState.DRIFTED, ("downtime_limit_ms",))
+
+
+def remembered(it: World) -> tuple[TuningState, tuple[str, ...]]:
+    found = it.store.tunings.get(VM)
+    assert found is not None
+    return found.state, found.differing
