@@ -9,8 +9,8 @@ import {
 } from "@patternfly/react-core";
 import type { ReactNode } from "react";
 
-/** A term and what is to be said of it. */
-export type Fact = readonly [term: string, value: ReactNode];
+/** A term and what is to be said of it; *shown* stands for the term where a word is not enough. */
+export type Fact = readonly [term: string, value: ReactNode, shown?: ReactNode];
 
 /** Facts one below the other; side by side where there is room and *spread* is wanted. */
 export function FactList({ facts, spread = false }: { facts: readonly Fact[]; spread?: boolean }) {
@@ -19,9 +19,9 @@ export function FactList({ facts, spread = false }: { facts: readonly Fact[]; sp
     : { orientation: { default: "vertical", sm: "horizontal" } as const };
   return (
     <DescriptionList isCompact {...layout}>
-      {facts.map(([term, value]) => (
+      {facts.map(([term, value, shown]) => (
         <DescriptionListGroup key={term}>
-          <DescriptionListTerm>{term}</DescriptionListTerm>
+          <DescriptionListTerm>{shown ?? term}</DescriptionListTerm>
           <DescriptionListDescription>{value}</DescriptionListDescription>
         </DescriptionListGroup>
       ))}

@@ -25,6 +25,7 @@ import type { Schemas } from "../api/client";
 import { Async } from "../components/Async";
 import { CampaignLabel } from "../components/BenchLabels";
 import { Confirm } from "../components/Confirm";
+import { type Fact, FactList } from "../components/Facts";
 import { count } from "../components/format";
 import { Moment } from "../components/Moment";
 import { More } from "../components/More";
@@ -32,7 +33,6 @@ import { about, number } from "../components/measure";
 import { useToasts } from "../components/toasts";
 import { useBenchProgress } from "../components/useBenchProgress";
 import { BenchHead } from "./bench/BenchHead";
-import { type Fact, FactList } from "./bench/FactList";
 import { Section } from "./bench/Section";
 import { Arms } from "./campaign/Arms";
 import { BlockGrid } from "./campaign/BlockGrid";
@@ -222,7 +222,7 @@ function Plan({ campaign: data }: { campaign: Schemas["CampaignDetail"] }) {
     ["Ordered", <Moment key="ordered" at={data.created_at} />],
     ["Ended", <Moment key="ended" at={data.ended_at} />],
   ];
-  return <FactList facts={facts} />;
+  return <FactList spread facts={facts} />;
 }
 
 function scenarioOf(data: Schemas["CampaignDetail"]): string {

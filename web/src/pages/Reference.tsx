@@ -4,8 +4,8 @@ import { useParams } from "react-router";
 import { reference } from "../api/bench";
 import type { Schemas } from "../api/client";
 import { Async } from "../components/Async";
+import { type Fact, FactList } from "../components/Facts";
 import { BenchHead } from "./bench/BenchHead";
-import { type Fact, FactList } from "./bench/FactList";
 import { Parts } from "./bench/Parts";
 import { ReferenceTable } from "./bench/ReferenceTable";
 import { Section } from "./bench/Section";
@@ -24,12 +24,12 @@ export default function ReferencePage() {
             <Stack hasGutter>
               <StackItem>
                 <Section title="Source">
-                  <FactList facts={source(data.source)} />
+                  <FactList spread facts={source(data.source)} />
                 </Section>
               </StackItem>
               <StackItem>
                 <Section title="How it was measured">
-                  <FactList facts={facts(data.setup)} />
+                  <FactList spread facts={facts(data.setup)} />
                 </Section>
               </StackItem>
               {data.tables.map((table) => (

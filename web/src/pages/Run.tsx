@@ -7,13 +7,13 @@ import type { Schemas } from "../api/client";
 import { Async } from "../components/Async";
 import { RunLabel } from "../components/BenchLabels";
 import { Confirm } from "../components/Confirm";
+import { type Fact, FactList } from "../components/Facts";
 import { bytes, count, duration } from "../components/format";
 import { Moment } from "../components/Moment";
 import { TunableName } from "../components/TunableName";
 import { useToasts } from "../components/toasts";
 import { BenchHead } from "./bench/BenchHead";
 import { Downloads } from "./bench/Downloads";
-import { type Fact, FactList } from "./bench/FactList";
 import { flat } from "./bench/flat";
 import { PLACES } from "./bench/PlaceAndQemu";
 import { RunOnce } from "./bench/RunOnce";
@@ -91,7 +91,7 @@ function RunBody({ run }: { run: Schemas["RunDetail"] }) {
       )}
       <StackItem>
         <Section title="Result" actions={record ? <Downloads run={run.id} /> : null}>
-          <FactList facts={[...facts(run), ...totals(record?.totals ?? null)]} />
+          <FactList spread facts={[...facts(run), ...totals(record?.totals ?? null)]} />
         </Section>
       </StackItem>
       {run.ended && (
@@ -125,6 +125,7 @@ function RunBody({ run }: { run: Schemas["RunDetail"] }) {
             <p>Nothing: QEMU&apos;s defaults held.</p>
           ) : (
             <FactList
+              spread
               facts={Object.entries(run.texts).map(([name, text]) => [
                 name,
                 text,
@@ -140,7 +141,7 @@ function RunBody({ run }: { run: Schemas["RunDetail"] }) {
             <p>It is recorded when the run begins.</p>
           ) : (
             <>
-              <FactList facts={flat(run.environment)} />
+              <FactList spread facts={flat(run.environment)} />
               <p>
                 Fingerprint {run.fingerprint}.{" "}
                 <Link to={`/bench/runs?fingerprint=${run.fingerprint}`}>Runs made in the same</Link>
@@ -152,13 +153,13 @@ function RunBody({ run }: { run: Schemas["RunDetail"] }) {
       {Object.keys(run.conditions).length > 0 && (
         <StackItem>
           <Section title="What the machine was doing as it began">
-            <FactList facts={flat(run.conditions)} />
+            <FactList spread facts={flat(run.conditions)} />
           </Section>
         </StackItem>
       )}
       <StackItem>
         <Section title="The scenario as it was run">
-          <FactList facts={flat({ ...run.setup, values: undefined, why: undefined })} />
+          <FactList spread facts={flat({ ...run.setup, values: undefined, why: undefined })} />
         </Section>
       </StackItem>
       {run.ended && Object.keys(run.setup).length > 0 && (

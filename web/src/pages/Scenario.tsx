@@ -5,10 +5,10 @@ import { scenario } from "../api/bench";
 import type { Schemas } from "../api/client";
 import { Async } from "../components/Async";
 import { ButtonLink } from "../components/ButtonLink";
+import { FactList } from "../components/Facts";
 import { about } from "../components/measure";
 import { TunableName } from "../components/TunableName";
 import { BenchHead } from "./bench/BenchHead";
-import { FactList } from "./bench/FactList";
 import { flat } from "./bench/flat";
 import { RunOnce } from "./bench/RunOnce";
 import { Section } from "./bench/Section";
@@ -47,6 +47,7 @@ export default function Scenario() {
               <StackItem>
                 <Section title="What it is">
                   <FactList
+                    spread
                     facts={[
                       ["What it does", data.title || "–"],
                       ["What is learnt from it", data.why || "–"],
@@ -66,7 +67,7 @@ export default function Scenario() {
               </StackItem>
               <StackItem>
                 <Section title="VM, workload and limits">
-                  <FactList facts={setup(data)} />
+                  <FactList spread facts={setup(data)} />
                 </Section>
               </StackItem>
               <StackItem>
@@ -89,10 +90,11 @@ function Tunables({ scenario: { texts, setup: parts } }: { scenario: Schemas["Sc
         <p>It sets none: QEMU&apos;s defaults hold.</p>
       ) : (
         <FactList
+          spread
           facts={set.map(([name, text]) => [name, text, <TunableName key={name} name={name} />])}
         />
       )}
-      {steps.length > 0 && <FactList facts={flat(steps, "step")} />}
+      {steps.length > 0 && <FactList spread facts={flat(steps, "step")} />}
     </Section>
   );
 }

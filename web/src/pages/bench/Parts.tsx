@@ -1,5 +1,5 @@
 import { Stack, StackItem, Title } from "@patternfly/react-core";
-import { type Fact, FactList } from "./FactList";
+import { type Fact, FactList } from "../../components/Facts";
 
 /** Facts of several things, each under its name. */
 export function Parts({ parts }: { parts: readonly { name: string; facts: readonly Fact[] }[] }) {
@@ -10,7 +10,7 @@ export function Parts({ parts }: { parts: readonly { name: string; facts: readon
           <Title headingLevel="h3" size="md">
             {name}
           </Title>
-          <FactList facts={facts} />
+          <FactList spread facts={facts} />
         </StackItem>
       ))}
     </Stack>

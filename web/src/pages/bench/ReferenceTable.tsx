@@ -47,7 +47,7 @@ export function ReferenceTable({
                 {row.at.map((fact) => `${fact.title} ${fact.text}`).join(", ") || "–"}
               </Td>
               <Td dataLabel="As printed">
-                {row.printed} {table.unit}
+                {row.printed} {row.low !== null && table.unit}
               </Td>
               {ratios && (
                 <Td dataLabel="Ratio">

@@ -36,7 +36,7 @@ export function RunFilters() {
   const toggle = (state: string) =>
     set("state", states.includes(state) ? states.filter((s) => s !== state) : [...states, state]);
   return (
-    <Toolbar clearAllFilters={() => setSearch({})} clearFiltersButtonText="Clear all filters">
+    <Toolbar aria-label="Filters">
       <ToolbarContent>
         {TEXTS.map(({ key, label, hint }) => (
           <ToolbarItem key={key}>
@@ -73,7 +73,7 @@ export function RunFilters() {
         {search.size > 0 && (
           <ToolbarItem>
             <Button variant="link" onClick={() => setSearch({})}>
-              Show all runs
+              Clear all filters
             </Button>
           </ToolbarItem>
         )}

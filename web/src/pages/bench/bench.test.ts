@@ -47,7 +47,7 @@ test("documents become facts with units", () => {
     ["VM vcpus", "2"],
     ["Warmup", "15 s"],
     ["Zero", "5 %"],
-    ["Kvm", "yes"],
+    ["KVM", "yes"],
     ["Steps 1 when after iterations", "3"],
     ["Flags", "a, b"],
   ]);

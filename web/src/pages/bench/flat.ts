@@ -28,7 +28,8 @@ const UNITS: readonly (readonly [ending: string, unit: string])[] = [
 
 function words(path: string): string {
   const said = path.replace(/(_bytes|_percent|_mb_per_s|_ms|_s)$/, "").replaceAll("_", " ");
-  return said.charAt(0).toUpperCase() + said.slice(1).replace(/^m(?= )/, "M");
+  const begun = said.charAt(0).toUpperCase() + said.slice(1);
+  return begun.replace(/\b(cpu|kvm|numa|qemu|vm)\b/gi, (word) => word.toUpperCase());
 }
 
 function text(path: string, value: unknown): string {

@@ -1,7 +1,7 @@
 import type { Schemas } from "../../api/client";
+import { FactList } from "../../components/Facts";
 import { count } from "../../components/format";
 import { about, number } from "../../components/measure";
-import { FactList } from "../bench/FactList";
 
 /** What the campaign could find, and how long it would take. */
 export function ForecastView({ forecast }: { forecast: Schemas["ForecastView"] }) {
@@ -9,6 +9,7 @@ export function ForecastView({ forecast }: { forecast: Schemas["ForecastView"] }
   return (
     <section aria-label="Forecast" style={{ marginBlock: "1.5rem" }}>
       <FactList
+        spread
         facts={[
           [
             "Detectable difference",

@@ -1,6 +1,6 @@
 import { Alert } from "@patternfly/react-core";
 import type { ProblemItem } from "../../api/client";
-import { FactList } from "../bench/FactList";
+import { FactList } from "../../components/Facts";
 import { type Draft, LOADS } from "./draft";
 
 /** All that was chosen, before it starts. */
@@ -24,6 +24,7 @@ export function ReviewStep({
         </Alert>
       ))}
       <FactList
+        spread
         facts={[
           ["Name", draft.name],
           ["Scenario", draft.scenario + (draft.quick ? ", in small" : "")],

@@ -1,4 +1,4 @@
-import { FormSelect, FormSelectOption } from "@patternfly/react-core";
+import { FormSelect, FormSelectOption, List, ListItem } from "@patternfly/react-core";
 import { useQuery } from "@tanstack/react-query";
 import { reference, references } from "../../api/bench";
 import { Async } from "../../components/Async";
@@ -36,9 +36,13 @@ export function Published({
           </FormSelect>
         )}
       </Async>
-      {told.map((each) => (
-        <p key={each}>{each}</p>
-      ))}
+      {told.length > 0 && (
+        <List aria-label="What stands beside">
+          {told.map((each) => (
+            <ListItem key={each}>{each}</ListItem>
+          ))}
+        </List>
+      )}
       <Tables source={chosen.split("/")[0] || sourceOf(told)} pair={pair} />
     </Section>
   );

@@ -8,7 +8,7 @@ import { Environments } from "./Environments";
 import { MetricTable, runsOf } from "./MetricTable";
 import { PairTable } from "./PairTable";
 import { beside } from "./Published";
-import { type Pair, pairsOf, primaryOf, shownOf } from "./pairs";
+import { type Comparison, type Pair, pairsOf, primaryOf, shownOf } from "./pairs";
 import { intervals, pointsOf, ratiosOf, strip } from "./plots";
 
 const SHARE = aComparison("ring_full_exits", {
@@ -157,11 +157,31 @@ test("what environments differ in is told, and can be said to be meant", async (
   expect(meant).toHaveBeenCalledWith("qemu.version");
 });
 
+type RenderItem = (parameters: null, axes: typeof AXES) => { children: { type: string }[] };
+
+const AXES = {
+  value: () => 0,
+  coord: ([x, y]: [number, number]): [number, number] => [100 * x, y],
+};
+
 test("only ratios share the axis of intervals", () => {
   const { comparisons } = only(pairsOf(REPORT));
   expect(ratiosOf(comparisons).map((each) => each.criterion.metric)).toEqual(["total_time_ms"]);
   const option = intervals(REPORT, comparisons) as { yAxis: { data: string[] } };
   expect(option.yAxis.data).toEqual(["Total time"]);
+  const { series } = option as unknown as { series: { renderItem: RenderItem }[] };
+  const drawn = (effect: Partial<NonNullable<Comparison["effect"]>>) => {
+    const base = aComparison("total_time_ms");
+    if (!base.effect) throw new Error("it has an effect");
+    const changed = { ...base, effect: { ...base.effect, ...effect } };
+    const [only] = (intervals(REPORT, [changed]) as typeof option & { series: typeof series })
+      .series;
+    return only?.renderItem(null, AXES).children.map((each) => each.type);
+  };
+  expect(series).toHaveLength(1);
+  expect(drawn({})).toEqual(["line", "line", "line", "circle"]);
+  expect(drawn({ low: null })).toEqual(["line", "line", "circle"]); // no tick at the open end
+  expect(drawn({ low: null, high: null })).toEqual(["circle"]);
 });
 
 test("every run is a point beside its arm, and lines join the runs of a block", () => {

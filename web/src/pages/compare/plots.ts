@@ -131,7 +131,8 @@ interface Drawing {
   coord: (point: [number, number]) => [number, number];
 }
 
-/** Each metric's ratio B/A with its interval; an end that is open runs to the edge. */
+/** Each metric's ratio B/A with its interval; an end that is open runs to the edge, and without
+ * an interval there is a point alone. */
 export function intervals(report: Report, comparisons: readonly Comparison[]): ChartOption {
   const rows = [...ratiosOf(comparisons)].reverse(); // the axis grows upwards
   const ends = rows.flatMap(({ effect }) =>
@@ -156,13 +157,15 @@ export function intervals(report: Report, comparisons: readonly Comparison[]): C
       shape: { x1: x, y1: y - 5, x2: x, y2: y + 5 },
       style,
     });
+    const dot = { type: "circle", shape: { cx: middle, cy: y, r: 5 }, style: { fill: colour } };
+    if (effect.low === null && effect.high === null) return { type: "group", children: [dot] };
     return {
       type: "group",
       children: [
         { type: "line", shape: { x1: low, y1: y, x2: high, y2: y }, style },
         ...(effect.low === null ? [] : [tick(low)]),
         ...(effect.high === null ? [] : [tick(high)]),
-        { type: "circle", shape: { cx: middle, cy: y, r: 5 }, style: { fill: colour } },
+        dot,
       ],
     };
   };
