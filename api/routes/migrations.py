@@ -62,7 +62,13 @@ async def start_migration(
     await on.access.guard.vm(who, body.vm)
     on.access.guard.host(who, body.destination)
     request = MigrationRequest(
-        body.vm, body.destination, body.profile, body.revision, tuple(body.overrides)
+        body.vm,
+        body.destination,
+        body.profile,
+        body.revision,
+        tuple(body.overrides),
+        body.values,
+        body.steps,
     )
     record = await on.migrations.start(request)
     response.headers["Location"] = f"{PREFIX}/migrations/{record.id}"

@@ -106,8 +106,15 @@ async def plan_vm(
     wanted = body or PlanCreate()
     if wanted.destination is not None:
         on.access.guard.host(who, wanted.destination)
-    planned = await on.plans.plan(vm, wanted.profile, wanted.revision, wanted.destination)
-    return PlanView.of(planned.plan)
+    planned = await on.plans.plan(
+        vm,
+        wanted.profile,
+        wanted.revision,
+        wanted.destination,
+        values=wanted.values,
+        steps=wanted.steps,
+    )
+    return PlanView.of(planned)
 
 
 @router.post(

@@ -13,12 +13,14 @@ from vmtune.api.schemas.common import (
     Model,
     Page,
     ProblemItem,
+    RawValues,
     Texts,
     Values,
     problems_of,
     texts_of,
 )
 from vmtune.api.schemas.controlled import (
+    RawSteps,
     ReaperView,
     StepRecordView,
     StepTexts,
@@ -34,6 +36,7 @@ from vmtune.domain.migration import (
     Totals,
     Trigger,
 )
+from vmtune.domain.observed import missing_flags
 
 
 class MigrationCreate(Model):
@@ -45,6 +48,12 @@ class MigrationCreate(Model):
         default=None, description="None for the assigned one; none assigned migrates untuned."
     )
     revision: StrictInt | None = Field(default=None, ge=1, description="None for the current one.")
+    values: RawValues = Field(
+        default={}, description="Beside or instead of the profile's, this time; null unsets one."
+    )
+    steps: RawSteps | None = Field(
+        default=None, description="Instead of the profile's, this time; null keeps those."
+    )
     overrides: list[StrictStr] = Field(
         default=[],
         max_length=50,
@@ -74,8 +83,10 @@ class MigrationView(Model):
     vm: UUID
     vm_name: str
     source: str
-    destination: str
-    trigger: Trigger
+    destination: str | None = Field(
+        description="Null where it is not known to which host an observed one went."
+    )
+    trigger: Trigger = Field(description="Who started it: vmtune, or somebody else.")
     profile: str | None = Field(description="Null where it migrates untuned.")
     revision: int | None
     values: Values = Field(description="What was wanted.")
@@ -85,7 +96,13 @@ class MigrationView(Model):
     ended: bool = Field(description="Nothing more will happen, as far as is known.")
     abort: AbortState
     failure: str = Field(description="Why it failed, was cancelled or is unknown.")
-    problems: list[ProblemItem] = Field(description="What could not be put back or carried over.")
+    problems: list[ProblemItem] = Field(
+        description="What could not be put back or carried over, and what it was begun without."
+    )
+    missing_flags: list[str] = Field(
+        description="Of an observed one: the options of `virsh migrate` that would have applied "
+        "what of the profile could not be applied any more."
+    )
     totals: TotalsView | None
     outcomes: list[OutcomeView] = Field(description="As read back while it ran.")
     steps: list[StepView] = Field(description="The profile's convergence steps.")
@@ -106,7 +123,7 @@ class MigrationView(Model):
             vm=record.vm,
             vm_name=record.vm_name,
             source=record.source,
-            destination=record.destination,
+            destination=record.destination or None,
             trigger=record.trigger,
             profile=record.profile or None,
             revision=record.revision or None,
@@ -118,6 +135,7 @@ class MigrationView(Model):
             abort=record.abort,
             failure=record.failure,
             problems=problems_of(record.problems),
+            missing_flags=missing_flags(record.problems),
             totals=TotalsView.of(record.totals) if record.totals else None,
             outcomes=[OutcomeView.of(outcome) for outcome in record.outcomes],
             steps=StepView.all_of(record.steps),

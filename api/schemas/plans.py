@@ -6,13 +6,15 @@ from uuid import UUID
 
 from pydantic import Field, StrictInt, StrictStr
 
-from vmtune.api.schemas.common import Model, Shown
-from vmtune.api.schemas.controlled import StepTexts, StepView, step_texts
+from vmtune.api.schemas.common import Model, RawValues, Shown, WireValue
+from vmtune.api.schemas.controlled import RawSteps, StepTexts, StepView, step_texts
 from vmtune.api.schemas.vms import ReadingView
 from vmtune.domain.facts import Connection
 from vmtune.domain.findings import Finding, Severity
-from vmtune.domain.plan import Plan, PlanItem, TakesEffect
+from vmtune.domain.plan import PlanItem, TakesEffect
 from vmtune.domain.tunables import Route, Side
+from vmtune.domain.virsh import command, spoken_plan
+from vmtune.services.planning import Planned
 
 
 class PlanCreate(Model):
@@ -23,6 +25,70 @@ class PlanCreate(Model):
     destination: StrictStr | None = Field(
         default=None, description="The host it is to migrate to; none to plan an application."
     )
+    values: RawValues = Field(
+        default={}, description="Beside or instead of the profile's, this time; null unsets one."
+    )
+    steps: RawSteps | None = Field(
+        default=None, description="Instead of the profile's, this time; null keeps those."
+    )
+
+
+class UnsaidView(Model):
+    """A value that no option of virsh expresses."""
+
+    tunable: str
+    wanted: Shown
+    reason: str
+
+
+class VirshOptionView(Model):
+    """One option of `virsh migrate`."""
+
+    option: str
+    value: str = Field(description="Empty where it takes none.")
+    tunable: str
+    wanted: WireValue
+
+
+class VirshView(Model):
+    """The same migration by virsh, started by hand. Which options an installed virsh knows,
+    `virsh help migrate` tells."""
+
+    command: str = Field(description="The whole command, quoted for a shell.")
+    flags: list[str] = Field(description="The profile's part of it, as separate words.")
+    options: list[VirshOptionView]
+    unsaid: list[UnsaidView] = Field(description="What virsh has no option for.")
+
+    @classmethod
+    def of(cls, planned: Planned) -> VirshView | None:
+        """Null without a destination, or without libvirt."""
+        plan = planned.plan
+        if not plan.destination or plan.connection is not Connection.LIBVIRT:
+            return None
+        said = spoken_plan(plan)
+        there = planned.peer_uri or "DESTINATION_URI"
+        persistent = planned.facts.persistent
+        return cls(
+            command=command(planned.driver.uri, plan.vm_name, there, said, persistent),
+            flags=said.words,
+            options=[
+                VirshOptionView(
+                    option=option.option,
+                    value=option.value,
+                    tunable=option.tunable,
+                    wanted=option.wanted,
+                )
+                for option in said.options
+            ],
+            unsaid=[
+                UnsaidView(
+                    tunable=unsaid.tunable,
+                    wanted=Shown.of(unsaid.tunable, unsaid.value),
+                    reason=unsaid.reason,
+                )
+                for unsaid in said.unsaid
+            ],
+        )
 
 
 class FindingView(Model):
@@ -91,9 +157,13 @@ class PlanView(Model):
     items: list[PlanItemView]
     steps: list[StepView] = Field(description="What is done when the migration does not end.")
     step_texts: StepTexts
+    virsh: VirshView | None = Field(
+        description="The equal `virsh migrate`; null without a destination or without libvirt."
+    )
 
     @classmethod
-    def of(cls, plan: Plan) -> PlanView:
+    def of(cls, planned: Planned) -> PlanView:
+        plan = planned.plan
         return cls(
             vm=plan.vm,
             vm_name=plan.vm_name,
@@ -108,4 +178,5 @@ class PlanView(Model):
             items=[PlanItemView.of(item) for item in plan.items],
             steps=StepView.all_of(plan.steps),
             step_texts=step_texts(plan.steps),
+            virsh=VirshView.of(planned),
         )

@@ -131,6 +131,14 @@ def plan(clean: bool, *findings: dict[str, Any]) -> dict[str, Any]:
         "items": [item],
         "steps": [],
         "step_texts": [],
+        "virsh": {
+            "command": "virsh -c qemu:///system migrate --live --p2p --parallel web-1 qemu+tls://b/",
+            "flags": ["--parallel"],
+            "options": [
+                {"option": "--parallel", "value": "", "tunable": "multifd", "wanted": True}
+            ],
+            "unsaid": [],
+        },
     }
 
 
@@ -172,6 +180,7 @@ def migration(state: str = "queued", **changes: Any) -> dict[str, Any]:
         "abort": "none",
         "failure": "",
         "problems": [],
+        "missing_flags": [],
         "totals": totals if state == "completed" else None,
         "outcomes": [outcome()] if ended else [],
         "steps": [],

@@ -42,6 +42,10 @@ PLACES = {
     ),
     "migrate": (_HERE + "migrate:migrate", "Migrate VM live and follow it to its end."),
     "migration": (_HERE + "migration:migration", "Migrations, running and past."),
+    "virsh-args": (
+        _HERE + "virsh_args:virsh_args",
+        "Print a profile as options of virsh migrate.",
+    ),
     "bench": (_HERE + "bench:bench", "Measure, and look at what was measured."),
     "compare": (_HERE + "compare:compare", "Say whether it helped: runs against runs."),
     "reference": (

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from vmtune.domain.control_rows import OFF
+from vmtune.domain.plan import Plan
 from vmtune.domain.rules import contradictions
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import LibvirtKind, Route, Side, Tunable, Value
@@ -89,7 +90,7 @@ def spoken(values: Mapping[str, Value], against: Mapping[str, str] | None = None
             unsaid.append(Unsaid(name, value, reason))
         elif not _wants_option(row, value):
             continue  # it is so without one
-        elif _option(row) == _COMPRESSION:
+        elif _option(row).startswith(_COMPRESSION):
             methods.append(VirshOption(METHODS, name, value, _SWITCHED.get(name, str(value))))
         else:
             options.append(VirshOption(_option(row), name, value, _argument(row, value)))
@@ -97,6 +98,19 @@ def spoken(values: Mapping[str, Value], against: Mapping[str, str] | None = None
         named = replace(methods[0], value=",".join(method.value for method in methods))
         options += [replace(named, option=COMPRESSED, value=""), named]
     return Spoken(tuple(options), tuple(unsaid))
+
+
+def spoken_plan(plan: Plan) -> Spoken:
+    """What a plan's values are in options of ``virsh migrate``; those that a blocker stands
+    against are left unsaid, for its reason."""
+    against = {item.tunable: plan.reason_against(item.tunable) for item in plan.items}
+    for item in plan.items:
+        row = TUNABLES[item.tunable]
+        if item.route is Route.MONITOR and row.route is Route.MIGRATE:
+            why = "this libvirt does not know it: `vmtune apply` sets it beforehand"
+            against[item.tunable] = against[item.tunable] or why
+    wanted = {item.tunable: item.wanted for item in plan.items}
+    return spoken(wanted, {name: why for name, why in against.items() if why})
 
 
 def _option(row: Tunable) -> str:

@@ -36,6 +36,7 @@ from vmtune.services.bus import EventBus
 from vmtune.services.controlling import Controlling, reaper_progress
 from vmtune.services.hosts import HostService
 from vmtune.services.planning import Planned, PlanService
+from vmtune.services.profiles import Chosen
 from vmtune.services.records import Fields, MigrationRecords
 from vmtune.services.settling import Settler
 from vmtune.services.settling_look import Evidence
@@ -301,8 +302,9 @@ class MigrationJob:
         """The plan: the one that was just made, or one made anew after a restart."""
         run = self._run(record.id)
         if run.planned is None:
+            wanted = Chosen(record.profile, record.revision, record.wanted, record.steps)
             run.planned = await self._plans.plan(
-                record.vm, record.profile or None, record.revision or None, record.destination
+                record.vm, destination=record.destination, exact=wanted
             )
         return run.planned
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from vmtune.domain.findings import FINDINGS, Severity
@@ -27,6 +27,7 @@ from vmtune.services.controlling import Controlling
 from vmtune.services.hosts import HostService
 from vmtune.services.migration_job import JOB_KIND, MigrationJob
 from vmtune.services.planning import PlanService
+from vmtune.services.profiles import RawSteps
 from vmtune.services.records import Fields, MigrationRecords
 from vmtune.store import Store
 
@@ -36,6 +37,7 @@ class MigrationRequest:
     """A migration that somebody asks for.
 
     :param profile: None for the one that is assigned; none assigned migrates untuned.
+    :param values: beside or instead of the profile's, this time; *steps* instead of its steps.
     :param overrides: codes of blockers that are overridden; what they concern is left out.
     """
 
@@ -44,6 +46,8 @@ class MigrationRequest:
     profile: str | None = None
     revision: int | None = None
     overrides: tuple[str, ...] = ()
+    values: Mapping[str, object] = field(default_factory=dict)
+    steps: RawSteps | None = None
 
 
 class MigrationService:
@@ -75,7 +79,12 @@ class MigrationService:
         """
         _check_overrides(request.overrides)
         planned = await self._plans.plan(
-            request.vm, request.profile, request.revision, request.destination
+            request.vm,
+            request.profile,
+            request.revision,
+            request.destination,
+            values=request.values,
+            steps=request.steps,
         )
         plan = planned.plan
         refuse(plan.blockers(frozenset(request.overrides)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -13,18 +14,22 @@ from vmtune.domain.situation import Destination, Permissions, Situation
 from vmtune.drivers.base import Driver
 from vmtune.errors import CommandRefused, InvalidInput, NotFound
 from vmtune.services.hosts import HostService
-from vmtune.services.profiles import AssignmentService, Chosen
+from vmtune.services.profiles import AssignmentService, Chosen, RawSteps
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A plan with what it was made from, for those who carry it out."""
+    """A plan with what it was made from, for those who carry it out.
+
+    :param peer_uri: how the source's libvirt reaches the destination's; empty without libvirt.
+    """
 
     plan: Plan
     chosen: Chosen
     facts: VmFacts
     driver: Driver
     destination: Driver | None
+    peer_uri: str = ""
 
 
 class PlanService:
@@ -43,23 +48,32 @@ class PlanService:
         profile: str | None = None,
         revision: int | None = None,
         destination: str | None = None,
+        *,
+        values: Mapping[str, object] | None = None,
+        steps: RawSteps | None = None,
+        exact: Chosen | None = None,
     ) -> Planned:
         """What would be done for *vm*, and what stands against it. Changes nothing.
 
         :param profile: None for the one that is assigned; none assigned plans nothing.
+        :param values: beside or instead of the profile's, and *steps* instead of its steps.
+        :param exact: instead of all these.
         :param destination: name of the host it is to migrate to; None for an application.
         :raise NotFound: no such VM, profile, revision or host.
         :raise InvalidInput: the destination is where the VM runs.
         :raise HostUnreachable: one of the hosts does not answer.
         """
-        if profile is not None:
+        if exact is not None:
+            (name, driver, facts), chosen = await self._hosts.locate(vm), exact
+        elif profile is not None:
             # Which values these are does not depend on where the VM is: look for both at once.
             (name, driver, facts), chosen = await asyncio.gather(
-                self._hosts.locate(vm), self._assignments.choose(vm, "", profile, revision)
+                self._hosts.locate(vm),
+                self._assignments.choose(vm, "", profile, revision, values, steps),
             )
         else:
             name, driver, facts = await self._hosts.locate(vm)
-            chosen = await self._assignments.choose(vm, name, None, revision)
+            chosen = await self._assignments.choose(vm, name, None, revision, values, steps)
         host = await self._hosts.facts(name)
         goal: Destination | None = None
         destination_driver: Driver | None = None
@@ -87,7 +101,8 @@ class PlanService:
             measuring = await _measuring(driver, vm)
             situation = replace(situation, vm=replace(facts, measuring_dirty_rate=measuring))
         plan = make_plan(situation, name, chosen.profile, chosen.revision)
-        return Planned(plan, chosen, facts, driver, destination_driver)
+        peer_uri = goal.host.peer_uri if goal is not None else ""
+        return Planned(plan, chosen, facts, driver, destination_driver, peer_uri)
 
     async def plan_on(self, name: str, vm: UUID, chosen: Chosen) -> Planned:
         """What *chosen* would change of a VM on the host *name*, whatever it is at.

@@ -63,6 +63,8 @@ def test_it_follows_to_the_end_and_shows_the_result(service: StubService, vmtune
         "profile": "fast",
         "revision": None,
         "overrides": ["optmem_too_low"],
+        "values": {},
+        "steps": None,
     }
     assert service.only("GET", "/events").query["subject"] == [docs.MIGRATION]
     shares = [line.split()[0] for line in ran.err.splitlines() if "%  iteration" in line]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import click
 
 from vmtune.client import render
-from vmtune.client.complete import hosts, profiles
+from vmtune.client.complete import assignments, hosts, profiles
 from vmtune.client.controlled import reaper_lines, record_lines
 from vmtune.client.errors import ClientError
 from vmtune.client.follow import to_the_end
@@ -15,7 +15,10 @@ from vmtune.client.http import Document
 from vmtune.client.output import fields
 from vmtune.client.progress import viewer
 from vmtune.client.session import CLEAN, ERROR, INTERRUPTED, Session, common, pass_session
+from vmtune.client.values import parse_assignments
+from vmtune.client.virsh_options import named, virsh_options
 from vmtune.client.vms import resolve
+from vmtune.domain.virsh_options import meant
 
 
 @click.command()
@@ -30,29 +33,47 @@ from vmtune.client.vms import resolve
     metavar="CODE",
     help="Go on in spite of this blocker, without what it concerns. May be repeated.",
 )
+@click.option(
+    "--set",
+    "assigned",
+    multiple=True,
+    metavar="TUNABLE=VALUE",
+    shell_complete=assignments,
+    help="Beside or instead of the profile's, this time. May be repeated.",
+)
 @click.option("--no-wait", is_flag=True, help="Start it and return; `migration show` tells.")
+@virsh_options
 @common
 @pass_session
 def migrate(
     session: Session,
+    /,
     vm: str,
     destination: str,
     profile: str | None,
     revision: int | None,
     overrides: tuple[str, ...],
+    assigned: tuple[str, ...],
     no_wait: bool,
+    **given: object,
 ) -> int:
     """Migrate VM live and follow it to its end.
+
+    The options of `virsh migrate` are taken too, such as --parallel or --bandwidth 100 (MiB/s):
+    they stand for tunables, and go before the profile's values, as --set does.
 
     Ctrl-C ends the following only; the migration goes on. Exits 0 where it completed, 1
     where it failed, was cancelled, or its end is unknown.
     """
+    said = meant(named(given))
     body = {
         "vm": resolve(session.client, vm),
         "destination": destination,
         "profile": profile,
         "revision": revision,
         "overrides": list(overrides),
+        "values": {**said.values, **parse_assignments(assigned)},
+        "steps": said.steps,
     }
     record = session.client.post("/migrations", body)
     id = str(record["id"])
@@ -89,7 +110,8 @@ def lines(record: Document) -> Iterator[str]:
             ("migration", record["id"]),
             ("vm", f"{record['vm_name']} ({record['vm']})"),
             ("from", record["source"]),
-            ("to", record["destination"]),
+            ("to", record["destination"] or "unknown"),
+            ("started by", started_by(record)),
             ("profile", render.profile(record)),
             ("overridden", ", ".join(record["overrides"])),
             ("begun", render.moment(record["created_at"])),
@@ -97,6 +119,7 @@ def lines(record: Document) -> Iterator[str]:
             ("state", record["state"]),
             ("abort", "" if record["abort"] == "none" else record["abort"]),
             ("reason", record["failure"]),
+            ("missing flags", " ".join(record["missing_flags"])),
             *(figures if totals else ()),
         ]
     )
@@ -106,6 +129,11 @@ def lines(record: Document) -> Iterator[str]:
         yield from render.outcomes(record["outcomes"])
     yield from record_lines(record["step_records"])
     yield from reaper_lines(record["reaper"])
+
+
+def started_by(record: Document) -> str:
+    """Who started a migration."""
+    return "vmtune" if record["trigger"] == "vmtune" else "others (observed)"
 
 
 def _silent_copies(totals: Document) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import click
 
 from vmtune.client import render
-from vmtune.client.commands.migrate import lines
+from vmtune.client.commands.migrate import lines, started_by
 from vmtune.client.complete import assignments
 from vmtune.client.controlled import record_lines
 from vmtune.client.http import Document, segment
@@ -40,6 +40,7 @@ def list_(session: Session, vm: str | None, state: str | None) -> None:
         Column("FROM"),
         Column("TO"),
         Column("PROFILE"),
+        Column("STARTED BY"),
         Column("STATE"),
         Column("TOTAL TIME", right=True),
         Column("DOWNTIME", right=True),
@@ -55,8 +56,9 @@ def _cells(row: Document) -> tuple[str, ...]:
         row["id"],
         row["vm_name"],
         row["source"],
-        row["destination"],
+        row["destination"] or "unknown",
         render.profile(row),
+        started_by(row),
         row["state"],
         render.milliseconds(totals.get("total_time_ms")),
         render.milliseconds(totals.get("downtime_ms")),

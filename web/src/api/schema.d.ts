@@ -2907,6 +2907,24 @@ export interface components {
              */
             revision?: number | null;
             /**
+             * Values
+             * @description Beside or instead of the profile's, this time; null unsets one.
+             * @default {}
+             * @example {
+             *       "multifd": true
+             *     }
+             */
+            values: {
+                [key: string]: boolean | number | string | null;
+            };
+            /**
+             * Steps
+             * @description Instead of the profile's, this time; null keeps those.
+             */
+            steps?: {
+                [key: string]: unknown;
+            }[] | null;
+            /**
              * Overrides
              * @description Codes of blockers to override; what they concern is left out.
              * @default []
@@ -2954,8 +2972,12 @@ export interface components {
             vm_name: string;
             /** Source */
             source: string;
-            /** Destination */
-            destination: string;
+            /**
+             * Destination
+             * @description Null where it is not known to which host an observed one went.
+             */
+            destination: string | null;
+            /** @description Who started it: vmtune, or somebody else. */
             trigger: components["schemas"]["Trigger"];
             /**
              * Profile
@@ -2991,9 +3013,14 @@ export interface components {
             failure: string;
             /**
              * Problems
-             * @description What could not be put back or carried over.
+             * @description What could not be put back or carried over, and what it was begun without.
              */
             problems: components["schemas"]["ProblemItem"][];
+            /**
+             * Missing Flags
+             * @description Of an observed one: the options of `virsh migrate` that would have applied what of the profile could not be applied any more.
+             */
+            missing_flags: string[];
             totals: components["schemas"]["TotalsView"] | null;
             /**
              * Outcomes
@@ -3075,6 +3102,24 @@ export interface components {
              * @description The host it is to migrate to; none to plan an application.
              */
             destination?: string | null;
+            /**
+             * Values
+             * @description Beside or instead of the profile's, this time; null unsets one.
+             * @default {}
+             * @example {
+             *       "multifd": true
+             *     }
+             */
+            values: {
+                [key: string]: boolean | number | string | null;
+            };
+            /**
+             * Steps
+             * @description Instead of the profile's, this time; null keeps those.
+             */
+            steps?: {
+                [key: string]: unknown;
+            }[] | null;
         };
         /**
          * PlanItemView
@@ -3144,6 +3189,8 @@ export interface components {
             steps: components["schemas"]["StepView"][];
             /** Step Texts */
             step_texts: string[];
+            /** @description The equal `virsh migrate`; null without a destination or without libvirt. */
+            virsh: components["schemas"]["VirshView"] | null;
         };
         /**
          * PlannedRunPage
@@ -5177,6 +5224,17 @@ export interface components {
          */
         Unit: "" | "count" | "entries" | "percent" | "bytes" | "bytes_per_s" | "mib_per_s" | "ms_per_gib" | "ns" | "us" | "ms" | "s";
         /**
+         * UnsaidView
+         * @description A value that no option of virsh expresses.
+         */
+        UnsaidView: {
+            /** Tunable */
+            tunable: string;
+            wanted: components["schemas"]["Shown"];
+            /** Reason */
+            reason: string;
+        };
+        /**
          * UnseenView
          * @description What could not be looked at, and why.
          */
@@ -5256,6 +5314,47 @@ export interface components {
             clean: boolean;
             /** Outcomes */
             outcomes: components["schemas"]["OutcomeView"][];
+        };
+        /**
+         * VirshOptionView
+         * @description One option of `virsh migrate`.
+         */
+        VirshOptionView: {
+            /** Option */
+            option: string;
+            /**
+             * Value
+             * @description Empty where it takes none.
+             */
+            value: string;
+            /** Tunable */
+            tunable: string;
+            /** Wanted */
+            wanted: boolean | number | string;
+        };
+        /**
+         * VirshView
+         * @description The same migration by virsh, started by hand. Which options an installed virsh knows,
+         *     `virsh help migrate` tells.
+         */
+        VirshView: {
+            /**
+             * Command
+             * @description The whole command, quoted for a shell.
+             */
+            command: string;
+            /**
+             * Flags
+             * @description The profile's part of it, as separate words.
+             */
+            flags: string[];
+            /** Options */
+            options: components["schemas"]["VirshOptionView"][];
+            /**
+             * Unsaid
+             * @description What virsh has no option for.
+             */
+            unsaid: components["schemas"]["UnsaidView"][];
         };
         /**
          * VmDetail
