@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 from tests.support.axe import faults
 from tests.support.browser import NARROW, settled
 from tests.support.live import Live
+from tests.web.test_vms import choose
 from vmtune import lab
 
 ROUTES = Path(__file__).parents[2] / "web/src/app/routes.tsx"
@@ -69,10 +70,8 @@ def darken(page: Page) -> None:
     page.evaluate("document.documentElement.classList.add('pf-v6-theme-dark')")
 
 
-@pytest.mark.parametrize("path", PATHS)
-def test_nothing_keeps_anybody_out(page: Page, shown: Mapping[str, str], path: str) -> None:
-    page.goto(address(path, shown))
-    settled(page)
+def found_at(page: Page) -> list[str]:
+    """What keeps anybody out of what *page* shows, in three ways to look at it."""
     found = [f"light: {each}" for each in faults(page)]
     darken(page)
     found += [f"dark: {each}" for each in faults(page, "color-contrast")]
@@ -80,4 +79,24 @@ def test_nothing_keeps_anybody_out(page: Page, shown: Mapping[str, str], path: s
     if wide := too_wide(page):
         found.append(f"narrow: {wide}")
     found += [f"narrow: {each}" for each in faults(page)]
+    return found
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_nothing_keeps_anybody_out(page: Page, shown: Mapping[str, str], path: str) -> None:
+    page.goto(address(path, shown))
+    settled(page)
+    found = found_at(page)
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("opener", ["Plan and apply", "Migrate"])
+def test_no_dialog_keeps_anybody_out(page: Page, shown: Mapping[str, str], opener: str) -> None:
+    page.goto(shown["/vms/:uuid"])
+    settled(page)
+    dialog = choose(page, opener, "shown")
+    if opener == "Migrate":
+        dialog.get_by_label("Destination").select_option("b")
+    expect(dialog.get_by_role("row").nth(1)).to_be_visible()
+    found = found_at(page)
     assert not found, "\n".join(found)

@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.support.browser import settled
+from tests.support.browser import Watch, settled
 from tests.support.live import Live, wait_for
 from tests.web.conftest import PLAN
 from vmtune.domain.workload import Workload
 
 FOLDER = os.environ.get("SCREENSHOTS", "")
+_TO_TOP = "(here) => here.scrollIntoView()"
 MOST_BYTES = 200_000
 pytestmark = [
     pytest.mark.skipif(not FOLDER, reason="`make screenshots` takes them"),
@@ -27,7 +28,8 @@ def picture(page: Page, name: str) -> None:
     assert file.stat().st_size < MOST_BYTES, f"{file} is too large"
 
 
-def test_pictures_for_the_readme(it: Live, page: Page) -> None:
+def test_pictures_for_the_readme(it: Live, page: Page, watch: Watch) -> None:
+    watch.refusals |= {"422"}  # of what is typed into the editor
     it.profile("slow-link", max_bandwidth_bytes_per_s="8MiB/s")
     it.profile(
         "fast", multifd=True, multifd_channels=2, multifd_compression="zstd", downtime_limit_ms=200
@@ -50,11 +52,12 @@ def test_pictures_for_the_readme(it: Live, page: Page) -> None:
         settled(page)
         page.get_by_label("zstd level", exact=True).fill("33")
         expect(page.locator("#tunable-multifd_zstd_level-help")).to_contain_text("20")
-        page.get_by_label("Parallel migration", exact=True).scroll_into_view_if_needed()
+        page.get_by_label("Parallel connections", exact=True).evaluate(_TO_TOP)
         picture(page, "profile")
 
         page.goto(f"/bench/compare?campaign={campaign}")
         settled(page)
+        page.get_by_role("heading", name=re.compile("^tuned against stock")).evaluate(_TO_TOP)
         picture(page, "compare")
 
         running = it.migrate(vm, "b", profile="slow-link")
