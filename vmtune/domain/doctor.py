@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from vmtune.domain.doctor_facts import Examined, Unseen, Wanted
 from vmtune.domain.doctor_kernel import SrcuState, judge_srcu
 from vmtune.domain.findings import Finding, Severity
+from vmtune.domain.pools import WARNING_PERCENT
 from vmtune.domain.preflight import GOOD_OPTMEM_BYTES, LEAST_OPTMEM_BYTES, OPTMEM_PER_CHANNEL_BYTES
 from vmtune.domain.versions import Version
 
@@ -18,7 +19,6 @@ LEAST_MAP_COUNT = 65530
 """Linux's own default (include/linux/mm.h: 65,535 less five)."""
 GOOD_MAP_COUNT = 262144
 """Four times Linux's: room for the pools of ten disks with 16 queues of 256 entries."""
-MAPS_NEARLY_USED_UP = 0.8
 OLDEST_QEMU = Version(7, 2)
 OLDEST_LIBVIRT = Version(9)
 _COMPRESSING_LIBVIRT = Version(9, 4)
@@ -101,7 +101,7 @@ def _maps(seen: Examined, wanted: Wanted) -> Iterator[Finding]:
             {"value": limit.value, "where": limit.where, "wanted": GOOD_MAP_COUNT},
         )
     for qemu in seen.qemus:
-        if qemu.maps is not None and qemu.maps > MAPS_NEARLY_USED_UP * limit.value:
+        if qemu.maps is not None and qemu.maps * 100 > WARNING_PERCENT * limit.value:
             yield Finding(
                 "maps_nearly_used_up",
                 "vm_max_map_count",
