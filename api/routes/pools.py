@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from vmtune.api.reach import EVERYWHERE, HostInReach, VmInReach
+from vmtune.api.reach import HostInReach, VmInReach
 from vmtune.api.responses import ASKS_A_HOST, WITH_BODY, problems
 from vmtune.api.routes.common import Services
 from vmtune.api.schemas.pools import LimitList, LimitsSet, LimitView, PoolList, PoolView
@@ -12,6 +12,7 @@ from vmtune.api.security import HOST, READ, Who
 from vmtune.services.host_limits import LimitState
 
 router = APIRouter()
+_SHARED = "the limits of a machine are those of all its VMs"
 
 
 @router.get("/vms/{vm}/pools", tags=["vms"], responses=problems(*ASKS_A_HOST), dependencies=[READ])
@@ -47,11 +48,12 @@ async def get_limits(on: Services, name: HostInReach) -> LimitList:
     "/hosts/{name}/limits",
     tags=["hosts"],
     responses=problems(*WITH_BODY, *ASKS_A_HOST),
-    dependencies=[HOST, EVERYWHERE],
+    dependencies=[HOST],
 )
-async def set_limits(on: Services, name: HostInReach, body: LimitsSet) -> LimitList:
+async def set_limits(on: Services, who: Who, name: HostInReach, body: LimitsSet) -> LimitList:
     """Raise limits, now and for the next boot, until they are restored. Takes the setting
     `host_changes`. A limit that is higher is left alone."""
+    on.access.guard.unrestricted(who, _SHARED)
     return _listed(await on.limits.set_by_hand(name, body.values))
 
 
@@ -59,11 +61,12 @@ async def set_limits(on: Services, name: HostInReach, body: LimitsSet) -> LimitL
     "/hosts/{name}/limits",
     tags=["hosts"],
     responses=problems(*ASKS_A_HOST),
-    dependencies=[HOST, EVERYWHERE],
+    dependencies=[HOST],
 )
-async def restore_limits(on: Services, name: HostInReach) -> LimitList:
+async def restore_limits(on: Services, who: Who, name: HostInReach) -> LimitList:
     """Put back every limit, whoever asked for it, but not below what running VMs need: what is
     held for them comes back when they have ended."""
+    on.access.guard.unrestricted(who, _SHARED)
     return _listed(await on.limits.restore(name))
 
 

@@ -36,6 +36,7 @@ EVERYWHERE = ("/runs", "/campaigns", "/environments", "/comparisons", "/history"
 """What is about everything, and so for nobody who is restricted."""
 MISSING = uuid4()
 BODIES: dict[tuple[str, str], Any] = {
+    ("PUT", "/hosts/{name}/limits"): {"values": {"vm_max_map_count": 262144}},
     ("PUT", "/vms/{vm}/labels"): {"labels": {}},
     ("POST", "/vms/{vm}/plan"): {},
     ("POST", "/vms/{vm}/applications"): {},
