@@ -1,8 +1,16 @@
 /** What pages ask the service to do. Each returns the service's answer or throws an ApiError. */
 import { body, client, type Schemas } from "./client";
 
-export const planVm = (vm: string, what: Schemas["PlanCreate"]) =>
-  body(client.POST("/api/v1/vms/{vm}/plan", { params: { path: { vm } }, body: what }));
+/** What the service has a default for may be left out; the generated types say it may not. */
+type Asked<Body, Needed extends keyof Body = never> = Partial<Body> & Pick<Body, Needed>;
+
+export const planVm = (vm: string, what: Asked<Schemas["PlanCreate"]>) =>
+  body(
+    client.POST("/api/v1/vms/{vm}/plan", {
+      params: { path: { vm } },
+      body: what as Schemas["PlanCreate"],
+    }),
+  );
 
 export const applyTo = (vm: string, what: Schemas["ApplicationCreate"]) =>
   body(client.POST("/api/v1/vms/{vm}/applications", { params: { path: { vm } }, body: what }));
@@ -17,8 +25,8 @@ export const revertApplication = (application: string) =>
     }),
   );
 
-export const startMigration = (what: Schemas["MigrationCreate"]) =>
-  body(client.POST("/api/v1/migrations", { body: what }));
+export const startMigration = (what: Asked<Schemas["MigrationCreate"], "vm" | "destination">) =>
+  body(client.POST("/api/v1/migrations", { body: what as Schemas["MigrationCreate"] }));
 
 export const abortMigration = (migration: string) =>
   body(client.DELETE("/api/v1/migrations/{migration}", { params: { path: { migration } } }));
