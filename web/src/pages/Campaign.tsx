@@ -9,8 +9,8 @@ import {
   Stack,
   StackItem,
 } from "@patternfly/react-core";
-import { useInfiniteQuery, useMutation, useQuery } from "@tanstack/react-query";
-import { useMemo, useState } from "react";
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useCallback, useMemo, useState } from "react";
 import { Link, useParams } from "react-router";
 import {
   type CampaignProgress,
@@ -22,11 +22,13 @@ import {
   resumeCampaign,
 } from "../api/bench";
 import type { Schemas } from "../api/client";
+import type { LiveEvent } from "../api/live";
 import { Async } from "../components/Async";
 import { CampaignLabel } from "../components/BenchLabels";
 import { Confirm } from "../components/Confirm";
 import { type Fact, FactList } from "../components/Facts";
 import { count } from "../components/format";
+import { useLiveEvents } from "../components/live";
 import { Moment } from "../components/Moment";
 import { More } from "../components/More";
 import { about, number } from "../components/measure";
@@ -43,6 +45,7 @@ export default function CampaignPage() {
   const { id = "" } = useParams();
   const found = useQuery(campaign(id));
   const record = found.data;
+  useOutdatedByRuns(record?.id);
   return (
     <>
       <BenchHead
@@ -92,6 +95,19 @@ export default function CampaignPage() {
       </PageSection>
     </>
   );
+}
+
+/** A run that begins or ends changes how far its campaign is, of which no event tells. */
+function useOutdatedByRuns(id: string | undefined): void {
+  const queries = useQueryClient();
+  const take = useCallback(
+    (event: LiveEvent) => {
+      if (event.topic !== "run" || event.id === null || event.data.campaign !== id) return;
+      void queries.invalidateQueries({ queryKey: ["campaign", "one"] });
+    },
+    [queries, id],
+  );
+  useLiveEvents(take);
 }
 
 function Actions({ campaign: { id, state } }: { campaign: Schemas["CampaignView"] }) {

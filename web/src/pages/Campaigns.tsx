@@ -9,7 +9,7 @@ import {
 import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
 import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { Link, useSearchParams } from "react-router";
-import { campaigns } from "../api/bench";
+import { type CampaignProgress, campaigns } from "../api/bench";
 import type { Schemas } from "../api/client";
 import { Async, Empty } from "../components/Async";
 import { CAMPAIGN_STATES, CampaignLabel } from "../components/BenchLabels";
@@ -18,6 +18,7 @@ import { count } from "../components/format";
 import { Moment } from "../components/Moment";
 import { More } from "../components/More";
 import { about } from "../components/measure";
+import { useBenchProgress } from "../components/useBenchProgress";
 import { BenchHead } from "./bench/BenchHead";
 import { changed } from "./bench/search";
 
@@ -98,10 +99,7 @@ function CampaignTable({ campaigns: items }: { campaigns: readonly Schemas["Camp
               <CampaignLabel state={each.state} />
             </Td>
             <Td dataLabel="Arms">{each.arms.join(", ")}</Td>
-            <Td dataLabel="Runs">
-              {count(each.done)} of {count(each.total)}
-            </Td>
-            <Td dataLabel="Time left">{each.left_s === null ? "–" : about(each.left_s)}</Td>
+            <HowFar campaign={each} />
             <Td dataLabel="Ordered">
               <Moment at={each.created_at} />
             </Td>
@@ -117,5 +115,19 @@ function CampaignTable({ campaigns: items }: { campaigns: readonly Schemas["Camp
         ))}
       </Tbody>
     </Table>
+  );
+}
+
+/** How many runs are made and how long it goes on: told anew each second while it runs. */
+function HowFar({ campaign: { id, done, total, left_s } }: { campaign: Schemas["CampaignView"] }) {
+  const live = useBenchProgress<CampaignProgress>("campaign", id);
+  const latest = left_s !== null && live !== null && live.done >= done ? live : { done, left_s };
+  return (
+    <>
+      <Td dataLabel="Runs">
+        {count(latest.done)} of {count(total)}
+      </Td>
+      <Td dataLabel="Time left">{latest.left_s === null ? "–" : about(latest.left_s)}</Td>
+    </>
   );
 }
