@@ -115,8 +115,8 @@ def test_what_only_a_patched_qemu_has_is_not_offered(
         assert "not_offered_by_qemu" in plan["blockers"]
         plan = service.client.post(f"/vms/{vm}/plan", {"profile": "p"})
         assert {f["message"] for f in plan["findings"]} == {
-            "it needs a virtio-balloon-pci, and the VM has none",
-            "it needs a throttle-group, and the VM has none",
+            "it needs an object of the type virtio-balloon-pci, and the VM has none",
+            "it needs an object of the type throttle-group, and the VM has none",
         }
         with pytest.raises(Refused):
             service.client.post(f"/vms/{vm}/applications", {"profile": "q"})

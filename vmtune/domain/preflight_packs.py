@@ -29,5 +29,5 @@ def check_pack(tunable: Tunable, wanted: Value, situation: Situation) -> Iterato
             )
     if isinstance(tunable.access, QomAccess) and not tunable.access.create:
         if not situation.reading(tunable).parts:
-            part = f"a {tunable.access.types[0]}"
+            part = f"an object of the type {tunable.access.types[0]}"
             yield Finding("no_such_part", tunable.name, {"part": part})

@@ -104,7 +104,7 @@ def test_what_qemu_does_not_have_is_told_once() -> None:
 def test_a_property_needs_an_object_that_has_it() -> None:
     where = having(direct(WANTED, permissions=ALLOWED), *WANTED, parts=False)
     assert codes(where) == [("no_such_part", "rate_count")]
-    assert planned(where).findings[0].evidence == {"part": "a first"}
+    assert planned(where).findings[0].evidence == {"part": "an object of the type first"}
 
 
 def test_a_destination_that_waits_needs_what_is_for_both_sides() -> None:
