@@ -8,7 +8,7 @@ import { migration, samples } from "../api/queries";
 import { Async } from "../components/Async";
 import { Confirm } from "../components/Confirm";
 import { type Fact, Facts } from "../components/Facts";
-import { bytes, count, duration } from "../components/format";
+import { bytes, count, duration, way } from "../components/format";
 import { MigrationProgress, SpokenProgress } from "../components/MigrationProgress";
 import { Moment } from "../components/Moment";
 import { PageHead } from "../components/PageHead";
@@ -41,9 +41,7 @@ export default function MigrationPage() {
   return (
     <>
       <PageHead
-        title={
-          record ? `${record.vm_name}: ${record.source} to ${record.destination}` : "Migration"
-        }
+        title={record ? `${record.vm_name}: ${way(record)}` : "Migration"}
         trail={[{ to: "/migrations", text: "Migrations" }]}
         actions={
           record &&
@@ -96,6 +94,18 @@ export default function MigrationPage() {
                 </StackItem>
               )}
               <Problems problems={data.problems} />
+              {data.missing_flags.length > 0 && (
+                <StackItem>
+                  <Alert
+                    isInline
+                    variant="warning"
+                    title="It was begun without what its profile wants"
+                  >
+                    With these options virsh would have set it:{" "}
+                    <code>{data.missing_flags.join(" ")}</code>
+                  </Alert>
+                </StackItem>
+              )}
               <StackItem>
                 <Facts title="Result" facts={result(data)} spread />
               </StackItem>

@@ -81,9 +81,7 @@ export function MigrateDialog({
         </>
       }
     >
-      {plan.data?.connection === "libvirt" && (
-        <Virsh vm={name} destination={destination} profile={profile} />
-      )}
+      {plan.data?.virsh && <Virsh virsh={plan.data.virsh} />}
     </PlanDialog>
   );
 }

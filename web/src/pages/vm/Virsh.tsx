@@ -1,34 +1,36 @@
-import { ClipboardCopy, ClipboardCopyVariant } from "@patternfly/react-core";
+import { ClipboardCopy, ClipboardCopyVariant, List, ListItem } from "@patternfly/react-core";
+import type { Schemas } from "../../api/client";
+import { TunableName } from "../../components/TunableName";
 
-/** The command line that tells how virsh would migrate with the same values. */
-export function Virsh({
-  vm,
-  destination,
-  profile,
-}: {
-  vm: string;
-  destination: string;
-  profile: string;
-}) {
-  const command = [
-    "vmtune virsh-args",
-    vm,
-    `--to ${destination}`,
-    ...(profile ? [`--profile ${profile}`] : []),
-  ].join(" ");
+/** The equal virsh command to copy, and what virsh has no option for. */
+export function Virsh({ virsh }: { virsh: Schemas["VirshView"] }) {
   return (
     <>
-      <p>The equal virsh command is printed by</p>
+      <p>The same by virsh:</p>
       <ClipboardCopy
         isReadOnly
         isCode
-        variant={ClipboardCopyVariant.inlineCompact}
+        isExpanded
+        variant={ClipboardCopyVariant.expansion}
         hoverTip="Copy"
         clickTip="Copied"
-        copyAriaLabel="Copy the command"
+        textAriaLabel="The equal virsh command"
+        toggleAriaLabel="Show the whole command"
       >
-        {command}
+        {virsh.command}
       </ClipboardCopy>
+      {virsh.unsaid.length > 0 && (
+        <>
+          <p>virsh has no option for</p>
+          <List>
+            {virsh.unsaid.map((each) => (
+              <ListItem key={each.tunable}>
+                <TunableName name={each.tunable} /> {each.wanted.text}: {each.reason}
+              </ListItem>
+            ))}
+          </List>
+        </>
+      )}
     </>
   );
 }
