@@ -13,7 +13,8 @@ from tests.support.bench_qmp import kinds
 from tests.support.benches import Bench
 from vmtune.domain.changes import Change, in_order
 from vmtune.domain.migration import QemuStatus
-from vmtune.domain.tunable_table import TUNABLES
+from vmtune.domain.pack import read_toml
+from vmtune.domain.tunable_table import TUNABLES, extended
 from vmtune.domain.tunables import Kind, Route
 from vmtune.drivers import qmp_allowed, qmp_monitor
 from vmtune.drivers.base import MigrateOrder
@@ -55,6 +56,29 @@ async def a_run(bench: Bench) -> None:
     await bench.destination.completed(bench.vm)
 
 
+PACK = """
+format = 1
+name = "probed"
+title = "What no QEMU has, but is asked for"
+[[tunable]]
+name = "of_an_object"
+title = "x"
+why = "x."
+type = "boolean"
+[tunable.qom]
+types = ["x-none"]
+property = "none"
+[[tunable]]
+name = "of_a_command"
+title = "x"
+why = "x."
+type = "boolean"
+read_only = true
+[tunable.command]
+read = {execute = "x-query-none"}
+"""
+
+
 async def aborted(bench: Bench) -> None:
     """What only an abort sends."""
     await bench.open_destination()
@@ -89,6 +113,7 @@ async def test_the_list_is_what_a_run_sends(
         folder = tmp_path / str(number)
         folder.mkdir()
         async with kinds()[0].open(folder) as bench:
-            await run(bench)
+            with extended(read_toml(PACK, "pack").tunables):
+                await run(bench)
     assert refused == []  # some who ask take a refusal for an answer
     assert sent == set(qmp_allowed.ALLOWED) - SENT_ONLY_BY_BENCHMARKS
