@@ -19,7 +19,7 @@ install -d -o vmtune -g vmtune -m 755 /run/vmtune
 as_vmtune="setpriv --reuid=vmtune --regid=vmtune --init-groups env HOME=/var/lib/vmtune"
 $as_vmtune /usr/bin/vmtune db upgrade --quiet
 $as_vmtune /usr/bin/vmtune serve >/tmp/.service.log 2>&1 & service=$!
-for _ in $(seq 300); do [ ! -S /run/vmtune/vmtune.sock ] || break; sleep 0.1; done
+for _ in $(seq 1200); do [ ! -S /run/vmtune/vmtune.sock ] || break; sleep 0.1; done
 [ -S /run/vmtune/vmtune.sock ] || { cat /tmp/.service.log; exit 1; }
 curl() { command curl -sSf --unix-socket /run/vmtune/vmtune.sock "$@"; }
 """
@@ -82,6 +82,13 @@ def test_it_brings_what_it_needs_for_the_release(root: Root) -> None:
     # Nothing says where it was built.
     root.run("! grep -rlI -e /vmtune/debian -e vmtune-deb /usr/lib/vmtune /usr/bin/vmtune")
     root.run("bash -c '. /usr/share/bash-completion/completions/vmtune; complete -p vmtune'")
+
+
+def test_the_releases_own_systemd_has_nothing_against_the_units(root: Root) -> None:
+    units = "vmtune.service vmtune.socket vmtune-host.service"
+    told = root.run(f"systemd-analyze verify --man=no {units} 2>&1 || true").stdout
+    assert [line for line in told.splitlines() if "vmtune" in line] == []
+    root.run("systemd-analyze security --offline=yes --threshold=25 vmtune.service >/dev/null")
 
 
 def test_the_user_has_what_it_needs_and_no_more(root: Root) -> None:
