@@ -129,7 +129,9 @@ async def apply_to_vm(
     """Carry the plan out and read everything back. Look at `state`: an application that was
     refused half-way is recorded too, as failed, with everything put back."""
     wanted = body or ApplicationCreate()
-    record = await on.applications.apply(vm, wanted.profile, wanted.revision, wanted.best_effort)
+    record = await on.applications.apply(
+        vm, wanted.profile, wanted.revision, wanted.best_effort, wanted.boot_only
+    )
     response.headers["Location"] = f"{PREFIX}/applications/{record.id}"
     return ApplicationView.of(record)
 

@@ -29,6 +29,11 @@ class ApplicationCreate(Model):
     best_effort: StrictBool = Field(
         default=False, description="Leave out what is refused, instead of putting everything back."
     )
+    boot_only: StrictBool = Field(
+        default=False,
+        description="Change nothing but the persistent configuration, for the VM's next start; it "
+        "need not run.",
+    )
 
 
 class OutcomeView(Model):

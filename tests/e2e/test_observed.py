@@ -198,12 +198,33 @@ def test_a_destination_that_is_no_host_of_vmtunes_is_unknown(it: Live) -> None:
     b = it.host("b")
     it.client.delete("/hosts/b")
     try:
-        with it.vm() as vm, virsh_migrate(it, vm, "--bandwidth", "16") as process:
+        # What it writes in a second fits: else it would not converge.
+        calm = Workload(region_bytes=1 << 20, idle_ms=1000)
+        with it.vm(workload=calm) as vm, virsh_migrate(it, vm, "--bandwidth", "16") as process:
             done = it.ended(found(it, vm))
             assert process.wait(30) == 0
             assert (done["state"], done["destination"]) == ("completed", None), done
     finally:
         it.client.post("/hosts", {"name": "b", "uri": b.uri, "peer_uri": b.peer_uri})
+
+
+@pytest.mark.skipif(bool(NO_KVM), reason=NO_KVM or "never")
+def test_a_vm_that_does_not_run_starts_with_its_profile(it: Live) -> None:
+    it.profile("starts", dirty_ring_size_entries=4096, downtime_limit_ms=777)
+    uri = it.host("a").uri
+    with it.vm() as vm:
+        lab.virsh(uri, "destroy", vm.name)
+        applied = it.client.post(
+            f"/vms/{vm.uuid}/applications", {"profile": "starts", "boot_only": True}
+        )
+        assert statuses(applied) == {"dirty_ring_size_entries": "pending restart"}
+        lab.virsh(uri, "start", vm.name)
+        verified = it.client.post(f"/vms/{vm.uuid}/verify")
+        assert statuses(verified) == {"dirty_ring_size_entries": "effective"}
+        lab.virsh(uri, "destroy", vm.name)
+        reverted = it.client.post(f"/applications/{applied['id']}/revert")
+        assert reverted["state"] == "reverted"
+        assert "size='4096'" not in lab.virsh(uri, "dumpxml", "--inactive", vm.name)
 
 
 def test_no_traceback_was_logged(it: Live) -> None:

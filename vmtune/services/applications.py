@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -97,25 +97,30 @@ class ApplyService:
         profile: str | None = None,
         revision: int | None = None,
         best_effort: bool = False,
+        boot_only: bool = False,
     ) -> Application:
         """Set what can be set now, write what waits for a restart, and read everything back.
 
         Prior values are journaled first. At the first refusal everything is put back and the
         application ends as failed, with that first error; with *best_effort* what is refused
-        is left out and the rest is applied.
+        is left out and the rest is applied. With *boot_only* nothing but the persistent
+        configuration is changed, for which the VM need not run.
 
         :raise Blocked: the plan has blockers; with *best_effort* only those of the VM itself.
-        :raise InvalidInput: no profile was named and none is assigned.
+        :raise InvalidInput: no profile was named and none is assigned; or, with *boot_only*, it
+            has no value of the ``boot`` route.
         :raise OperationInProgress: another application or migration of the VM is open.
         """
         planned = await self._plans.plan(vm, profile, revision)
-        plan = planned.plan
         if not planned.chosen.profile:
             raise InvalidInput(
                 "no profile was named and none is assigned to this VM",
                 field="profile",
                 remedy="name a profile, or assign one",
             )
+        if boot_only:
+            planned = _for_next_start(planned)
+        plan = planned.plan
         refuse([f for f in plan.blockers() if not (best_effort and f.tunable)])
         changes = list(filter(set_now, plan.changes(*SET_NOW)))
         boot = [c for c in plan.changes(Route.BOOT) if boot_differs(c, planned.facts)]
@@ -268,6 +273,9 @@ class ApplyService:
                 remedy="apply a profile, or assign one",
             )
         outcomes = outcomes_of(plan, facts.readings, facts.boot_readings)
+        if standing is not None:
+            # An application may have been of the boot route's values alone.
+            outcomes = [o for o in outcomes if o.tunable in standing.wanted]
         application = standing.id if standing else None
         await self._note(vm, plan.profile, plan.revision, application, outcomes)
         return Verification(
@@ -396,3 +404,27 @@ def _all_unknown(record: Application, why: str) -> list[Outcome]:
 async def _to_its_end(work: Coroutine[Any, Any, _T]) -> _T:  # any: what a coroutine yields
     """Run *work* to its end even when the caller goes away in the middle."""
     return await asyncio.shield(asyncio.ensure_future(work))
+
+
+def _for_next_start(planned: Planned) -> Planned:
+    """*planned* without what does not wait for the VM's next start.
+
+    :raise InvalidInput: nothing of it does.
+    """
+    plan = planned.plan
+    items = tuple(item for item in plan.items if item.route is Route.BOOT)
+    names = {item.tunable for item in items}
+    if not names:
+        raise InvalidInput(
+            f"profile {plan.profile} has no value that takes effect at a VM's start",
+            field="boot_only",
+            code="nothing_for_the_next_start",
+            remedy="apply it without boot_only",
+        )
+    findings = tuple(f for f in plan.findings if f.tunable in names)
+    values = {name: value for name, value in planned.chosen.values.items() if name in names}
+    return replace(
+        planned,
+        plan=replace(plan, items=items, findings=findings),
+        chosen=replace(planned.chosen, values=values),
+    )

@@ -69,7 +69,7 @@ def test_apply_exits_by_what_became_of_it(
     service.on("POST", path, Reply(record, 201))
     ran = vmtune("apply", "db1", "--best-effort")
     assert ran.code == code
-    body = {"profile": None, "revision": None, "best_effort": True}
+    body = {"profile": None, "revision": None, "best_effort": True, "boot_only": False}
     assert service.only("POST", path).body == body
     assert "downtime_limit_ms" in ran.out
 

@@ -312,3 +312,11 @@ def remembered(it: World) -> tuple[TuningState, tuple[str, ...]]:
     found = it.store.tunings.get(VM)
     assert found is not None
     return found.state, found.differing
+
+
+async def test_only_what_waits_for_the_next_start_needs_something_that_does(it: World) -> None:
+    await it.profile(**MIXED)
+    with pytest.raises(InvalidInput) as caught:
+        await it.applications.apply(VM, "p", boot_only=True)
+    assert caught.value.problems[0].code == "nothing_for_the_next_start"
+    assert downtime(it) == 300

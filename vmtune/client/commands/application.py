@@ -30,6 +30,11 @@ def all_as_wanted(outcomes: Sequence[Document]) -> bool:
 @click.option("--profile", shell_complete=profiles, help="Instead of the one assigned.")
 @click.option("--revision", type=click.IntRange(min=1), help="An older one of the profile.")
 @click.option("--best-effort", is_flag=True, help="Leave out what is refused, apply the rest.")
+@click.option(
+    "--boot-only",
+    is_flag=True,
+    help="Only write what waits for the VM's next start; it need not run.",
+)
 @click.option("--dry-run", is_flag=True, help="Show the plan and change nothing.")
 @common
 @pass_session
@@ -39,13 +44,17 @@ def apply(
     profile: str | None,
     revision: int | None,
     best_effort: bool,
+    boot_only: bool,
     dry_run: bool,
 ) -> int:
     """Set a profile's values on VM and read them back.
 
-    Without --best-effort the first refusal puts everything back. Exits 0 where each value
-    is effective or waits for its migration or restart, 2 where some are overwritten,
-    rejected or unknown, 1 where it failed.
+    Values that take effect at the VM's start are written into its persistent configuration, and
+    are `pending restart` until then. Without --best-effort the first refusal puts everything
+    back.
+
+    Exits 0 where each value is effective or waits for its migration or restart, 2 where some
+    are overwritten, rejected or unknown, 1 where it failed.
     """
     uuid = resolve(session.client, vm)
     body: dict[str, object] = {"profile": profile, "revision": revision}
@@ -53,7 +62,7 @@ def apply(
         document = session.client.post(f"/vms/{uuid}/plan", body)
         session.show(document, lambda: plans.lines(document))
         return CLEAN if document["clean"] else DIFFERENCES
-    body["best_effort"] = best_effort
+    body |= {"best_effort": best_effort, "boot_only": boot_only}
     record = session.client.post(f"/vms/{uuid}/applications", body)
     session.show(record, lambda: record_lines(record))
     return exit_code(record, "applied")

@@ -1595,6 +1595,12 @@ export interface components {
              * @default false
              */
             best_effort: boolean;
+            /**
+             * Boot Only
+             * @description Change nothing but the persistent configuration, for the VM's next start; it need not run.
+             * @default false
+             */
+            boot_only: boolean;
         };
         /**
          * ApplicationPage
