@@ -37,6 +37,9 @@ GUEST = VmSettings(
 class Observer:
     """Hears QEMU's MIGRATION events of both hosts, with QEMU's own time stamps."""
 
+    status = "active"
+    """The one that is waited for."""
+
     def __init__(self, hosts: tuple[HostStatus, ...]) -> None:
         libvirt.virEventRegisterDefaultImpl()
         threading.Thread(target=self._run, daemon=True).start()
@@ -53,7 +56,7 @@ class Observer:
 
     def _heard(self, *arguments: Any) -> None:  # any: libvirt ships no types
         _, _, _, seconds, micros, details, _ = arguments
-        if json.loads(details)["status"] == "active":
+        if json.loads(details)["status"] == self.status:
             self._active.append(seconds + micros / 1e6)
 
     def first_active_after(self, moment: float, within_s: float = 10) -> float:
@@ -69,7 +72,9 @@ class Observer:
 
 
 @contextmanager
-def stage(at: Path) -> Iterator[tuple[Service, tuple[HostStatus, ...], LabVm]]:
+def stage(
+    at: Path, guest: VmSettings = GUEST
+) -> Iterator[tuple[Service, tuple[HostStatus, ...], LabVm]]:
     """A lab, a service that knows its hosts, and a VM on the first."""
     lab = up(LAB)
     try:
@@ -77,7 +82,7 @@ def stage(at: Path) -> Iterator[tuple[Service, tuple[HostStatus, ...], LabVm]]:
             for name, host in zip("ab", lab.hosts, strict=True):
                 body = {"name": name, "uri": host.uri, "peer_uri": host.peer_uri}
                 service.client.post("/hosts", body)
-            yield service, lab.hosts, define_vm(LAB, GUEST)
+            yield service, lab.hosts, define_vm(LAB, guest)
     finally:
         down(LAB)
 
