@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator
 from vmtune.domain.control_rows import OFF
 from vmtune.domain.facts import Connection, VmFacts, VmState
 from vmtune.domain.findings import Finding
-from vmtune.domain.host_limits import SYSCTLS
 from vmtune.domain.preflight_control import (
     check_reaper,
     check_steps,
     offered_by_version,
     uses_monitor,
 )
+from vmtune.domain.preflight_host import check_host
 from vmtune.domain.preflight_packs import check_pack
 from vmtune.domain.preflight_pools import check_pools, check_queues
 from vmtune.domain.situation import Situation
@@ -304,41 +304,6 @@ _BOOT_OPTIONS = {
 }
 
 
-def _host_values(tunable: Tunable, wanted: Value, situation: Situation) -> Iterator[Finding]:
-    """Host settings are checked always. More than was asked for is as good."""
-    if tunable.route is not Route.HOST or not isinstance(wanted, int):
-        return
-    sides = [("source", situation.host)]
-    if situation.destination is not None and tunable.side is Side.BOTH:
-        sides.append(("destination", situation.destination.host))
-    for side, host in sides:
-        value = host.sysctls.get(tunable.name)
-        if tunable.name == "locked_memory_bytes":
-            value = situation.vm.locked_memory_limit_bytes
-            if situation.vm.may_lock_memory:
-                continue
-        if value is not None and value < wanted:
-            sysctl = SYSCTLS.get(tunable.name)
-            name = sysctl.name if sysctl else "locked-memory limit of QEMU"
-            if situation.may_change_host(tunable.name):
-                yield Finding(
-                    "host_changes",
-                    tunable.name,
-                    {"name": name, "value": value, "wanted": wanted},
-                )
-                continue
-            command = (
-                f"sysctl -w {name}={wanted}"
-                if sysctl
-                else f"virsh memtune {situation.vm.name} --hard-limit {wanted // 1024} --config"
-            )
-            yield Finding(
-                "host_value_differs",
-                tunable.name,
-                {"side": side, "name": name, "value": value, "wanted": wanted, "command": command},
-            )
-
-
 def _zero_copy(tunable: Tunable, wanted: Value, situation: Situation) -> Iterator[Finding]:
     """Lockable memory and socket option memory, without either of which zero-copy fails."""
     if tunable.name != "zero_copy_send" or wanted is not True:
@@ -406,7 +371,7 @@ _PER_TUNABLE: tuple[Callable[[Tunable, Value, Situation], Iterator[Finding]], ..
     _tls,
     _destination_only,
     _boot,
-    _host_values,
+    check_host,
     _zero_copy,
     _channels,
     check_reaper,

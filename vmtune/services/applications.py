@@ -30,14 +30,14 @@ from vmtune.errors import (
 )
 from vmtune.services.bus import EventBus
 from vmtune.services.carrying import (
+    asker,
     boot_differs,
-    come_back,
     is_put_back,
     limits_before,
     limits_wanted,
     outcomes_of,
     refuse,
-    restore,
+    restore_all,
     set_again,
     set_each,
 )
@@ -149,7 +149,7 @@ class ApplyService:
         refused: dict[str, str] = {}
         try:
             if self._limits is not None:
-                await self._limits.claim(_owner(record), limits_wanted(planned.plan))
+                await self._limits.claim(asker(record), limits_wanted(planned.plan))
             if record.best_effort:
                 refused = await set_each(driver, vm, changes)
             elif changes:
@@ -184,7 +184,7 @@ class ApplyService:
     ) -> Application:
         """Put the journal back after *error*; unknown where the host no longer answers."""
         try:
-            outcomes = await self._restore(record, driver)
+            outcomes = await restore_all(driver, record, self._limits)
         except VmtuneError as second:
             state = ApplicationState.UNKNOWN if isinstance(second, _LOST) else None
             problems = (*error.problems, *second.problems)
@@ -195,25 +195,6 @@ class ApplyService:
                 problems,
             )
         return await self._finish(record, ApplicationState.FAILED, outcomes, error.problems)
-
-    async def _restore(self, record: Application, driver: Driver) -> list[Outcome]:
-        """Put back what the journal holds, on the host too, and say how each ended.
-
-        :raise VmtuneError: the first that could not be put back, after all was tried.
-        """
-        on_host: list[Outcome] = []
-        failed: VmtuneError | None = None
-        before = [change for change in record.journal if change.row.route is Route.HOST]
-        if before and self._limits is not None:
-            try:
-                await self._limits.release(_owner(record))
-                on_host = come_back(before, await self._limits.state(record.host))
-            except VmtuneError as error:
-                failed = error
-        outcomes = await restore(driver, record.vm, record.journal)
-        if failed is not None:
-            raise failed
-        return [*outcomes, *on_host]
 
     async def revert(self, application: UUID) -> Application:
         """Put back what was set before the application, and prove it by reading back.
@@ -243,7 +224,7 @@ class ApplyService:
 
     async def _revert(self, record: Application, driver: Driver) -> Application:
         try:
-            outcomes = await self._restore(record, driver)
+            outcomes = await restore_all(driver, record, self._limits)
         except _LOST as error:
             outcomes = _all_unknown(record, error.message)
             return await self._finish(record, ApplicationState.UNKNOWN, outcomes, error.problems)
@@ -364,7 +345,7 @@ class ApplyService:
         end = ApplicationState.REVERTED if reverting else ApplicationState.FAILED
         try:
             _, driver, _ = await self._hosts.locate(record.vm)
-            outcomes = await self._restore(record, driver)
+            outcomes = await restore_all(driver, record, self._limits)
         except VmtuneError as error:
             outcomes = _all_unknown(record, error.message)
             problems = (why, *error.problems)
@@ -388,11 +369,6 @@ class ApplyService:
     def _tell(self, record: Application) -> None:
         data = {"state": record.state.value, "vm": str(record.vm), "profile": record.profile}
         self._bus.tell_soon(EventTopic.APPLICATION, record.id, data)
-
-
-def _owner(record: Application) -> str:
-    """Who asks for the host's limits."""
-    return f"application {record.id}"
 
 
 def _all_unknown(record: Application, why: str) -> list[Outcome]:

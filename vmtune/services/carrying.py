@@ -9,13 +9,13 @@ from vmtune.domain.changes import Change, in_order
 from vmtune.domain.facts import Reading, VmFacts
 from vmtune.domain.findings import Finding
 from vmtune.domain.host_limits import SYSCTLS
-from vmtune.domain.outcome import Outcome, Status, judge
+from vmtune.domain.outcome import Application, Outcome, Status, judge
 from vmtune.domain.plan import Plan
 from vmtune.domain.proving import Readings, outcome_of
 from vmtune.domain.tunables import Route, Value
 from vmtune.drivers.base import Driver
 from vmtune.errors import Blocked, CommandRefused, Problem, VmtuneError
-from vmtune.services.host_limits import LimitState, as_problem
+from vmtune.services.host_limits import HostLimits, LimitState, as_problem
 
 
 def as_problems(findings: Iterable[Finding]) -> list[Problem]:
@@ -95,7 +95,34 @@ def limits_before(plan: Plan) -> list[Change]:
     ]
 
 
-def come_back(journal: Iterable[Change], limits: Iterable[LimitState]) -> list[Outcome]:
+def asker(record: Application) -> str:
+    """Who asks for the host's limits, where an application does."""
+    return f"application {record.id}"
+
+
+async def restore_all(
+    driver: Driver, record: Application, limits: HostLimits | None
+) -> list[Outcome]:
+    """Put back what the journal holds, on the host too, and say how each ended.
+
+    :raise VmtuneError: the first that could not be put back, after all was tried.
+    """
+    on_host: list[Outcome] = []
+    failed: VmtuneError | None = None
+    before = [change for change in record.journal if change.row.route is Route.HOST]
+    if before and limits is not None:
+        try:
+            await limits.release(asker(record))
+            on_host = _come_back(before, await limits.state(record.host))
+        except VmtuneError as error:
+            failed = error
+    outcomes = await restore(driver, record.vm, record.journal)
+    if failed is not None:
+        raise failed
+    return [*outcomes, *on_host]
+
+
+def _come_back(journal: Iterable[Change], limits: Iterable[LimitState]) -> list[Outcome]:
     """How the host's limits stand once they are no longer asked for: others may ask for them."""
     states = {state.tunable: state for state in limits}
     outcomes: list[Outcome] = []
