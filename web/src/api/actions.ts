@@ -12,8 +12,13 @@ export const planVm = (vm: string, what: Asked<Schemas["PlanCreate"]>) =>
     }),
   );
 
-export const applyTo = (vm: string, what: Schemas["ApplicationCreate"]) =>
-  body(client.POST("/api/v1/vms/{vm}/applications", { params: { path: { vm } }, body: what }));
+export const applyTo = (vm: string, what: Asked<Schemas["ApplicationCreate"]>) =>
+  body(
+    client.POST("/api/v1/vms/{vm}/applications", {
+      params: { path: { vm } },
+      body: what as Schemas["ApplicationCreate"],
+    }),
+  );
 
 export const verifyVm = (vm: string) =>
   body(client.POST("/api/v1/vms/{vm}/verify", { params: { path: { vm } } }));
