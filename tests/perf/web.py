@@ -32,7 +32,7 @@ from vmtune.store import Store
 KIB = 1024
 LOADS = 7
 SAMPLES = 100_000
-DRAWS = 5
+DRAWS = 3
 LIVE = 20
 HERTZ = 10
 BUSY_S = 10
