@@ -11,7 +11,7 @@ WEB_SOURCES := $(shell find web/src web/public -type f) web/index.html web/vite.
 NPM := PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix web --silent
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint lint-web format screenshots bench web wheel deb test-deb packages packages-for-tests lock openapi clean
+.PHONY: help demo test lint lint-web format screenshots bench fuzz web wheel deb test-deb packages packages-for-tests lock openapi clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -67,6 +67,9 @@ screenshots: packages-for-tests $(READY) $(WEB_BUILT)  ## take the README's scre
 
 bench: packages-for-tests $(READY) $(WEB_BUILT)  ## run the benchmarks; NAME=apply_latency runs one
 	@$(BIN)/python -m tests.perf $(NAME)
+
+fuzz: packages $(READY)  ## fuzz the HTTP API for MINUTES=20
+	@$(BIN)/python -m tests.fuzz.api $(MINUTES)
 
 packages:
 	@sh vmtune/lab/bootstrap.sh
