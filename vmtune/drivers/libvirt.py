@@ -37,6 +37,7 @@ from vmtune.drivers.libvirt_vm import (
 )
 from vmtune.drivers.libvirt_xml_edit import edit_boot_xml, edit_destination_xml
 from vmtune.drivers.qemu_probe import QemuProbe
+from vmtune.drivers.replies import understanding
 from vmtune.errors import CommandRefused, NotFound, TooLate
 
 _RESETS_WITHIN_S = 10.0
@@ -297,12 +298,14 @@ class LibvirtDriver:
             if refusal.problems[0].code == NOT_RUNNING:
                 raise gone from refusal
             raise
+        with understanding("its migration"):
+            snapshot = read_query_migrate(reply, at_ms)
         if vm in self._not_begun:
             begun = read_query_migrate(reply) != self._not_begun[vm]
             if not begun and not self._migrations[vm].done:
                 return Snapshot(QemuStatus.SETUP)
             del self._not_begun[vm]
-        return read_query_migrate(reply, at_ms)
+        return snapshot
 
     async def outgoing(self) -> Sequence[UUID]:
         """The VMs whose job is a migration to another host. Asks no QEMU, so none is tainted."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from vmtune.domain.dirty_rates import DirtyRates, read_query_dirty_rate
 from vmtune.drivers.monitor import Monitor
+from vmtune.drivers.replies import understanding
 from vmtune.errors import CommandRefused
 
 ALREADY_MEASURING = "already_measuring"
@@ -36,4 +37,6 @@ async def measure_dirty_rates(monitor: Monitor, over_ms: int) -> None:
 
 async def dirty_rates(monitor: Monitor) -> DirtyRates:
     """The last measurement; see :meth:`vmtune.drivers.base.Driver.dirty_rates`."""
-    return read_query_dirty_rate(await monitor.execute("query-dirty-rate", _IN_MS))
+    reply = await monitor.execute("query-dirty-rate", _IN_MS)
+    with understanding("its dirty rate"):
+        return read_query_dirty_rate(reply)

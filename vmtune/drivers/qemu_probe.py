@@ -18,6 +18,7 @@ from vmtune.drivers.monitor import Monitor
 from vmtune.drivers.pack_qmp import PACK_KINDS, PackProbe, PackSeen
 from vmtune.drivers.qemu_process import ProgramFile, QemuProcess
 from vmtune.drivers.qmp_allowed import MADE_UP
+from vmtune.drivers.replies import understanding
 from vmtune.errors import CommandRefused
 
 # "virtio-blk-pci" and its kin: disks whose queues count for the coroutine pool.
@@ -100,6 +101,10 @@ class QemuProbe:
 
         :raise VmtuneError: as :meth:`Monitor.execute` does.
         """
+        with understanding("itself"):
+            return await self._facts(vm, name)
+
+    async def _facts(self, vm: UUID, name: str) -> VmFacts:
         execute = self._monitor.execute
         process = self._process
         fixed, seen, status, migrate, cpus, memory, maps = await _all(
@@ -148,6 +153,10 @@ class QemuProbe:
 
         :raise VmtuneError: as :meth:`Monitor.execute` does.
         """
+        with understanding("its settings"):
+            return await self._read(tunables)
+
+    async def _read(self, tunables: Collection[str]) -> dict[str, Reading]:
         rows = [TUNABLES[name] for name in tunables if _is_of_qemu(TUNABLES[name])]
         kvm = False
         if any(_kind(t) is QmpKind.ACCELERATOR for t in rows):

@@ -16,6 +16,7 @@ from vmtune.drivers.monitor import Monitor
 from vmtune.drivers.pack_qmp import PACK_KINDS, set_values
 from vmtune.drivers.qemu_names import MAIN_LOOP_ID
 from vmtune.drivers.qemu_probe import KnownObjects, find_main_loop
+from vmtune.drivers.replies import understanding
 from vmtune.errors import CommandRefused, InvalidInput
 
 
@@ -98,7 +99,9 @@ async def _refuse_while_migrating(monitor: Monitor, changes: Sequence[Change]) -
     for change in changes:
         if _kind(change) is not QmpKind.PARAMETER or not _is_setup_only(change):
             continue
-        status = read_query_migrate(await monitor.execute("query-migrate")).status
+        reply = await monitor.execute("query-migrate")
+        with understanding("its migration"):
+            status = read_query_migrate(reply).status
         if status.running and not await _only_listens(monitor, status):
             raise CommandRefused(
                 f"a migration is {status.value}, and QEMU would crash",

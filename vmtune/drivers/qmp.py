@@ -24,6 +24,7 @@ from vmtune.drivers.qemu_write import write
 from vmtune.drivers.qmp_migration import DirectMigration, Side, defaults
 from vmtune.drivers.qmp_monitor import NO_QEMU, QmpMonitor
 from vmtune.drivers.qmp_qemu import Link, OnEvent, Qemu
+from vmtune.drivers.replies import understanding
 from vmtune.errors import (
     CommandRefused,
     HostUnreachable,
@@ -125,7 +126,7 @@ class QmpDriver:
         state = VmState.OTHER
         if qemu.monitor.connected:
             try:
-                state = vm_state((await qemu.monitor.execute("query-status"))["status"])
+                state = await self._state(qemu)
             except (OutcomeUnknown, HostUnreachable):
                 return None  # it has just ended
         return VmSummary(qemu.uuid, qemu.name, state)
@@ -195,7 +196,8 @@ class QmpDriver:
     async def migration(self, vm: UUID, at_ms: int = 0) -> Snapshot:
         """The VM's outgoing migration. QEMU keeps the last one's figures until it ends."""
         reply = await self._ask(vm, lambda qemu: qemu.monitor.execute("query-migrate"))
-        return read_query_migrate(reply, at_ms)
+        with understanding("its migration"):
+            return read_query_migrate(reply, at_ms)
 
     async def outgoing(self) -> Sequence[UUID]:
         """Of the QEMUs that are connected, those that migrate away: others may be somebody
@@ -204,7 +206,9 @@ class QmpDriver:
         for qemu in tuple(self._qemus.values()):
             if qemu.known and qemu.monitor.connected:
                 with contextlib.suppress(OutcomeUnknown, HostUnreachable):
-                    snapshot = read_query_migrate(await qemu.monitor.execute("query-migrate"))
+                    reply = await qemu.monitor.execute("query-migrate")
+                    with understanding("its migration"):
+                        snapshot = read_query_migrate(reply)
                     if snapshot.status.running and snapshot.sample is not None:
                         leaving.append(qemu.uuid)
         return leaving
@@ -243,8 +247,13 @@ class QmpDriver:
 
     async def vm_state(self, vm: UUID) -> VmState:
         """What the VM is doing."""
-        reply = await self._ask(vm, lambda qemu: qemu.monitor.execute("query-status"))
-        return vm_state(reply["status"])
+        return await self._ask(vm, self._state)
+
+    @staticmethod
+    async def _state(qemu: Qemu) -> VmState:
+        reply = await qemu.monitor.execute("query-status")
+        with understanding("what it is doing"):
+            return vm_state(reply["status"])
 
     async def pause(self, vm: UUID) -> None:
         """Stop the guest. It stays so when it has arrived: QEMU hands its state on."""
@@ -328,8 +337,7 @@ class QmpDriver:
                 continue
             if path in problems:
                 raise problems[path]
-            status = await qemu.monitor.execute("query-status")
-            if vm_state(status["status"]) is VmState.INCOMING:
+            if await self._state(qemu) is VmState.INCOMING:
                 return qemu
         raise CommandRefused(
             f"no QEMU in {self._folder} waits for {source.name}",

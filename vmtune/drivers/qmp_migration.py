@@ -15,6 +15,7 @@ from vmtune.drivers.base import EventKind, MigrateOrder
 from vmtune.drivers.hub import Watch
 from vmtune.drivers.qemu_write import write
 from vmtune.drivers.qmp_qemu import Qemu
+from vmtune.drivers.replies import understanding
 from vmtune.errors import CommandRefused, OutcomeUnknown, VmtuneError
 
 _LOOK_EVERY_S = 0.5
@@ -222,7 +223,9 @@ class DirectMigration:
         monitor = self.source.qemu.monitor
         if monitor.connections != self._connection:
             raise OutcomeUnknown("the connection to QEMU was lost, and it may be another now")
-        return read_query_migrate(await monitor.execute("query-migrate"))
+        reply = await monitor.execute("query-migrate")
+        with understanding("its migration"):
+            return read_query_migrate(reply)
 
     async def _news_of_it(self) -> None:
         """Until this migration's status has changed, or it is time to look anyway."""

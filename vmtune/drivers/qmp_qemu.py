@@ -11,6 +11,7 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 from vmtune.drivers.monitor import Monitor
 from vmtune.drivers.qemu_probe import QemuProbe
 from vmtune.drivers.qemu_process import QemuProcess
+from vmtune.drivers.replies import understanding
 from vmtune.errors import HostUnreachable, MonitorBusy
 
 _NO_UUID = UUID(int=0)
@@ -120,7 +121,8 @@ class Qemu:
             raise
         uuid = await self.monitor.execute("query-uuid")
         name = await self.monitor.execute("query-name")
-        self._is(UUID(uuid["UUID"]), name.get("name", ""))
+        with understanding("who it is"):
+            self._is(UUID(uuid["UUID"]), str(name.get("name", "")))
         self._probe = QemuProbe(self.monitor, self._process())
         self._met = self.monitor.connections
 
