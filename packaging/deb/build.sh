@@ -49,6 +49,9 @@ run vmtune.settings_file $(cat "$here/settings") >"$tree/settings/vmtune.toml"
 cp "$top/packaging/systemd/vmtune.service" "$tree/debian/vmtune.service"
 cp "$top/packaging/systemd/vmtune.socket" "$tree/debian/vmtune.socket"
 cp "$top/packaging/systemd/vmtune-host.service" "$tree/debian/vmtune.vmtune-host.service"
+for kind in path service; do
+    cp "$top/packaging/systemd/vmtune-limits.$kind" "$tree/debian/vmtune.vmtune-limits.$kind"
+done
 mkdir "$tree/sysusers"
 cp "$top/packaging/sysusers.d/vmtune.conf" "$tree/sysusers/vmtune.conf"
 cat >"$tree/debian/changelog" <<END

@@ -32,6 +32,11 @@ wait $service
 # As if an older version were installed.
 OLDER = "sed -i '/^Package: vmtune$/,/^Version:/s/^Version:.*/Version: 0.0.1/' /var/lib/dpkg/status"
 
+UNITS = (
+    *("vmtune.service", "vmtune.socket", "vmtune-host.service"),
+    *("vmtune-limits.path", "vmtune-limits.service"),
+)
+
 
 def test_it_installs_and_serves_without_a_network(root: Root) -> None:
     shown = root.run(
@@ -72,21 +77,22 @@ def test_it_brings_what_it_needs_for_the_release(root: Root) -> None:
         "/usr/share/man/man1/vmtune-migrate.1.gz",
     ):
         assert needed in listed, needed
-    for unit in ("vmtune.service", "vmtune.socket", "vmtune-host.service"):
+    for unit in UNITS:
         assert any(path.endswith(f"/systemd/system/{unit}") for path in listed), unit
     conffiles = root.run("cat /var/lib/dpkg/info/vmtune.conffiles").stdout.split()
     assert sorted(conffiles) == ["/etc/libvirt/hooks/qemu.d/vmtune", "/etc/vmtune/vmtune.toml"]
     enabled = root.run("find /etc/systemd/system -name 'vmtune*' -printf '%P\\n'").stdout.split()
     assert "multi-user.target.wants/vmtune.service" in enabled
     assert "sockets.target.wants/vmtune.socket" in enabled
+    # Whether limits are raised is the operator's to say.
+    assert not any("vmtune-limits" in name for name in enabled)
     # Nothing says where it was built.
     root.run("! grep -rlI -e /vmtune/debian -e vmtune-deb /usr/lib/vmtune /usr/bin/vmtune")
     root.run("bash -c '. /usr/share/bash-completion/completions/vmtune; complete -p vmtune'")
 
 
 def test_the_releases_own_systemd_has_nothing_against_the_units(root: Root) -> None:
-    units = "vmtune.service vmtune.socket vmtune-host.service"
-    told = root.run(f"systemd-analyze verify --man=no {units} 2>&1 || true").stdout
+    told = root.run(f"systemd-analyze verify --man=no {' '.join(UNITS)} 2>&1 || true").stdout
     assert [line for line in told.splitlines() if "vmtune" in line] == []
     root.run("systemd-analyze security --offline=yes --threshold=25 vmtune.service >/dev/null")
 
