@@ -21,8 +21,7 @@ demo: packages $(READY) $(WEB_BUILT)  ## migrate a VM between two libvirt hosts,
 
 test: packages-for-tests $(READY) $(WEB_BUILT) lint  ## every check and every test
 	@$(NPM) test
-	@$(BIN)/pytest -n auto tests/unit $(PYTEST_ARGS)
-	@$(BIN)/pytest tests/contract tests/e2e tests/web $(PYTEST_ARGS)  # these share the machine's KVM and network
+	@$(BIN)/pytest -n auto --dist loadgroup --durations 12 tests/unit tests/contract tests/e2e tests/web $(PYTEST_ARGS)
 
 lint: $(READY) lint-web  ## ruff, strict mypy, import rules, OpenAPI current, and the web UI's checks
 	@$(BIN)/ruff format --check --quiet . || { $(BIN)/ruff format --diff .; exit 1; }
