@@ -21,7 +21,8 @@ demo: packages $(READY) $(WEB_BUILT)  ## migrate a VM between two libvirt hosts,
 
 test: packages-for-tests $(READY) $(WEB_BUILT) lint  ## every check and every test
 	@$(NPM) test
-	@$(BIN)/pytest -n auto --dist loadgroup --durations 12 tests/unit tests/contract tests/e2e tests/web $(PYTEST_ARGS)
+	@$(BIN)/pytest -n auto --dist loadgroup --durations 25 tests/unit tests/contract tests/e2e $(PYTEST_ARGS)
+	@$(BIN)/pytest --durations 12 tests/web $(PYTEST_ARGS)  # apart: the browser's event loop stands in the way of others
 
 lint: $(READY) lint-web  ## ruff, strict mypy, import rules, OpenAPI current, and the web UI's checks
 	@$(BIN)/ruff format --check --quiet . || { $(BIN)/ruff format --diff .; exit 1; }

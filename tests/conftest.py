@@ -22,7 +22,6 @@ _ALONE = tuple(
         "contract/test_reaping_qemu.py",
         "contract/test_sysctl.py",
         "e2e",
-        "web",
     )
 )
 """What shares the machine's KVM, its network namespaces and its limits."""

@@ -49,14 +49,16 @@ def test_planned_applied_verified_and_reverted(it: Live, vm: lab.LabVm, page: Pa
     applied.get_by_role("button", name="Revert").click()
     expect(page.get_by_text("quick was reverted", exact=False).first).to_be_visible()
     expect(applied).to_contain_text("reverted")
+    # Whatever it is held against now, another application or the assignment: QEMU's is back.
     expect(rows.get_by_role("row", name=re.compile("^downtime_limit_ms "))).to_contain_text(
-        "overwritten"
+        "300 ms"
     )
     assert it.client.get(f"/vms/{vm.uuid}/effective")["readings"] == before
 
 
 def test_a_blocker_is_told_and_has_to_be_overridden(it: Live, vm: lab.LabVm, page: Page) -> None:
     it.profile("ringless", reaper_policy="predict", multifd=True)
+    before = list(it.client.items("/migrations", {"vm": vm.uuid}))
     page.goto(f"/vms/{vm.uuid}")
     dialog = choose(page, "Migrate", "ringless")
     dialog.get_by_label("Destination").select_option("b")
@@ -68,4 +70,4 @@ def test_a_blocker_is_told_and_has_to_be_overridden(it: Live, vm: lab.LabVm, pag
     expect(go).to_be_enabled()
     dialog.get_by_role("button", name="Cancel").click()
     settled(page)
-    assert list(it.client.items("/migrations", {"vm": vm.uuid})) == []
+    assert list(it.client.items("/migrations", {"vm": vm.uuid})) == before
