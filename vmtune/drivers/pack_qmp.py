@@ -14,6 +14,7 @@ from vmtune.domain.pack_access import CommandAccess, QomAccess, filled_in
 from vmtune.domain.tunables import Kind, QmpKind, Tunable, Value
 from vmtune.drivers.monitor import Monitor
 from vmtune.drivers.qmp_allowed import OBJECT_FOLDERS
+from vmtune.drivers.qom import children_of
 from vmtune.errors import CommandRefused
 
 PACK_KINDS = (QmpKind.QOM, QmpKind.COMMAND)
@@ -128,7 +129,7 @@ async def list_objects(monitor: Monitor) -> Objects:
 
     :raise VmtuneError: as :meth:`Monitor.execute` does, but for a refusal.
     """
-    lists = await _all(*(_children(monitor, folder) for folder in OBJECT_FOLDERS))
+    lists = await _all(*(children_of(monitor, folder) for folder in OBJECT_FOLDERS))
     found: dict[str, list[str]] = {}
     for folder, children in zip(OBJECT_FOLDERS, lists, strict=True):
         for row in children:
@@ -136,15 +137,6 @@ async def list_objects(monitor: Monitor) -> Objects:
                 type_ = row["type"].removeprefix("child<").removesuffix(">")
                 found.setdefault(type_, []).append(f"{folder}/{row['name']}")
     return {type_: tuple(sorted(paths)) for type_, paths in found.items()}
-
-
-async def _children(monitor: Monitor, path: str) -> list[dict[str, Any]]:  # any JSON
-    """What is in a folder of QEMU's objects, which 7.2 makes when something is put there."""
-    try:
-        children: list[dict[str, Any]] = await monitor.execute("qom-list", {"path": path})
-    except CommandRefused:
-        return []
-    return children
 
 
 def paths_of(access: QomAccess, objects: Objects) -> tuple[str, ...]:

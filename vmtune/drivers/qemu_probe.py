@@ -18,6 +18,7 @@ from vmtune.drivers.monitor import Monitor
 from vmtune.drivers.pack_qmp import PACK_KINDS, PackProbe, PackSeen
 from vmtune.drivers.qemu_process import ProgramFile, QemuProcess
 from vmtune.drivers.qmp_allowed import MADE_UP
+from vmtune.drivers.qom import children_of
 from vmtune.drivers.replies import understanding
 from vmtune.errors import CommandRefused
 
@@ -271,7 +272,7 @@ class QemuProbe:
         seen.parts[QmpKind.MAIN_LOOP] = await self._properties(paths, sorted(names))
 
     async def _disks(self, seen: _Seen, names: Collection[str]) -> None:
-        lists = await _all(*(_children(self._monitor, path) for path in _PERIPHERALS))
+        lists = await _all(*(children_of(self._monitor, path) for path in _PERIPHERALS))
         paths = {
             name: f"{folder}/{name}"
             for folder, reply in zip(_PERIPHERALS, lists, strict=True)
@@ -338,17 +339,8 @@ async def find_main_loop(monitor: Monitor) -> str:
 
     :raise VmtuneError: as :meth:`Monitor.execute` does.
     """
-    objects = await _children(monitor, "/objects")
+    objects = await children_of(monitor, "/objects")
     return next(iter(qemu_names.children(objects, "main-loop")), "")
-
-
-async def _children(monitor: Monitor, path: str) -> list[dict[str, Any]]:  # any JSON
-    """What is in a folder of QEMU's objects, which 7.2 makes when something is put there."""
-    try:
-        children: list[dict[str, Any]] = await monitor.execute("qom-list", {"path": path})
-    except CommandRefused:
-        return []
-    return children
 
 
 _METHODS: dict[ProgramFile, frozenset[str]] = {}
