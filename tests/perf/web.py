@@ -124,7 +124,7 @@ def live_migrations(api: Api, store: Store) -> Iterator[None]:
             data = progress_data(sample, number / len(samples))
             for id in ids:
                 api.soon(
-                    lambda id=id, data=data: api.container.bus.progress(  # type: ignore[misc]
+                    lambda id=id, data=data: api.container.bus.progress(  # type: ignore[misc]  # of a lambda's defaults
                         EventTopic.MIGRATION, id, data
                     )
                 )

@@ -137,7 +137,7 @@ def test_the_rows_name_only_evidence_that_their_findings_have() -> None:
     ],
 )
 def test_what_is_good_enough_is_no_finding(mild: dict[str, object]) -> None:
-    assert codes(diagnose("x", replace(HEALTHY, **mild), EIGHT)) == []  # type: ignore[arg-type]
+    assert codes(diagnose("x", replace(HEALTHY, **mild), EIGHT)) == []  # type: ignore[arg-type]  # as named
 
 
 def test_what_was_not_seen_is_no_finding_but_is_told() -> None:
