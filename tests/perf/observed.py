@@ -67,11 +67,17 @@ def record_after(client: Client, known: set[str]) -> Document:
     raise TimeoutError("the migration was not recorded")
 
 
-def complete(client: Client, record: Document) -> bool:
-    """Whether the record tells what one of vmtune's own would."""
+def missing(client: Client, record: Document) -> list[str]:
+    """What the record does not tell, and one of vmtune's own would."""
     samples = list(client.items(f"/migrations/{record['id']}/samples"))
-    told = record["trigger"] == "observed" and record["state"] == "completed"
-    return told and bool(record["destination"] and record["totals"] and samples)
+    told = {
+        "trigger": record["trigger"] == "observed",
+        "state": record["state"] == "completed",
+        "destination": record["destination"],
+        "totals": record["totals"],
+        "samples": samples,
+    }
+    return [name for name, there in told.items() if not there]
 
 
 def run(at: Path) -> tuple[list[float], list[float], list[float], int]:
@@ -102,7 +108,10 @@ def run(at: Path) -> tuple[list[float], list[float], list[float], int]:
                     if pair >= 0:
                         watched.append(took)
                         found.append(_found_ms(record, observer.last_after(began)))
-                        whole += complete(service.client, record)
+                        lacking = missing(service.client, record)
+                        whole += not lacking
+                        if lacking:
+                            print(f"incomplete: {lacking}: {record}")
                 here = there
     return found, watched, alone, whole
 

@@ -19,6 +19,7 @@ from vmtune.client.errors import ClientError
 from vmtune.client.http import Client, Document
 from vmtune.domain.workload import Workload
 from vmtune.errors import LabError
+from vmtune.lab.guest_serial import GuestStart, parse_serial
 
 PATIENCE_S = 60
 QEMU = Path("/usr/bin/qemu-system-x86_64")
@@ -44,6 +45,12 @@ def wait_for(condition: Callable[[], bool], what: str, within_s: float = PATIENC
     while not condition():
         assert time.monotonic() < deadline, f"still waiting for {what}"
         time.sleep(0.02)
+
+
+def at_work(vm: lab.LabVm) -> bool:
+    """Whether the guest has begun to write: one that still starts is easily migrated."""
+    with vm.serial.open(errors="replace") as lines:
+        return any(isinstance(event, GuestStart) for event in parse_serial(lines))
 
 
 class Service:
@@ -137,7 +144,7 @@ class Live:
 
     @contextmanager
     def vm(self, **settings: Any) -> Iterator[lab.LabVm]:
-        """A VM of its own, started on host a, gone from both hosts afterwards."""
+        """A VM of its own, started on host a and at work, gone from both hosts afterwards."""
         name = f"vm-{secrets.token_hex(3)}"
         fields: dict[str, Any] = {
             "memory_bytes": 128 << 20,
@@ -146,6 +153,7 @@ class Live:
         }
         vm = lab.define_vm(self.settings, lab.VmSettings(name=name, **fields))
         try:
+            wait_for(lambda: at_work(vm), "the guest to write")
             yield vm
         finally:
             for host in self.status.hosts:

@@ -80,8 +80,13 @@ async def look(
     destination: Driver | None,
 ) -> End:
     """Ask both hosts, and ask again while they are not yet done. What was to be aborted before
-    it began, and began all the same, is aborted here."""
+    it began, and began all the same, is aborted here.
+
+    One look is several questions, and a VM may go from one host to the other between two of them:
+    that a migration did not complete is believed only when a second look says the same.
+    """
     deadline = time.monotonic() + SETTLES_WITHIN_S
+    before: End | None = None
     while True:
         here, there = await asyncio.gather(_see(source, record.vm), _see(destination, record.vm))
         here = _remembering(here, evidence)
@@ -92,8 +97,12 @@ async def look(
         if there.nowhere and not here.moving:
             return end  # looking again would show nothing else
         patience_s = _LIBVIRT_ENDS_WITHIN_S if here.leaving else 0
-        if end.state is not MigrationState.UNKNOWN or time.monotonic() > deadline + patience_s:
+        certain = end.state is MigrationState.COMPLETED or end == before
+        if certain and end.state is not MigrationState.UNKNOWN:
             return end
+        if before is not None and time.monotonic() > deadline + patience_s:
+            return replace(end, state=MigrationState.UNKNOWN)
+        before = end
         await asyncio.sleep(LOOK_AGAIN_S)
 
 
