@@ -36,6 +36,15 @@ from vmtune.domain.campaign import (
     Beside,
 )
 from vmtune.domain.campaign_file import read_beside
+from vmtune.domain.matrix_cells import (
+    Accelerator,
+    BlockCell,
+    BootCell,
+    BootGuest,
+    Firmware,
+    IoPattern,
+    NodeKind,
+)
 from vmtune.domain.profile import check_name
 from vmtune.domain.rules import accept_values
 from vmtune.domain.scenario import (
@@ -53,48 +62,6 @@ _MOST_SECONDS = 3600
 _Word = TypeVar("_Word", bound=StrEnum)
 
 
-class NodeKind(StrEnum):
-    """What the exported block node is."""
-
-    NULL = "null-co"
-    RAW = "raw"
-    QCOW2 = "qcow2"
-
-
-class IoPattern(StrEnum):
-    """fio's rw."""
-
-    READ = "read"
-    WRITE = "write"
-    RW = "rw"
-    RANDREAD = "randread"
-    RANDWRITE = "randwrite"
-    RANDRW = "randrw"
-
-
-class BootGuest(StrEnum):
-    """What boots."""
-
-    PROJECT = "project"
-    """The project's own guest."""
-    LINUX = "linux"
-    """A Linux kernel with a small initramfs."""
-
-
-class Firmware(StrEnum):
-    """What runs before the guest's kernel."""
-
-    SEABIOS = "seabios"
-    OVMF = "ovmf"
-
-
-class Accelerator(StrEnum):
-    """What runs the guest's instructions."""
-
-    KVM = "kvm"
-    TCG = "tcg"
-
-
 @dataclass(frozen=True, slots=True)
 class MatrixArm:
     """One of the QEMUs or settings that are compared.
@@ -105,31 +72,6 @@ class MatrixArm:
     name: str
     qemu: str = ""
     values: Mapping[str, Value] = field(default_factory=dict)
-
-
-def _size(count: int) -> str:
-    """``4k``, ``512m``, ``513b``: as short as it can be exactly."""
-    for suffix, factor in (("m", MIB), ("k", 1024)):
-        if count % factor == 0:
-            return f"{count // factor}{suffix}"
-    return f"{count}b"
-
-
-@dataclass(frozen=True, slots=True)
-class BlockCell:
-    """One combination of the block benchmark."""
-
-    node: NodeKind
-    rw: IoPattern
-    block_size_bytes: int
-    iodepth: int
-    numjobs: int
-
-    @property
-    def name(self) -> str:
-        """``null-co-randread-4k-64-1``."""
-        size = _size(self.block_size_bytes)
-        return f"{self.node}-{self.rw}-{size}-{self.iodepth}-{self.numjobs}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,23 +102,6 @@ class BlockMatrix:
                 self.nodes, self.rw, self.block_size_bytes, self.iodepth, self.numjobs
             )
         )
-
-
-@dataclass(frozen=True, slots=True)
-class BootCell:
-    """One combination of the boot benchmark."""
-
-    guest: BootGuest
-    firmware: Firmware
-    accelerator: Accelerator
-    vcpus: int
-    memory_bytes: int
-
-    @property
-    def name(self) -> str:
-        """``linux-ovmf-kvm-2-512m``."""
-        memory = _size(self.memory_bytes)
-        return f"{self.guest}-{self.firmware}-{self.accelerator}-{self.vcpus}-{memory}"
 
 
 @dataclass(frozen=True, slots=True)

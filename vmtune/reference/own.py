@@ -7,7 +7,7 @@ from typing import Any
 
 from vmtune.domain.control_rows import OFF
 from vmtune.domain.controlled import ReaperEnd
-from vmtune.domain.matrix import BlockCell
+from vmtune.domain.matrix_cells import BlockCell
 from vmtune.domain.runs import Run
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import Value

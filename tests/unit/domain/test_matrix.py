@@ -11,18 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vmtune.domain.campaign import Beside
-from vmtune.domain.matrix import (
+from vmtune.domain.matrix import BlockMatrix, BootMatrix, MatrixArm, from_json, read_toml
+from vmtune.domain.matrix_cells import (
     Accelerator,
     BlockCell,
-    BlockMatrix,
     BootGuest,
-    BootMatrix,
     Firmware,
     IoPattern,
-    MatrixArm,
     NodeKind,
-    from_json,
-    read_toml,
 )
 from vmtune.domain.scenario import GIB, MIB
 from vmtune.domain.strict import MOST_FILE_CHARACTERS

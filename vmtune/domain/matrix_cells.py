@@ -1,0 +1,92 @@
+"""What one measurement of the block or of the boot benchmark is about: one of each choice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+_KIB, _MIB = 1 << 10, 1 << 20
+
+
+class NodeKind(StrEnum):
+    """What the exported block node is."""
+
+    NULL = "null-co"
+    RAW = "raw"
+    QCOW2 = "qcow2"
+
+
+class IoPattern(StrEnum):
+    """fio's rw."""
+
+    READ = "read"
+    WRITE = "write"
+    RW = "rw"
+    RANDREAD = "randread"
+    RANDWRITE = "randwrite"
+    RANDRW = "randrw"
+
+
+class BootGuest(StrEnum):
+    """What boots."""
+
+    PROJECT = "project"
+    """The project's own guest."""
+    LINUX = "linux"
+    """A Linux kernel with a small initramfs."""
+
+
+class Firmware(StrEnum):
+    """What runs before the guest's kernel."""
+
+    SEABIOS = "seabios"
+    OVMF = "ovmf"
+
+
+class Accelerator(StrEnum):
+    """What runs the guest's instructions."""
+
+    KVM = "kvm"
+    TCG = "tcg"
+
+
+def _size(count: int) -> str:
+    """``4k``, ``512m``, ``513b``: as short as it can be exactly."""
+    for suffix, factor in (("m", _MIB), ("k", _KIB)):
+        if count % factor == 0:
+            return f"{count // factor}{suffix}"
+    return f"{count}b"
+
+
+@dataclass(frozen=True, slots=True)
+class BlockCell:
+    """One combination of the block benchmark."""
+
+    node: NodeKind
+    rw: IoPattern
+    block_size_bytes: int
+    iodepth: int
+    numjobs: int
+
+    @property
+    def name(self) -> str:
+        """``null-co-randread-4k-64-1``."""
+        size = _size(self.block_size_bytes)
+        return f"{self.node}-{self.rw}-{size}-{self.iodepth}-{self.numjobs}"
+
+
+@dataclass(frozen=True, slots=True)
+class BootCell:
+    """One combination of the boot benchmark."""
+
+    guest: BootGuest
+    firmware: Firmware
+    accelerator: Accelerator
+    vcpus: int
+    memory_bytes: int
+
+    @property
+    def name(self) -> str:
+        """``linux-ovmf-kvm-2-512m``."""
+        memory = _size(self.memory_bytes)
+        return f"{self.guest}-{self.firmware}-{self.accelerator}-{self.vcpus}-{memory}"
