@@ -24,6 +24,7 @@ class Unit(StrEnum):
     BYTES_PER_S = "bytes_per_s"
     MIB_PER_S = "mib_per_s"
     MS_PER_GIB = "ms_per_gib"
+    US_PER_IO = "us_per_io"
     NS = "ns"
     US = "us"
     MS = "ms"
@@ -64,6 +65,7 @@ _FACTORS: dict[Unit, dict[str, Fraction]] = {
         "": Fraction(1),
     },
     Unit.MS_PER_GIB: {"": Fraction(1), "ms/GiB": Fraction(1), "s/GiB": Fraction(1000)},
+    Unit.US_PER_IO: {"": Fraction(1), "us/IO": Fraction(1), "ms/IO": Fraction(1000)},
     Unit.NS: {
         "": Fraction(1), "ns": Fraction(1), "us": Fraction(10**3), "µs": Fraction(10**3),
         "ms": Fraction(10**6), "s": Fraction(10**9),
@@ -91,6 +93,7 @@ _EXAMPLES = {
     Unit.BYTES_PER_S: "125000000, 1Gi, 100MiB/s or 10Gbit/s",
     Unit.MIB_PER_S: "20 or 20MiB/s",
     Unit.MS_PER_GIB: "450 or 450ms/GiB",
+    Unit.US_PER_IO: "12 or 12us/IO",
     Unit.NS: "32768, 32us or 1ms",
     Unit.US: "500, 500us or 50ms",
     Unit.MS: "300, 300ms or 1.5s",
@@ -143,6 +146,8 @@ def render(value: int, unit: Unit) -> str:
         return f"{value:,} MiB/s"
     if unit is Unit.MS_PER_GIB:
         return f"{value:,} ms/GiB"
+    if unit is Unit.US_PER_IO:
+        return f"{value:,} us/IO"
     if unit in (Unit.NS, Unit.US, Unit.MS, Unit.S):
         return f"{value:,} {unit.value}"
     return f"{value:,}" if unit is not Unit.NONE else str(value)

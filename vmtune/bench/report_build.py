@@ -63,6 +63,7 @@ _UNITS = {
     Unit.BYTES_PER_S: "bytes/s",
     Unit.MIB_PER_S: "MiB/s",
     Unit.MS_PER_GIB: "ms/GiB",
+    Unit.US_PER_IO: "us/IO",
 }
 """How differences say their unit; others say their name."""
 

@@ -16,6 +16,7 @@ _SUFFIXES = {
     Unit.PERCENT: "%",
     Unit.MIB_PER_S: "MiB/s",
     Unit.MS_PER_GIB: "ms/GiB",
+    Unit.US_PER_IO: "us/IO",
     Unit.NS: "ns",
     Unit.US: "us",
     Unit.S: "s",

@@ -9,13 +9,12 @@ run, never 0.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from enum import StrEnum
-from types import MappingProxyType
 
+from vmtune.domain.metric import Direction, Group, Metric, complete
 from vmtune.domain.runs import HostSide
-from vmtune.stats import model
 from vmtune.units import Unit
+
+__all__ = ["HEADLINE", "METRICS", "Direction", "Group", "Metric"]
 
 SLOW_FACTOR = 1.25
 """A pass of the guest over its memory is slow when it took more than this times as long as the
@@ -23,51 +22,6 @@ median pass of the same worker in the same run's warm-up."""
 LEAST_STRETCH_MS = 50
 """A worker's passes that are shorter than this are taken together until they are not: their
 reports come a few milliseconds late."""
-
-
-Direction = model.Direction
-"""Which way is better. The statistics' own: their verdicts follow from it."""
-
-
-class Group(StrEnum):
-    """What a metric is about."""
-
-    TIME = "time"
-    GUEST = "guest"
-    CPU = "CPU"
-    TRANSFER = "transfer"
-    CONTROL = "control"
-
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """One figure of a run.
-
-    :param measures: what it is, in a sentence or two, with what is left out of it.
-    :param begins: the event that starts it; empty where it is no span of time.
-    :param ends: the event that ends it.
-    :param missing: when a run does not have it.
-    """
-
-    name: str
-    title: str
-    unit: Unit
-    direction: Direction
-    group: Group
-    measures: str
-    begins: str = ""
-    ends: str = ""
-    missing: str = ""
-
-    @property
-    def description(self) -> str:
-        """All that is to be known of it, for help and documentation."""
-        parts = [self.measures]
-        if self.begins:
-            parts.append(f"Begins: {self.begins}; ends: {self.ends}.")
-        if self.missing:
-            parts.append(f"Missing {self.missing}.")
-        return " ".join(parts)
 
 
 _NOT_COMPLETED = "unless the migration completed"
@@ -258,25 +212,7 @@ _CONTROL = (
 )  # fmt: skip
 
 
-def _complete(rows: Iterable[Metric]) -> Mapping[str, Metric]:
-    """The table by name, after proving that each row says what it has to.
-
-    :raise AssertionError: naming the row and what it lacks.
-    """
-    table: dict[str, Metric] = {}
-    for row in rows:
-        assert row.name.isidentifier() and row.name not in table, f"{row.name}: name"
-        assert row.title and row.measures.endswith("."), f"{row.name}: title or measures"
-        assert bool(row.begins) == bool(row.ends), f"{row.name}: begins without ends"
-        assert row.missing and not row.missing.endswith("."), f"{row.name}: missing"
-        suffix = row.unit.value
-        named = suffix in ("", "count") or row.name.endswith("_" + suffix)
-        assert named, f"{row.name}: must end with {suffix}"
-        table[row.name] = row
-    return MappingProxyType(table)
-
-
-METRICS: Mapping[str, Metric] = _complete(
+METRICS: Mapping[str, Metric] = complete(
     (*_TIME, *_GUEST, *_cpu(HostSide.SOURCE), *_cpu(HostSide.DESTINATION), *_TRANSFER, *_CONTROL)
 )
 """Every metric by name, in the order in which people should read them."""

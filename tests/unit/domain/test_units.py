@@ -23,6 +23,7 @@ from vmtune.units import Unit, UnitError, approximate, parse, render
         ("1GiB/s", Unit.MIB_PER_S, 1024),
         ("1.5s", Unit.MS, 1500),
         ("1.5s/GiB", Unit.MS_PER_GIB, 1500),
+        ("12us/IO", Unit.US_PER_IO, 12),
         ("300ms", Unit.MS, 300),
         ("32us", Unit.NS, 32_000),
         ("50ms", Unit.US, 50_000),
@@ -84,3 +85,4 @@ def test_rounding_is_for_tables() -> None:
     assert approximate(0.4, Unit.MS) == "0.4 ms"
     assert approximate(12.0, Unit.MIB_PER_S) == "12 MiB/s"
     assert approximate(1499.5, Unit.MS_PER_GIB) == "1,500 ms/GiB"
+    assert approximate(12.345, Unit.US_PER_IO) == "12.3 us/IO"

@@ -2454,7 +2454,7 @@ export interface components {
          * @description What a metric is about.
          * @enum {string}
          */
-        Group: "time" | "guest" | "CPU" | "transfer" | "control";
+        Group: "time" | "guest" | "CPU" | "transfer" | "control" | "load" | "memory";
         /**
          * GuestPassPage
          * @description Passes of a run's guest, in the order of time.
@@ -5228,7 +5228,7 @@ export interface components {
          * @description What an integer counts. The value is the suffix used in names and in JSON.
          * @enum {string}
          */
-        Unit: "" | "count" | "entries" | "percent" | "bytes" | "bytes_per_s" | "mib_per_s" | "ms_per_gib" | "ns" | "us" | "ms" | "s";
+        Unit: "" | "count" | "entries" | "percent" | "bytes" | "bytes_per_s" | "mib_per_s" | "ms_per_gib" | "us_per_io" | "ns" | "us" | "ms" | "s";
         /**
          * UnsaidView
          * @description A value that no option of virsh expresses.

@@ -14,6 +14,7 @@ const SUFFIX: Record<Unit, string> = {
   bytes_per_s: " B/s",
   mib_per_s: " MiB/s",
   ms_per_gib: " ms/GiB",
+  us_per_io: " us/IO",
   ns: " ns",
   us: " us",
   ms: " ms",
