@@ -14,22 +14,26 @@ settings.load_profile("vmtune")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _HERE = Path(__file__).parent
-_ALONE = tuple(
-    _HERE / part
-    for part in (
+_TOGETHER = {
+    "drivers": (
         "contract/test_driver.py",
         "contract/test_driver_libvirt.py",
         "contract/test_reaping_qemu.py",
         "contract/test_sysctl.py",
-        "e2e",
-    )
-)
-"""What shares the machine's KVM, its network namespaces and its limits."""
+    ),
+    "labs": ("e2e/test_controlled.py", "e2e/test_hook.py", "e2e/test_migration.py",
+             "e2e/test_observed.py"),
+    "benches": ("e2e",),
+}  # fmt: skip
+"""What starts QEMUs and libvirts by the dozen, in groups that take about as long: of each group one
+test runs at a time, so that a machine of two cores has two at most."""
 
 
 @pytest.hookimpl(tryfirst=True)  # before the plugin that distributes them reads the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run these one after the other, by one of the processes that the suite is divided among."""
+    """Run a group's tests one after the other, by one of the processes of the suite."""
     for item in items:
-        if any(item.path.is_relative_to(part) for part in _ALONE):
-            item.add_marker(pytest.mark.xdist_group("the machine"))
+        for name, parts in _TOGETHER.items():
+            if any(item.path.is_relative_to(_HERE / part) for part in parts):
+                item.add_marker(pytest.mark.xdist_group(name))
+                break
