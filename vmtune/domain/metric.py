@@ -30,6 +30,8 @@ class Group(StrEnum):
     """What a block benchmark's load got done."""
     MEMORY = "memory"
     """Memory and memory maps of a QEMU."""
+    BOOT = "boot"
+    """How a guest boots."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,211 @@
+"""Boots: what one measurement of a boot is to do, and what it recorded.
+
+A boot's timeline begins (0 ms) just before QEMU's process is started. On it are the marks: when
+each part of the boot was reached. docs/boot.md says from what to what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from vmtune import units
+from vmtune.domain.matrix_cells import Accelerator, BootCell, BootGuest, Firmware
+from vmtune.domain.rules import accept_values
+from vmtune.domain.scenario import (
+    LEAST_MEMORY_BYTES,
+    MIB,
+    MOST_MEMORY_BYTES,
+    MOST_TEXT,
+    MOST_VCPUS,
+)
+from vmtune.domain.strict import Reader, join, short
+from vmtune.domain.tunables import Value
+from vmtune.errors import InvalidInput, Problem
+from vmtune.units import Unit
+
+KIND = "boot"
+"""What the JSON of a boot's scenario says in ``kind``."""
+MOST_BOOT_SECONDS = 3600
+LEAST_LINUX_BYTES = 192 * MIB
+"""What a distribution's kernel, its initramfs and OVMF need to start."""
+RING = "dirty_ring_size_entries"
+SETTABLE = frozenset({RING})
+"""The tunables that a boot can be measured with: KVM allocates the ring with each vCPU."""
+_USUAL = BootCell(BootGuest.PROJECT, Firmware.SEABIOS, Accelerator.KVM, 1, 512 * MIB)
+_Word = TypeVar("_Word", bound=StrEnum)
+
+
+def why_not(guest: BootGuest, firmware: Firmware) -> str:
+    """Why that firmware cannot start that guest; empty where it can."""
+    if guest is BootGuest.PROJECT and firmware is Firmware.OVMF:
+        return "the project's guest is a PVH kernel, and OVMF starts EFI programs alone"
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class BootScenario:
+    """What one boot is to do.
+
+    :param count_regions: count the updates of KVM's memory regions by QEMU's trace events.
+    :param most_seconds: when the guest has not reached user space by then, counted from the
+        start of QEMU's process, the boot is given up: it has not converged.
+    :param values: the tunables of :data:`SETTABLE` that QEMU is started with.
+    :raise InvalidInput: with a problem for each field that cannot be accepted.
+    """
+
+    cell: BootCell
+    title: str = ""
+    why: str = ""
+    count_regions: bool = True
+    most_seconds: int = 300
+    values: Mapping[str, Value] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        problems = [
+            Problem(name, code, message, remedy)
+            for name, holds, code, message, remedy in self._rules()
+            if not holds
+        ]
+        problems += [
+            Problem(f"values.{name}", "not_for_boots", f"{name} changes nothing about a boot",
+                    f"known are {', '.join(sorted(SETTABLE))}")
+            for name in self.values if name not in SETTABLE
+        ]  # fmt: skip
+        try:
+            accept_values(self.values, "values.")
+        except InvalidInput as error:
+            problems += error.problems
+        if problems:
+            raise InvalidInput(f"the scenario {self.name} is not usable", problems=problems)
+
+    def _rules(self) -> list[tuple[str, bool, str, str, str]]:
+        """Of each rule: the field, whether it holds, the code, the reason and the remedy."""
+        cell = self.cell
+        impossible = why_not(cell.guest, cell.firmware)
+        least = LEAST_LINUX_BYTES if cell.guest is BootGuest.LINUX else LEAST_MEMORY_BYTES
+        return [
+            ("cell.firmware", not impossible, "firmware_cannot_start_guest", impossible,
+             f"boot {BootGuest.LINUX} with {Firmware.OVMF}, or use {Firmware.SEABIOS}"),
+            ("cell.memory_bytes", cell.memory_bytes % MIB == 0, "not_whole_mib",
+             f"{cell.memory_bytes} bytes are not whole MiB", "QEMU takes memory in MiB: round it"),
+            ("cell.memory_bytes", cell.memory_bytes >= least, "too_little_memory",
+             f"{units.render(cell.memory_bytes, Unit.BYTES)} are too few for the guest "
+             f"{cell.guest}", f"give at least {units.render(least, Unit.BYTES)}"),
+            (f"values.{RING}", not self.dirty_ring_entries or self.needs_kvm, "needs_kvm",
+             "the dirty ring is KVM's", f"leave it out, or use {Accelerator.KVM}"),
+        ]  # fmt: skip
+
+    @property
+    def name(self) -> str:
+        """``boot/linux-ovmf-kvm-2-512m``: what is booted, and nothing else, makes the name."""
+        return f"{KIND}/{self.cell.name}"
+
+    @property
+    def family(self) -> str:
+        """Scenarios that are to be compared with each other have the same."""
+        return KIND
+
+    @property
+    def variant(self) -> str:
+        """Which of the family."""
+        return self.cell.name
+
+    @property
+    def needs_kvm(self) -> bool:
+        """It cannot be measured without KVM."""
+        return self.cell.accelerator is Accelerator.KVM
+
+    @property
+    def dirty_ring_entries(self) -> int:
+        """Entries of each vCPU's dirty ring; 0: there is none."""
+        return int(self.values.get(RING, 0))
+
+    @property
+    def longest_s(self) -> int:
+        """The most that a run can take, its QEMU's end aside."""
+        return self.most_seconds
+
+    def with_values(self, values: Mapping[str, Value]) -> BootScenario:
+        """With *values* laid over its own: an arm's.
+
+        :raise InvalidInput: they cannot be had for a boot.
+        """
+        return replace(self, values={**self.values, **values})
+
+
+def to_json(scenario: BootScenario) -> dict[str, Any]:  # any JSON
+    """All of *scenario*, so that :func:`from_json` reads back the same."""
+    cell = scenario.cell
+    return {
+        "kind": KIND,
+        "name": scenario.name,
+        **{each.name: getattr(scenario, each.name) for each in fields(BootScenario)},
+        "cell": {
+            **{each.name: getattr(cell, each.name) for each in fields(BootCell)},
+            "guest": cell.guest.value,
+            "firmware": cell.firmware.value,
+            "accelerator": cell.accelerator.value,
+        },
+        "values": dict(scenario.values),
+    }
+
+
+def from_json(raw: object, where: str = "") -> BootScenario:
+    """A scenario from JSON or TOML. Sizes may have a unit, as in ``1Gi``.
+
+    :param where: what problems call the document; its parts follow.
+    :raise InvalidInput: with a problem for each part that cannot be accepted.
+    """
+    reader = Reader()
+    names = [each.name for each in fields(BootScenario) if each.name != "cell"]
+    given = reader.mapping(raw, where, ("kind", "name", *names), ("cell",))
+    if given.get("kind", KIND) != KIND:
+        reader.refuse(join(where, "kind"), "not_a_choice",
+                      f"{short(given['kind'])} is not {KIND}", f"use {KIND}")  # fmt: skip
+    cell = _cell(reader, given.get("cell", {}), join(where, "cell"))
+    at = {name: join(where, name) for name in names}
+    parts: dict[str, Any] = {
+        "title": reader.text(given.get("title", ""), at["title"], MOST_TEXT),
+        "why": reader.text(given.get("why", ""), at["why"], MOST_TEXT),
+        "count_regions": reader.boolean(given.get("count_regions", True), at["count_regions"]),
+        "most_seconds": reader.integer(
+            given.get("most_seconds", 300), at["most_seconds"], 1, MOST_BOOT_SECONDS, 1
+        ),
+        "values": _values(reader, given.get("values", {}), at["values"]),
+    }
+    reader.done("the scenario cannot be accepted")
+    made = reader.part(where, lambda: BootScenario(cell, **parts), None)
+    if made is not None and given.get("name", made.name) != made.name:
+        reader.refuse(join(where, "name"), "invalid_name",
+                      f"{short(given['name'])} is not {made.name}, which follows from the cell",
+                      "leave the name out, or correct it")  # fmt: skip
+    reader.done("the scenario cannot be accepted")
+    assert made is not None
+    return made
+
+
+def _cell(reader: Reader, raw: object, where: str) -> BootCell:
+    parts = reader.mapping(raw, where, [each.name for each in fields(BootCell)])
+
+    def word(name: str, words: type[_Word], usual: _Word) -> _Word:
+        return reader.choice(parts.get(name, usual.value), join(where, name), words, usual)
+
+    return BootCell(
+        word("guest", BootGuest, _USUAL.guest),
+        word("firmware", Firmware, _USUAL.firmware),
+        word("accelerator", Accelerator, _USUAL.accelerator),
+        reader.integer(parts.get("vcpus", 1), join(where, "vcpus"), 1, MOST_VCPUS, 1),
+        reader.integer(
+            parts.get("memory_bytes", _USUAL.memory_bytes), join(where, "memory_bytes"),
+            LEAST_MEMORY_BYTES, MOST_MEMORY_BYTES, _USUAL.memory_bytes, Unit.BYTES,
+        ),
+    )  # fmt: skip
+
+
+def _values(reader: Reader, raw: object, where: str) -> Mapping[str, Value]:
+    given = reader.mapping(raw, where)
+    nothing: dict[str, Value] = {}
+    return reader.part("", lambda: accept_values(given, f"{where}."), nothing)
