@@ -17,6 +17,8 @@ from vmtune.errors import InvalidInput
 
 MOST_CHARACTERS = 64 << 20
 DIRECTIONS = ("read", "write", "trim")
+MIXED = "mixed"
+"""What fio calls all directions together (``unified_rw_reporting``)."""
 _MOST_JOBS = 10_000
 _MOST_TEXT = 10_000
 _LARGEST = 1e18
@@ -61,7 +63,9 @@ class FioJob:
 
     :param error: fio's error number; 0 is none.
     :param options: as given to fio.
-    :param directions: those in which there were requests.
+    :param directions: those in which there were requests; where fio tells of them together
+        only, one that is called mixed.
+    :param mixed: all of them together, where fio was told to tell that as well.
     :param runtime_ms: of all jobs of the group together; None where fio does not say.
     :param user_percent: share of it that fio's threads spent in user mode.
     """
@@ -73,11 +77,20 @@ class FioJob:
     runtime_ms: int | None
     user_percent: float
     system_percent: float
+    mixed: FioDirection | None = None
 
     @property
     def requests(self) -> int:
         """In all directions."""
         return sum(each.requests for each in self.directions)
+
+    @property
+    def latency(self) -> FioLatency | None:
+        """Of all its requests; None where fio tells only of each direction, as percentiles of
+        several cannot be put together."""
+        if self.mixed is not None:
+            return self.mixed.latency
+        return self.directions[0].latency if len(self.directions) == 1 else None
 
     @property
     def iops(self) -> float:
@@ -123,11 +136,32 @@ class FioReport:
         return sum(job.iops for job in self.jobs)
 
     @property
+    def requests(self) -> int:
+        """Of all jobs together."""
+        return sum(job.requests for job in self.jobs)
+
+    @property
+    def bytes_per_s(self) -> float:
+        """Of all jobs together."""
+        return sum(each.bytes_per_s for job in self.jobs for each in job.directions)
+
+    @property
+    def runtime_ms(self) -> int:
+        """For how long it counted: the longest of any job."""
+        found = [each.runtime_ms for job in self.jobs for each in job.directions]
+        return max(found, default=0)
+
+    @property
     def cpu_us_per_io(self) -> float | None:
         """CPU time of fio's threads for each request of any job; None where it is not known."""
-        requests = sum(job.requests for job in self.jobs)
         known = [job.cpu_us for job in self.jobs if job.cpu_us is not None]
-        return sum(known) / requests if requests and len(known) == len(self.jobs) else None
+        complete = self.requests and len(known) == len(self.jobs)
+        return sum(known) / self.requests if complete else None
+
+    @property
+    def overall_latency(self) -> FioLatency | None:
+        """Of all requests of all jobs, where fio reports one group of them."""
+        return self.jobs[0].latency if len(self.jobs) == 1 else None
 
     def latency(self, direction: str) -> FioLatency | None:
         """The latencies of *direction*, where one job has them all; else None, as percentiles
@@ -155,6 +189,14 @@ def read_fio(text: str) -> FioReport:
             remedy="leave out its logs and histograms",
         )
     messages, document = _split(text)
+    return fio_report(document, messages)
+
+
+def fio_report(document: object, messages: str = "") -> FioReport:
+    """What fio's JSON says.
+
+    :raise InvalidInput: it is no report of fio 3.
+    """
     reader = Reader()
     given = reader.mapping(document, "fio")
     version = reader.text(given.get("fio version", ""), "fio.fio version", _MOST_TEXT)
@@ -197,11 +239,12 @@ def _refuse_constant(name: str) -> object:
 def _job(reader: Reader, raw: object, where: str) -> FioJob:
     parts = reader.mapping(raw, where)
     options = reader.mapping(parts.get("job options", {}), join(where, "job options"))
+    told = [name for name in DIRECTIONS if name in parts]
+    together = [MIXED] if MIXED in parts else []
     directions = [
-        _direction(reader, name, parts[name], join(where, name))
-        for name in DIRECTIONS
-        if name in parts
+        _direction(reader, name, parts[name], join(where, name)) for name in told or together
     ]
+    both = told and together
     if not directions:
         reader.refuse(where, "missing", "it has neither read nor write nor trim",
                       "use fio's --output-format=json")  # fmt: skip
@@ -218,6 +261,7 @@ def _job(reader: Reader, raw: object, where: str) -> FioJob:
         else None,
         user_percent=_number(reader, parts, "usr_cpu", where),
         system_percent=_number(reader, parts, "sys_cpu", where),
+        mixed=_direction(reader, MIXED, parts[MIXED], join(where, MIXED)) if both else None,
     )
 
 

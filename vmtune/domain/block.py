@@ -1,0 +1,307 @@
+"""The block benchmark: what one measurement is to do, and what it recorded. Pure.
+
+A QEMU without a guest exports a block node by NBD, and fio loads it. Each request of fio is a
+coroutine of QEMU's block layer, as each request of a guest's disk is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from vmtune import units
+from vmtune.domain.matrix_cells import BlockCell, IoPattern, NodeKind
+from vmtune.domain.rules import accept_values
+from vmtune.domain.scenario import GIB, MIB, MOST_TEXT
+from vmtune.domain.strict import Reader, join, short
+from vmtune.domain.tunable_table import TUNABLES
+from vmtune.domain.tunables import Route, Value
+from vmtune.errors import InvalidInput, Problem
+from vmtune.units import Unit
+
+KIND = "block"
+"""What says in JSON that a scenario is one of these, and the family of their names."""
+LEAST_BLOCK_BYTES, MOST_BLOCK_BYTES = 512, 32 * MIB
+"""Of one request; NBD servers need take no more than 32 MiB (NBD protocol, doc/proto.md)."""
+MOST_IODEPTH = 4096
+MOST_JOBS = 256
+LEAST_NODE_BYTES, MOST_NODE_BYTES = MIB, 1 << 44
+MOST_LOAD_S = 3600
+AROUND_S = 2
+"""What looking at QEMU before and after the load takes."""
+
+VIRTIO_QUEUES, VIRTIO_QUEUE_SIZE = "virtio_blk_queues", "virtio_blk_queue_size"
+"""With either, QEMU has a virtio disk with such queues. Nothing uses it, but its queues define
+the size of QEMU's pool of coroutines."""
+
+
+def settable(tunable: str) -> bool:
+    """Whether a QEMU of this benchmark can be tuned with it."""
+    row = TUNABLES.get(tunable)
+    disk = tunable in (VIRTIO_QUEUES, VIRTIO_QUEUE_SIZE)
+    return disk or (row is not None and row.route is Route.LIVE)
+
+
+@dataclass(frozen=True, slots=True)
+class BlockScenario:
+    """What a measurement is to do.
+
+    :param size_bytes: of the node.
+    :param runtime_s: the load that counts; *ramp_s* is the load before it.
+    :param iothread: requests are handled by an iothread, else by the main loop.
+    :param values: the tunables of the QEMU; an arm's may be laid over them
+        (:meth:`with_values`).
+    :raise InvalidInput: with a problem for each field that cannot be accepted.
+    """
+
+    cell: BlockCell
+    title: str = ""
+    why: str = ""
+    size_bytes: int = GIB
+    runtime_s: int = 10
+    ramp_s: int = 2
+    iothread: bool = True
+    values: Mapping[str, Value] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        problems = list(self._problems())
+        try:
+            accept_values(self.values)
+        except InvalidInput as error:
+            problems += error.problems
+        if problems:
+            raise InvalidInput(f"the scenario {self.name} is not usable", problems=problems)
+
+    def _problems(self) -> list[Problem]:
+        found = []
+        if self.cell.block_size_bytes > self.size_bytes:
+            block = units.render(self.cell.block_size_bytes, Unit.BYTES)
+            size = units.render(self.size_bytes, Unit.BYTES)
+            found.append(Problem("cell.block_size_bytes", "larger_than_node",
+                                 f"a request of {block} does not fit a node of {size}",
+                                 "enlarge size_bytes"))  # fmt: skip
+        for name in self.values:
+            if name in TUNABLES and not settable(name):
+                found.append(Problem(f"values.{name}", "not_settable",
+                                     f"{name} has no meaning for a QEMU that only serves blocks",
+                                     "leave it out"))  # fmt: skip
+            elif name.startswith("iothread_") and not self.iothread:
+                found.append(Problem(f"values.{name}", "needs_iothread",
+                                     f"{name} is an iothread's, and the main loop does the work",
+                                     "set iothread to true, or leave it out"))  # fmt: skip
+        return found
+
+    @property
+    def name(self) -> str:
+        """``block/null-co-randread-4k-64-1``."""
+        return f"{self.family}/{self.variant}"
+
+    @property
+    def family(self) -> str:
+        """All of this kind."""
+        return KIND
+
+    @property
+    def variant(self) -> str:
+        """Which combination it is."""
+        return self.cell.name
+
+    @property
+    def needs_kvm(self) -> bool:
+        """Never: there is no guest."""
+        return False
+
+    @property
+    def longest_s(self) -> int:
+        """The most that a measurement takes, QEMU's start and end aside."""
+        return self.ramp_s + self.runtime_s + AROUND_S
+
+    def with_values(self, values: Mapping[str, Value]) -> BlockScenario:
+        """With *values* laid over its own: an arm.
+
+        :raise InvalidInput: the two contradict each other.
+        """
+        return replace(self, values={**self.values, **values})
+
+
+def to_json(scenario: BlockScenario) -> dict[str, Any]:  # any JSON
+    """All of *scenario*, so that :func:`from_json` reads back the same."""
+    cell = scenario.cell
+    return {
+        "kind": KIND,
+        "name": scenario.name,
+        "title": scenario.title,
+        "why": scenario.why,
+        "cell": {
+            "node": cell.node.value,
+            "rw": cell.rw.value,
+            "block_size_bytes": cell.block_size_bytes,
+            "iodepth": cell.iodepth,
+            "numjobs": cell.numjobs,
+        },
+        "size_bytes": scenario.size_bytes,
+        "runtime_s": scenario.runtime_s,
+        "ramp_s": scenario.ramp_s,
+        "iothread": scenario.iothread,
+        "values": dict(scenario.values),
+    }
+
+
+_FIELDS = ("title", "why", "size_bytes", "runtime_s", "ramp_s", "iothread", "values")
+_CELL = ("block_size_bytes", "iodepth", "numjobs")
+
+
+def from_json(raw: object, where: str = "") -> BlockScenario:
+    """A scenario from JSON or TOML. Sizes may have a unit, as in ``4Ki``.
+
+    A name may be given, and has to be the one that its combination has.
+
+    :param where: what problems call the document; its parts follow.
+    :raise InvalidInput: with a problem for each part that cannot be accepted.
+    """
+    reader = Reader()
+    given = reader.mapping(raw, where, ("kind", "name", *_FIELDS), ("cell",))
+    if given.get("kind", KIND) != KIND:
+        reader.refuse(join(where, "kind"), "not_a_choice",
+                      f"{short(given['kind'])} is not {KIND}", f"use {KIND}")  # fmt: skip
+    cell = _cell(reader, given.get("cell", {}), join(where, "cell"))
+    parts = {
+        name: _READERS[name](reader, given[name], join(where, name))
+        for name in _FIELDS
+        if name in given
+    }
+    reader.done("the scenario cannot be accepted")
+    made = reader.part(where, lambda: BlockScenario(cell, **parts), None)
+    if made is not None and given.get("name", made.name) != made.name:
+        reader.refuse(join(where, "name"), "wrong_name",
+                      f"{short(given['name'])} is not the name of this combination",
+                      f"leave it out, or use {made.name}")  # fmt: skip
+    reader.done("the scenario cannot be accepted")
+    assert made is not None
+    return made
+
+
+def _cell(reader: Reader, raw: object, where: str) -> BlockCell:
+    given = reader.mapping(raw, where, _CELL, ("node", "rw"))
+
+    def number(name: str, least: int, most: int, usual: int, unit: Unit = Unit.NONE) -> int:
+        return reader.integer(given.get(name, usual), join(where, name), least, most, usual, unit)
+
+    return BlockCell(
+        node=reader.choice(given.get("node", ""), join(where, "node"), NodeKind, NodeKind.NULL)
+        if "node" in given else NodeKind.NULL,
+        rw=reader.choice(given.get("rw", ""), join(where, "rw"), IoPattern, IoPattern.READ)
+        if "rw" in given else IoPattern.READ,
+        block_size_bytes=number(
+            "block_size_bytes", LEAST_BLOCK_BYTES, MOST_BLOCK_BYTES, 4096, Unit.BYTES
+        ),
+        iodepth=number("iodepth", 1, MOST_IODEPTH, 1),
+        numjobs=number("numjobs", 1, MOST_JOBS, 1),
+    )  # fmt: skip
+
+
+def _values(reader: Reader, raw: object, where: str) -> Mapping[str, Value]:
+    given = reader.mapping(raw, where)
+    nothing: Mapping[str, Value] = {}
+    return reader.part("", lambda: accept_values(given, f"{where}."), nothing)
+
+
+_READERS = {
+    "title": lambda reader, raw, where: reader.text(raw, where, MOST_TEXT),
+    "why": lambda reader, raw, where: reader.text(raw, where, MOST_TEXT),
+    "size_bytes": lambda reader, raw, where: reader.integer(
+        raw, where, LEAST_NODE_BYTES, MOST_NODE_BYTES, GIB, Unit.BYTES
+    ),
+    "runtime_s": lambda reader, raw, where: reader.integer(raw, where, 1, MOST_LOAD_S, 1),
+    "ramp_s": lambda reader, raw, where: reader.integer(raw, where, 0, MOST_LOAD_S),
+    "iothread": lambda reader, raw, where: reader.boolean(raw, where),
+    "values": _values,
+}
+assert tuple(_READERS) == _FIELDS, "a field without its reader"
+
+
+class LoadPhase(StrEnum):
+    """Where a look at QEMU belongs."""
+
+    BEFORE = "before"
+    DURING = "during"
+    """fio runs, its ramp included."""
+    AFTER = "after"
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessSample:
+    """What a QEMU takes of its host, as /proc tells.
+
+    :param at_ms: on the measurement's timeline.
+    :param maps: its memory maps, of which *stacks* are coroutines' stacks.
+    :param vsz_bytes: its address space; *rss_bytes* what of it is in memory.
+    """
+
+    at_ms: float
+    phase: LoadPhase
+    maps: int
+    stacks: int
+    vsz_bytes: int
+    rss_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class CpuMark:
+    """CPU time that all threads of a QEMU have used so far, user and system together."""
+
+    at_ms: float
+    cpu_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Foreseen:
+    """What the pool model (:mod:`vmtune.domain.pools`) says before the load.
+
+    :param requests: that QEMU handles at once, at most.
+    :param most_pooled: coroutines that are kept when nothing is in flight.
+    :param most_maps: of the process, in the worst case.
+    :param limit: vm.max_map_count; None where it cannot be read.
+    """
+
+    design: str
+    requests: int
+    soft_limit: int
+    hard_limit: int | None
+    most_pooled: int
+    most_maps: int
+    limit: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class BlockRecord:
+    """Everything that was recorded. Times are milliseconds on the measurement's timeline, which
+    begins (0 ms) when QEMU is up and tuned, and its node is exported.
+
+    :param qemu: its version.
+    :param load_ms: when fio was started; None if it came to that never. *load_ended_ms* when it
+        had ended, or QEMU had.
+    :param measured_ms: when what fio counts began and ended, its ramp left out; None where fio
+        told nothing.
+    :param fio: fio's JSON, whole; None where it wrote none.
+    :param fio_said: what it wrote beside.
+    :param fio_status: its exit status, below 0 for a signal; None where it never ran.
+    :param qemu_said: the last that QEMU wrote to its standard error.
+    :param qemu_ended: how it ended by itself (``died of SIGABRT``); empty where it did not.
+    """
+
+    qemu: str = ""
+    load_ms: float | None = None
+    load_ended_ms: float | None = None
+    measured_ms: tuple[float, ...] | None = None
+    ended_ms: float = 0
+    fio: Mapping[str, Any] | None = None  # any JSON: fio's
+    fio_said: str = ""
+    fio_status: int | None = None
+    processes: tuple[ProcessSample, ...] = ()
+    cpu: tuple[CpuMark, ...] = ()
+    foreseen: Foreseen | None = None
+    qemu_said: str = ""
+    qemu_ended: str = ""
