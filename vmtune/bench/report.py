@@ -17,7 +17,7 @@ from typing import Any
 from vmtune.domain.documents import check_storable, from_json, to_json
 from vmtune.domain.runs import RunState
 from vmtune.errors import InvalidInput
-from vmtune.stats.model import Comparison, Direction
+from vmtune.stats.model import Comparison, Direction, Summary
 from vmtune.units import Unit
 
 FORMAT = "vmtune comparison"
@@ -108,15 +108,25 @@ class EnvironmentDifference:
 
 
 @dataclass(frozen=True, slots=True)
+class Spread:
+    """How a metric's values lie, of an arm that is held against none."""
+
+    metric: str
+    summary: Summary
+
+
+@dataclass(frozen=True, slots=True)
 class ReportCell:
     """What came out under one set of conditions.
 
     :param comparisons: the primary metric's first, then the others' in their order.
+    :param spreads: of arms that are in no comparison, in the same order.
     """
 
     name: str
     title: str
     comparisons: tuple[Comparison, ...]
+    spreads: tuple[Spread, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

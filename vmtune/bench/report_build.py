@@ -25,6 +25,7 @@ from vmtune.bench.report import (
     ReportEnvironment,
     ReportMetric,
     ReportRun,
+    Spread,
 )
 from vmtune.domain.metrics import METRICS, Metric
 from vmtune.domain.runs import Run, RunState
@@ -38,6 +39,7 @@ from vmtune.stats.model import (
     Observation,
     Sample,
 )
+from vmtune.stats.summary import summarise
 from vmtune.units import Unit
 
 TIME, ELAPSED, SHARE = "total_time_ms", "elapsed_ms", "converged"
@@ -152,6 +154,7 @@ def build(
                 for (of, _), comparison in zip(contrasts, compared, strict=True)
                 if of is cell
             ),
+            tuple(_spreads(plan, cell.name, metrics, runs)),
         )
         for cell in plan.cells
     )
@@ -206,6 +209,22 @@ def _contrast(
         next((f for f in floors if f.metric == metric.name and {f.environment} == here), None),
         None if plan.paired else Design.UNPAIRED,
     )
+
+
+def _spreads(
+    plan: Plan, cell: str, metrics: Sequence[Metric], runs: Sequence[ReportRun]
+) -> Iterable[Spread]:
+    """The values of the arms that are held against none."""
+    compared = {arm for pair in plan.against for arm in pair}
+    for arm in plan.arms:
+        if arm.name in compared:
+            continue
+        of_it = [run for run in runs if (run.cell, run.arm) == (cell, arm.name)]
+        for metric in metrics:
+            sample = _sample(arm.name, of_it, metric.name)
+            values = [run.values[metric.name] for run in of_it if metric.name in run.values]
+            resolution = criterion_of(metric, values, plan).resolution
+            yield Spread(metric.name, summarise(sample, resolution))
 
 
 def _sample(arm: str, runs: Sequence[ReportRun], metric: str) -> Sample:

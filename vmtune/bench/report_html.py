@@ -17,6 +17,7 @@ from vmtune.bench.report_plots import (
     strip_svg,
 )
 from vmtune.bench.report_style import STYLE
+from vmtune.bench.report_tables import TextTable, overview_tables, spread_tables
 from vmtune.bench.report_text import heading, notes_of, pairs, raw_rows, shown
 from vmtune.bench.report_words import (
     arm_texts,
@@ -44,7 +45,8 @@ _MARKS = {
 }
 
 _METHOD = (
-    "Each run is one fresh pair of VMs and one migration, reduced to one value for each metric.",
+    "Each run is one measurement of its own (a fresh pair of VMs and one migration, one load on a "
+    "fresh QEMU, or one boot), reduced to one value for each metric.",
     "<b>B/A</b> is the exponential of the Hodges-Lehmann shift of the logarithms: in blocks, the "
     "median of all (d<sub>i</sub> + d<sub>j</sub>) / 2 with i &le; j, where d is ln(B/A) of a "
     "block; otherwise the median of all ln(b) &minus; ln(a). Where a value is 0 or less, and for "
@@ -93,7 +95,11 @@ def _body(report: Report) -> Iterator[str]:
     for cell in report.cells:
         for a, b in pairs(cell):
             yield from _results(report, cell, a, b)
+        for table in spread_tables(report, cell):
+            yield from _plain(table)
         yield from _strips(report, cell)
+    for table in overview_tables(report):
+        yield from _plain(table)
     yield from _lost(report)
     yield from _arms(report)
     yield from _explained(report)
@@ -233,9 +239,18 @@ def _by_block(report: Report, cell: ReportCell, found: Sequence[Comparison]) -> 
         yield f"{blocks_svg(comparison, ratios, axis)}</div>"
 
 
+def _plain(table: TextTable) -> Iterator[str]:
+    """A table without plots."""
+    yield f"<h2>{escape(table.title)}</h2>"
+    heads = [escape(heading.title.capitalize()) for heading in table.headings]
+    numbers = {place for place, heading in enumerate(table.headings) if heading.right}
+    rows = [[escape(cell) for cell in row] for row in table.rows]
+    yield f'<div class="card wide">{_table(heads, rows, numbers=numbers)}</div>'
+
+
 def _strips(report: Report, cell: ReportCell) -> Iterator[str]:
     """Every run of every arm, metric by metric."""
-    order = dict.fromkeys(comparison.metric for comparison in cell.comparisons)
+    order = dict.fromkeys(each.metric for each in (*cell.comparisons, *cell.spreads))
     base = {a for a, _ in pairs(cell)}
     yield f"<h2>Every run{': ' + escape(cell.title or cell.name) if cell.name else ''}</h2>"
     yield '<p class="dim">A point is a run, the line the median, the bar from quartile to '
@@ -245,6 +260,7 @@ def _strips(report: Report, cell: ReportCell) -> Iterator[str]:
         metric = report.metric(name)
         of = [c for c in cell.comparisons if c.metric == name and not c.criterion.share]
         summaries = {arm.arm: arm for c in of for arm in (c.a, c.b)}
+        summaries |= {s.summary.arm: s.summary for s in cell.spreads if s.metric == name}
         arms = [
             (summary, list(report.runs_of(cell.name, arm))) for arm, summary in summaries.items()
         ]

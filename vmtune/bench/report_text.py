@@ -6,9 +6,9 @@ For the terminal, tables as data: the client knows how wide it is and what it ma
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from vmtune.bench.report import Report, ReportCell
+from vmtune.bench.report_tables import Heading, TextTable, overview_tables, spread_tables
 from vmtune.bench.report_words import (
     arm_texts,
     direction_text,
@@ -23,36 +23,6 @@ from vmtune.bench.report_words import (
     verdict_text,
 )
 from vmtune.stats.model import Comparison
-
-
-@dataclass(frozen=True, slots=True)
-class Heading:
-    """A column's title.
-
-    :param right: numbers stand at the right.
-    :param wraps: prose that may be broken into lines where it is narrow.
-    :param spare: may be left out where it is too narrow for all.
-    """
-
-    title: str
-    right: bool = False
-    wraps: bool = False
-    spare: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class TextTable:
-    """A table, with lines above it and below.
-
-    :param lead: what matters most, in sentences, between title and table.
-    """
-
-    title: str
-    headings: tuple[Heading, ...]
-    rows: tuple[tuple[str, ...], ...]
-    notes: tuple[str, ...] = ()
-    lead: tuple[str, ...] = ()
-
 
 _RESULTS = (
     Heading("METRIC"),
@@ -70,8 +40,13 @@ _MOST_NAMED = 3
 
 def terminal_tables(report: Report) -> tuple[TextTable, ...]:
     """What `vmtune compare` prints, in this order: how the environments differ, if they do, then
-    what came out for each cell and pair of arms."""
-    return (*_environment(report), *(t for cell in report.cells for t in _results(report, cell)))
+    what came out for each cell and pair of arms, and last the primary metric in all cells."""
+    of_cells = (
+        table
+        for cell in report.cells
+        for table in (*_results(report, cell), *spread_tables(report, cell))
+    )
+    return (*_environment(report), *of_cells, *overview_tables(report))
 
 
 def _environment(report: Report) -> Iterator[TextTable]:
@@ -179,6 +154,10 @@ def _markdown(report: Report) -> Iterator[str]:
     for cell in report.cells:
         for a, b in pairs(cell):
             yield from _markdown_results(report, cell, a, b)
+        for table in spread_tables(report, cell):
+            yield from _markdown_table(table)
+    for table in overview_tables(report):
+        yield from _markdown_table(table)
     yield from _markdown_arms(report)
     yield from _markdown_lost(report)
     yield from _markdown_metrics(report)
@@ -241,6 +220,12 @@ def _markdown_row(report: Report, comparison: Comparison) -> tuple[str, ...]:
         share_text(comparison.better_share),
         floor_text(comparison, metric),
     )
+
+
+def _markdown_table(table: TextTable) -> Iterator[str]:
+    yield f"## {_escaped(table.title)}"
+    yield ""
+    yield from _table([heading.title.capitalize() for heading in table.headings], table.rows)
 
 
 def _markdown_arms(report: Report) -> Iterator[str]:

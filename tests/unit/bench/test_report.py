@@ -18,10 +18,11 @@ from hypothesis import strategies as st
 
 from tests.support.reports import ARMS, FLOOR, HERE, MADE_AT, plan, report, runs
 from vmtune.bench.report import Report, ReportArm, ReportRun, from_document, to_document
-from vmtune.bench.report_build import Plan, build, report_run
+from vmtune.bench.report_build import CellPlan, Plan, build, report_run
 from vmtune.bench.report_html import to_html
 from vmtune.bench.report_plots import Axis, interval_svg, ratio_axis
-from vmtune.bench.report_text import TextTable, raw_rows, terminal_tables, to_markdown
+from vmtune.bench.report_tables import TextTable
+from vmtune.bench.report_text import raw_rows, terminal_tables, to_markdown
 from vmtune.domain.runs import Run, RunState
 from vmtune.errors import InvalidInput
 from vmtune.stats.model import Bound, Comparison, Effect, Scale, Verdict
@@ -211,7 +212,7 @@ def test_the_raw_values_are_all_that_a_reader_needs_to_compute_the_figures() -> 
 
 
 def test_the_terminals_tables() -> None:
-    idle, busy = terminal_tables(report())
+    idle, busy, cells = terminal_tables(report())
     assert idle.title == "lab/idle: B = tuned against A = stock, 10 blocks"
     assert [len(row) for row in idle.rows] == [len(idle.headings)] * len(idle.rows)
     first = dict(zip([h.title for h in idle.headings], idle.rows[0], strict=True))
@@ -227,6 +228,33 @@ def test_the_terminals_tables() -> None:
     assert "All metrics: 1 of 10 runs of tuned have no value." in busy.notes
     limited = next(row for row in busy.rows if row[0].startswith("Total time"))
     assert limited[1] == "> 30,000 ms"
+    assert cells.title == "Total time in all cells: B = tuned against A = stock"
+    assert [row[0] for row in cells.rows] == ["lab/idle", "lab/busy"]
+    assert cells.rows[0][1:] == idle.rows[0][1:6]
+    assert len(terminal_tables(report(cells=(CellPlan("idle"),)))) == 1
+
+
+def test_an_arm_that_is_compared_with_nothing_shows_how_its_values_lie() -> None:
+    alone = report(arms=ARMS[:1], against=())
+    idle, busy, cells = terminal_tables(alone)
+    assert idle.title == "lab/idle: stock, 10 runs, compared with nothing"
+    first = dict(zip([h.title for h in idle.headings], idle.rows[0], strict=True))
+    values = sorted(
+        run.values["total_time_ms"] for run in runs() if (run.cell, run.arm) == ("idle", "stock")
+    )
+    assert first["METRIC"] == "Total time (primary)"
+    assert first["LEAST"] == f"{values[0]:.0f} ms"
+    assert first["MOST"] == f"{values[-1]:.0f} ms"
+    assert first["RUNS"] == "10"
+    assert [row[0] for row in cells.rows] == ["lab/idle", "lab/busy"]
+    assert cells.rows[1][1:] == busy.rows[0][1:]
+    assert all(cell.comparisons == () for cell in alone.cells)
+    assert alone.notes == ()
+    for text in (to_html(alone), to_markdown(alone)):
+        assert "compared with nothing" in text
+        assert first["QUARTILES"] in text
+    assert from_document(json.loads(json.dumps(to_document(alone)))) == alone
+    assert all(cell.spreads == () for cell in report().cells)
 
 
 def test_a_difference_of_environments_is_told_before_anything_else() -> None:

@@ -20,7 +20,7 @@ from vmtune.errors import InvalidInput
 
 if TYPE_CHECKING:
     from vmtune.bench.report import Report
-    from vmtune.bench.report_text import TextTable
+    from vmtune.bench.report_tables import TextTable
 
 COLORS |= {
     "better": "green",
