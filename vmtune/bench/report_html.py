@@ -250,7 +250,9 @@ def _plain(table: TextTable) -> Iterator[str]:
 
 def _strips(report: Report, cell: ReportCell) -> Iterator[str]:
     """Every run of every arm, metric by metric."""
-    order = dict.fromkeys(each.metric for each in (*cell.comparisons, *cell.spreads))
+    order = dict.fromkeys(
+        [each.metric for each in cell.comparisons] + [each.metric for each in cell.spreads]
+    )
     base = {a for a, _ in pairs(cell)}
     yield f"<h2>Every run{': ' + escape(cell.title or cell.name) if cell.name else ''}</h2>"
     yield '<p class="dim">A point is a run, the line the median, the bar from quartile to '
