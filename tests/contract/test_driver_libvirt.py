@@ -148,6 +148,9 @@ async def test_a_host_on_this_machine_is_seen_through_its_daemon(pair: Pair) -> 
     assert facts.peer_uri == a.peer_uri
     assert a.libvirtd_pid is not None
     assert facts.can_lock_beyond_limits is has_sys_resource(a.libvirtd_pid)
+    assert facts.memory_bytes is not None
+    assert facts.memory_available_bytes is not None
+    assert 0 < facts.memory_available_bytes <= facts.memory_bytes
     assert facts.sysctls.keys() == {"vm_max_map_count", "net_core_optmem_max_bytes"}
     assert facts.uuid != (await pair.destination.host_facts()).uuid
 

@@ -79,6 +79,7 @@ class HostFacts:
     :param peer_uri: how other hosts reach this one's libvirt; empty where unknown.
     :param migration_address: address that QEMU listens on for a migration, direct mode.
     :param memory_bytes: all of the host's memory; None where it cannot be seen.
+    :param memory_available_bytes: what could be given away: free, or a cache's; likewise.
     :param sysctls: current values of the host's tunables and of what preflight checks.
     :param can_lock_beyond_limits: whether the daemon that starts QEMU may raise its
         locked-memory limit (CAP_SYS_RESOURCE); None where it cannot be seen.
@@ -98,6 +99,7 @@ class HostFacts:
     sysctls: Mapping[str, int] = field(default_factory=dict)
     can_lock_beyond_limits: bool | None = None
     local: bool = True
+    memory_available_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -265,6 +265,18 @@ class Connection:
             info = self._raw.getInfo()
         return int(info[2]), int(info[1]) << 20
 
+    def available_memory(self) -> int | None:
+        """Bytes that are free, or that the host's caches would give back; None where libvirt
+        cannot tell."""
+        try:
+            with self.errors():
+                found: Mapping[str, int] = self._raw.getMemoryStats(-1, 0)
+        except LibvirtRefused:
+            return None
+        if "free" not in found:
+            return None
+        return sum(int(found.get(name, 0)) for name in ("free", "buffers", "cached")) << 10
+
     def watch(self, on_event: EventCallback, on_close: Callable[[str], None]) -> None:
         """Be told of events until the connection is closed, in libvirt's event thread."""
 

@@ -135,6 +135,7 @@ def read_host(connection: Connection, daemon: LocalDaemon | None, peer_uri: str)
         kvm=_has_kvm(connection),
         cpus=cpus,
         memory_bytes=memory_bytes,
+        memory_available_bytes=connection.available_memory(),
         local=False,
     )
     if daemon is None:

@@ -32,6 +32,7 @@ class LocalHost:
     memory_bytes: int | None
     sysctls: MappingProxyType[str, int]
     can_lock_beyond_limits: bool | None
+    memory_available_bytes: int | None = None
 
 
 def read_local_host(root: Path = Path("/")) -> LocalHost:
@@ -44,21 +45,23 @@ def read_local_host(root: Path = Path("/")) -> LocalHost:
         for name, sysctl in SYSCTLS.items()
         if (text := _read(root / "proc/sys" / sysctl.path)).isdigit()
     }
+    meminfo = _read(root / "proc/meminfo")
     return LocalHost(
         hostname=platform.node(),
         kernel=platform.release(),
         machine_id=_read(root / "etc/machine-id"),
         kvm=(root / "dev/kvm").exists(),
         cpus=os.cpu_count(),
-        memory_bytes=_memory_bytes(_read(root / "proc/meminfo")),
+        memory_bytes=_memory_bytes(meminfo, "MemTotal:"),
+        memory_available_bytes=_memory_bytes(meminfo, "MemAvailable:"),
         sysctls=MappingProxyType(sysctls),
         can_lock_beyond_limits=has_capability(_read(root / "proc/self/status"), _CAP_SYS_RESOURCE),
     )
 
 
-def _memory_bytes(meminfo: str) -> int | None:
+def _memory_bytes(meminfo: str, name: str) -> int | None:
     for line in meminfo.splitlines():
-        if line.startswith("MemTotal:"):
+        if line.startswith(name):
             return int(line.split()[1]) * 1024
     return None
 

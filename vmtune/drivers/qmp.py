@@ -96,6 +96,7 @@ class QmpDriver:
             kvm=host.kvm,
             cpus=host.cpus,
             memory_bytes=host.memory_bytes,
+            memory_available_bytes=host.memory_available_bytes,
             kernel=host.kernel,
             sysctls=host.sysctls,
             can_lock_beyond_limits=host.can_lock_beyond_limits,

@@ -81,7 +81,7 @@ def test_a_host_is_read_from_proc(tmp_path: Path) -> None:
     for path, text in {
         "proc/sys/vm/max_map_count": "65530\n",
         "proc/sys/net/core/optmem_max": "131072\n",
-        "proc/meminfo": "MemTotal:       1024 kB\nMemFree:  1 kB\n",
+        "proc/meminfo": "MemTotal:  1024 kB\nMemFree:  1 kB\nMemAvailable:  512 kB\n",
         "proc/self/status": "CapEff:\t0000000001000000\n",
         "etc/machine-id": "abc\n",
     }.items():
@@ -90,6 +90,7 @@ def test_a_host_is_read_from_proc(tmp_path: Path) -> None:
     host = read_local_host(tmp_path)
     assert host.sysctls == {"vm_max_map_count": 65530, "net_core_optmem_max_bytes": 131072}
     assert host.memory_bytes == 1 << 20
+    assert host.memory_available_bytes == 1 << 19
     assert host.machine_id == "abc"
     assert host.can_lock_beyond_limits is True
     assert host.kvm is False
@@ -99,6 +100,7 @@ def test_a_host_that_hides_proc_is_unknown_not_zero(tmp_path: Path) -> None:
     host = read_local_host(tmp_path)
     assert host.sysctls == {}
     assert host.memory_bytes is None
+    assert host.memory_available_bytes is None
     assert host.can_lock_beyond_limits is None
 
 
