@@ -7,7 +7,7 @@ coroutine of QEMU's block layer, as each request of a guest's disk is.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any
 
@@ -15,6 +15,7 @@ from vmtune import units
 from vmtune.domain.matrix_cells import BlockCell, IoPattern, NodeKind
 from vmtune.domain.rules import accept_values
 from vmtune.domain.scenario import GIB, MIB, MOST_TEXT
+from vmtune.domain.scenario_names import NAME, NAME_FORM, usual_name
 from vmtune.domain.strict import Reader, join, short
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import Route, Value
@@ -53,6 +54,7 @@ class BlockScenario:
     :param iothread: requests are handled by an iothread, else by the main loop.
     :param values: the tunables of the QEMU; an arm's may be laid over them
         (:meth:`with_values`).
+    :param name: ``family/variant``; left out, it follows from the other parts but the values.
     :raise InvalidInput: with a problem for each field that cannot be accepted.
     """
 
@@ -64,8 +66,13 @@ class BlockScenario:
     ramp_s: int = 2
     iothread: bool = True
     values: Mapping[str, Value] = field(default_factory=dict)
+    name: str = ""
 
     def __post_init__(self) -> None:
+        if not self.name:
+            parts = {name: getattr(self, name) for name in _SETUP}
+            name = usual_name(KIND, self.cell.name, parts, _USUAL)
+            object.__setattr__(self, "name", name)
         problems = list(self._problems())
         try:
             accept_values(self.values)
@@ -76,6 +83,15 @@ class BlockScenario:
 
     def _problems(self) -> list[Problem]:
         found = []
+        if not NAME.fullmatch(self.name):
+            found.append(
+                Problem(
+                    "name",
+                    "invalid_name",
+                    f"{short(self.name)} is no name of a scenario",
+                    NAME_FORM,
+                )
+            )
         if self.cell.block_size_bytes > self.size_bytes:
             block = units.render(self.cell.block_size_bytes, Unit.BYTES)
             size = units.render(self.size_bytes, Unit.BYTES)
@@ -94,19 +110,14 @@ class BlockScenario:
         return found
 
     @property
-    def name(self) -> str:
-        """``block/null-co-randread-4k-64-1``."""
-        return f"{self.family}/{self.variant}"
-
-    @property
     def family(self) -> str:
-        """All of this kind."""
-        return KIND
+        """Scenarios that are to be compared with each other have the same."""
+        return self.name.partition("/")[0]
 
     @property
     def variant(self) -> str:
-        """Which combination it is."""
-        return self.cell.name
+        """Which of the family."""
+        return self.name.partition("/")[2]
 
     @property
     def needs_kvm(self) -> bool:
@@ -124,6 +135,11 @@ class BlockScenario:
         :raise InvalidInput: the two contradict each other.
         """
         return replace(self, values={**self.values, **values})
+
+
+_SETUP = ("size_bytes", "runtime_s", "ramp_s", "iothread")
+_USUAL = {each.name: each.default for each in fields(BlockScenario) if each.name in _SETUP}
+"""What makes a name, besides the combination, where it is not as usual."""
 
 
 def to_json(scenario: BlockScenario) -> dict[str, Any]:  # any JSON
@@ -149,20 +165,18 @@ def to_json(scenario: BlockScenario) -> dict[str, Any]:  # any JSON
     }
 
 
-_FIELDS = ("title", "why", "size_bytes", "runtime_s", "ramp_s", "iothread", "values")
+_FIELDS = ("name", "title", "why", "size_bytes", "runtime_s", "ramp_s", "iothread", "values")
 _CELL = ("block_size_bytes", "iodepth", "numjobs")
 
 
 def from_json(raw: object, where: str = "") -> BlockScenario:
     """A scenario from JSON or TOML. Sizes may have a unit, as in ``4Ki``.
 
-    A name may be given, and has to be the one that its combination has.
-
     :param where: what problems call the document; its parts follow.
     :raise InvalidInput: with a problem for each part that cannot be accepted.
     """
     reader = Reader()
-    given = reader.mapping(raw, where, ("kind", "name", *_FIELDS), ("cell",))
+    given = reader.mapping(raw, where, ("kind", *_FIELDS), ("cell",))
     if given.get("kind", KIND) != KIND:
         reader.refuse(join(where, "kind"), "not_a_choice",
                       f"{short(given['kind'])} is not {KIND}", f"use {KIND}")  # fmt: skip
@@ -174,10 +188,6 @@ def from_json(raw: object, where: str = "") -> BlockScenario:
     }
     reader.done("the scenario cannot be accepted")
     made = reader.part(where, lambda: BlockScenario(cell, **parts), None)
-    if made is not None and given.get("name", made.name) != made.name:
-        reader.refuse(join(where, "name"), "wrong_name",
-                      f"{short(given['name'])} is not the name of this combination",
-                      f"leave it out, or use {made.name}")  # fmt: skip
     reader.done("the scenario cannot be accepted")
     assert made is not None
     return made
@@ -209,6 +219,7 @@ def _values(reader: Reader, raw: object, where: str) -> Mapping[str, Value]:
 
 
 _READERS = {
+    "name": lambda reader, raw, where: reader.text(raw, where, MOST_TEXT),
     "title": lambda reader, raw, where: reader.text(raw, where, MOST_TEXT),
     "why": lambda reader, raw, where: reader.text(raw, where, MOST_TEXT),
     "size_bytes": lambda reader, raw, where: reader.integer(

@@ -21,6 +21,7 @@ from vmtune.domain.scenario import (
     MOST_TEXT,
     MOST_VCPUS,
 )
+from vmtune.domain.scenario_names import NAME, NAME_FORM, usual_name
 from vmtune.domain.strict import Reader, join, short
 from vmtune.domain.tunables import Value
 from vmtune.errors import InvalidInput, Problem
@@ -53,6 +54,7 @@ class BootScenario:
     :param most_seconds: when the guest has not reached user space by then, counted from the
         start of QEMU's process, the boot is given up: it has not converged.
     :param values: the tunables of :data:`SETTABLE` that QEMU is started with.
+    :param name: ``family/variant``; left out, it follows from the other parts but the values.
     :raise InvalidInput: with a problem for each field that cannot be accepted.
     """
 
@@ -62,8 +64,13 @@ class BootScenario:
     count_regions: bool = True
     most_seconds: int = 300
     values: Mapping[str, Value] = field(default_factory=dict)
+    name: str = ""
 
     def __post_init__(self) -> None:
+        if not self.name:
+            parts = {name: getattr(self, name) for name in _SETUP}
+            name = usual_name(KIND, self.cell.name, parts, _USUAL_SETUP)
+            object.__setattr__(self, "name", name)
         problems = [
             Problem(name, code, message, remedy)
             for name, holds, code, message, remedy in self._rules()
@@ -87,6 +94,8 @@ class BootScenario:
         impossible = why_not(cell.guest, cell.firmware)
         least = LEAST_LINUX_BYTES if cell.guest is BootGuest.LINUX else LEAST_MEMORY_BYTES
         return [
+            ("name", bool(NAME.fullmatch(self.name)), "invalid_name",
+             f"{short(self.name)} is no name of a scenario", NAME_FORM),
             ("cell.firmware", not impossible, "firmware_cannot_start_guest", impossible,
              f"boot {BootGuest.LINUX} with {Firmware.OVMF}, or use {Firmware.SEABIOS}"),
             ("cell.memory_bytes", cell.memory_bytes % MIB == 0, "not_whole_mib",
@@ -99,19 +108,14 @@ class BootScenario:
         ]  # fmt: skip
 
     @property
-    def name(self) -> str:
-        """``boot/linux-ovmf-kvm-2-512m``: what is booted, and nothing else, makes the name."""
-        return f"{KIND}/{self.cell.name}"
-
-    @property
     def family(self) -> str:
         """Scenarios that are to be compared with each other have the same."""
-        return KIND
+        return self.name.partition("/")[0]
 
     @property
     def variant(self) -> str:
         """Which of the family."""
-        return self.cell.name
+        return self.name.partition("/")[2]
 
     @property
     def needs_kvm(self) -> bool:
@@ -136,12 +140,16 @@ class BootScenario:
         return replace(self, values={**self.values, **values})
 
 
+_SETUP = ("count_regions", "most_seconds")
+_USUAL_SETUP = {each.name: each.default for each in fields(BootScenario) if each.name in _SETUP}
+"""What makes a name, besides the combination, where it is not as usual."""
+
+
 def to_json(scenario: BootScenario) -> dict[str, Any]:  # any JSON
     """All of *scenario*, so that :func:`from_json` reads back the same."""
     cell = scenario.cell
     return {
         "kind": KIND,
-        "name": scenario.name,
         **{each.name: getattr(scenario, each.name) for each in fields(BootScenario)},
         "cell": {
             **{each.name: getattr(cell, each.name) for each in fields(BootCell)},
@@ -161,13 +169,14 @@ def from_json(raw: object, where: str = "") -> BootScenario:
     """
     reader = Reader()
     names = [each.name for each in fields(BootScenario) if each.name != "cell"]
-    given = reader.mapping(raw, where, ("kind", "name", *names), ("cell",))
+    given = reader.mapping(raw, where, ("kind", *names), ("cell",))
     if given.get("kind", KIND) != KIND:
         reader.refuse(join(where, "kind"), "not_a_choice",
                       f"{short(given['kind'])} is not {KIND}", f"use {KIND}")  # fmt: skip
     cell = _cell(reader, given.get("cell", {}), join(where, "cell"))
     at = {name: join(where, name) for name in names}
     parts: dict[str, Any] = {
+        "name": reader.text(given.get("name", ""), at["name"], MOST_TEXT),
         "title": reader.text(given.get("title", ""), at["title"], MOST_TEXT),
         "why": reader.text(given.get("why", ""), at["why"], MOST_TEXT),
         "count_regions": reader.boolean(given.get("count_regions", True), at["count_regions"]),
@@ -178,10 +187,6 @@ def from_json(raw: object, where: str = "") -> BootScenario:
     }
     reader.done("the scenario cannot be accepted")
     made = reader.part(where, lambda: BootScenario(cell, **parts), None)
-    if made is not None and given.get("name", made.name) != made.name:
-        reader.refuse(join(where, "name"), "invalid_name",
-                      f"{short(given['name'])} is not {made.name}, which follows from the cell",
-                      "leave the name out, or correct it")  # fmt: skip
     reader.done("the scenario cannot be accepted")
     assert made is not None
     return made

@@ -15,7 +15,6 @@ Everything but the name has a default, that of :class:`Scenario`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
@@ -23,6 +22,7 @@ from typing import Any
 
 from vmtune import units
 from vmtune.domain.rules import accept_values
+from vmtune.domain.scenario_names import NAME, NAME_FORM
 from vmtune.domain.steps import Step, dump_steps, lacking, parse_steps
 from vmtune.domain.strict import Reader, join, parse_toml, short
 from vmtune.domain.tunables import Value
@@ -41,9 +41,6 @@ MOST_SCENARIOS = 1000
 MOST_TEXT = 2000
 GUEST_NEEDS_BYTES = 16 * MIB
 """Memory that the guest's program and the firmware's tables take beside the region."""
-
-_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}/[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
-_NAME_FORM = "write family/variant in letters, digits, dots, dashes and underscores"
 
 
 class Transport(StrEnum):
@@ -112,8 +109,8 @@ class Scenario:
         """Of each rule: the field, whether it holds, the code, the reason and the remedy."""
         memory, region = self.vm.memory_bytes, self.workload.region_bytes
         return [
-            ("name", bool(_NAME.fullmatch(self.name)), "invalid_name",
-             f"{short(self.name)} is no name of a scenario", _NAME_FORM),
+            ("name", bool(NAME.fullmatch(self.name)), "invalid_name",
+             f"{short(self.name)} is no name of a scenario", NAME_FORM),
             ("vm.memory_bytes", memory % MIB == 0, "not_whole_mib",
              f"{memory} bytes are not whole MiB", "QEMU takes memory in MiB: round it"),
             ("workload.region_bytes", region + GUEST_NEEDS_BYTES <= memory, "region_too_large",
