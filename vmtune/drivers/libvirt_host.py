@@ -125,6 +125,7 @@ def read_host(connection: Connection, daemon: LocalDaemon | None, peer_uri: str)
     :raise VmtuneError: as the connection's calls do.
     """
     cpus, memory_bytes = connection.cpus_and_memory()
+    available = connection.available_memory()  # in a container, that of the machine around it
     host = HostFacts(
         connection=facts.Connection.LIBVIRT,
         hostname=connection.hostname(),
@@ -135,7 +136,7 @@ def read_host(connection: Connection, daemon: LocalDaemon | None, peer_uri: str)
         kvm=_has_kvm(connection),
         cpus=cpus,
         memory_bytes=memory_bytes,
-        memory_available_bytes=connection.available_memory(),
+        memory_available_bytes=None if available is None else min(available, memory_bytes),
         local=False,
     )
     if daemon is None:
