@@ -26,6 +26,7 @@ from vmtune.errors import (
     Problem,
     SetupError,
     StaleRevision,
+    TakenOver,
     TooManyAttempts,
     Unauthenticated,
     VmtuneError,
@@ -104,6 +105,7 @@ STATUS_OF: Mapping[type[VmtuneError], int] = {
     PreconditionRequired: 428,
     TooManyAttempts: 429,
     SetupError: 503,
+    TakenOver: 503,
 }
 """Subclasses have their parent's status. What is not here is a fault of vmtune: 500."""
 

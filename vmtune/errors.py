@@ -185,6 +185,12 @@ class SetupError(VmtuneError):
     code = "setup"
 
 
+class TakenOver(VmtuneError):
+    """Another service has taken over this one's work: it must change nothing any more."""
+
+    code = "taken_over"
+
+
 class SchemaMismatch(SetupError):
     """The database's schema is not the one this version works with."""
 

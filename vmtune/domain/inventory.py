@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from urllib.parse import urlsplit
 from uuid import UUID
 
 from vmtune.domain.facts import Connection
@@ -36,6 +37,10 @@ class Host:
         ``qmp+unix:///FOLDER``: each socket in it is one QEMU's monitor.
     :param peer_uri: how other hosts reach its libvirt; empty to derive it from *uri*.
     :param migration_address: where its QEMUs listen for a migration in direct mode.
+    :param owner: the service that drives it; empty where nobody does yet, or one service drives
+        all.
+    :param machine: the machine that *uri* means, where it names none; empty where it names one,
+        or one service drives all.
     """
 
     name: str
@@ -43,11 +48,18 @@ class Host:
     peer_uri: str
     migration_address: str
     created_at: datetime
+    owner: str = ""
+    machine: str = ""
 
     @property
     def connection(self) -> Connection:
         """How its QEMUs are reached, which the URI's scheme says."""
         return Connection.QMP if self.uri.startswith("qmp+") else Connection.LIBVIRT
+
+    @property
+    def names_no_machine(self) -> bool:
+        """Whether its address means another host on another machine (``qemu:///system``)."""
+        return not urlsplit(self.uri).hostname
 
 
 @dataclass(frozen=True, slots=True)

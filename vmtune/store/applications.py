@@ -70,7 +70,7 @@ class ApplicationRepository:
                 problems=[],
                 created_at=now,
             )
-            operations.take(session, vm, Operation.APPLICATION, row.id, now)
+            operations.take(session, vm, Operation.APPLICATION, row.id, now, self._database.service)
             session.add(row)
             session.flush()
             return _application(row)
@@ -87,7 +87,9 @@ class ApplicationRepository:
             if _S(row.state).open or _S.REVERTING not in TRANSITIONS[_S(row.state)]:
                 raise _illegal(row, ApplicationState.REVERTING)
             now = self._database.now()
-            operations.take(session, row.vm, Operation.APPLICATION, row.id, now)
+            operations.take(
+                session, row.vm, Operation.APPLICATION, row.id, now, self._database.service
+            )
             row.state, row.ended_at = ApplicationState.REVERTING, None
             session.flush()
             return _application(row)

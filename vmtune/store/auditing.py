@@ -63,7 +63,7 @@ class Audited:
 
 
 AUDITED: Mapping[type[Base], Audited] = {
-    HostRow: Audited("host", lambda r: r.name, "uri peer_uri migration_address"),
+    HostRow: Audited("host", lambda r: r.name, "uri peer_uri migration_address owner"),
     VmRow: Audited("labels", lambda r: r.uuid, "labels"),
     ProfileRow: Audited("profile", lambda r: r.name, "description current deleted_at"),
     RevisionRow: Audited("revision", lambda r: f"{r.profile} {r.number}", "values steps note"),
@@ -92,6 +92,8 @@ AUDITED: Mapping[type[Base], Audited] = {
 _ORDER = {audited.what: place for place, audited in enumerate(AUDITED.values())}
 NOT_AUDITED: Mapping[str, str] = {
     "operations": "follows from applications and migrations",
+    "services": "counts on while they live",
+    "job_orders": "follows from applications, migrations and runs",
     "tunings": "follows from applications and what was read",
     "sample_chunks": "measured",
     "reaper_chunks": "measured",

@@ -15,6 +15,7 @@ import sqlite3
 import stat
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,7 @@ from pathlib import Path
 from sqlalchemy import URL, Connection, Engine, create_engine, event, text
 from sqlalchemy.orm import Session
 
+from vmtune.errors import TakenOver
 from vmtune.store.auditing import AuditedSession, note_changes
 from vmtune.store.failures import locked, translated
 
@@ -106,6 +108,29 @@ def make_private(url: URL) -> None:
         os.close(file)
 
 
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """In whose name is written.
+
+    :param epoch: which start of that service; another one begins when its work is taken over.
+    """
+
+    service: str
+    epoch: int
+
+
+def _check(session: Session, lease: Lease) -> None:
+    """:raise TakenOver: the lease is not the service's present one. Writers take turns, so it
+    stays so until the end of the transaction."""
+    query = text("SELECT epoch FROM services WHERE name = :name")
+    epoch = session.scalar(query, {"name": lease.service})
+    if epoch != lease.epoch:
+        raise TakenOver(
+            f"the work of service {lease.service} was taken over while it did not answer",
+            remedy="it starts anew by itself under systemd; else start it again",
+        )
+
+
 class Database:
     """Short transactions on one database. Safe to use from any thread."""
 
@@ -114,6 +139,7 @@ class Database:
     ) -> None:
         self.url = url
         self.now = now
+        self.lease: Lease | None = None
         self._wait_s = wait_s
         self._engine = make_engine(url, wait_s=wait_s)
         self._is_sqlite = url.get_backend_name() == "sqlite"
@@ -123,6 +149,11 @@ class Database:
     def close(self) -> None:
         """Close all connections."""
         self._engine.dispose()
+
+    @property
+    def service(self) -> str:
+        """In whose name is written; empty where one service uses the database."""
+        return self.lease.service if self.lease is not None else ""
 
     @property
     def missing(self) -> bool:
@@ -157,8 +188,16 @@ class Database:
                 if not durable:
                     session.execute(text("SET LOCAL synchronous_commit = off"))
                 session.execute(text(f"SELECT pg_advisory_xact_lock({_WRITERS_LOCK})"))
+            if self.lease is not None:
+                _check(session, self.lease)
             yield session
             note_changes(session, self.now)
+
+    @contextlib.contextmanager
+    def quick(self) -> Iterator[Session]:
+        """A session for one statement that changes nothing audited, beside the other writers."""
+        with translated(self.url), Session(self._engine) as session, session.begin():
+            yield session
 
     @contextlib.contextmanager
     def _turns(self) -> Iterator[None]:

@@ -43,9 +43,11 @@ class HostRepository:
                 peer_uri=host.peer_uri,
                 migration_address=host.migration_address,
                 created_at=host.created_at,
+                owner=host.owner,
+                machine=host.machine,
             )
             session.add(row)
-            return _host(row)
+            return as_host(row)
 
     def get(self, name: str) -> Host:
         """The host of that name.
@@ -53,7 +55,7 @@ class HostRepository:
         :raise NotFound: there is none.
         """
         with self._database.read() as session:
-            return _host(_host_row(session, name))
+            return as_host(host_row(session, name))
 
     def list(
         self, after: str | None = None, limit: int = 100, reach: Reach = EVERYTHING
@@ -67,7 +69,7 @@ class HostRepository:
             query = query.where(HostRow.name > name)
         with self._database.read() as session:
             rows = session.scalars(query).all()
-            return page(rows, limit, _host, lambda row: make_cursor("hosts", row.name))
+            return page(rows, limit, as_host, lambda row: make_cursor("hosts", row.name))
 
     def update(
         self,
@@ -82,13 +84,13 @@ class HostRepository:
         :raise NotFound: there is none of that name.
         """
         with self._database.write() as session:
-            row = _host_row(session, name)
+            row = host_row(session, name)
             row.uri = row.uri if uri is None else uri
             row.peer_uri = row.peer_uri if peer_uri is None else peer_uri
             if migration_address is not None:
                 row.migration_address = migration_address
             session.flush()
-            return _host(row)
+            return as_host(row)
 
     def remove(self, name: str) -> None:
         """Forget a host and its VMs, with their labels. Records of what was done stay, and
@@ -98,8 +100,8 @@ class HostRepository:
         :raise Conflict: an application or a migration on it is open.
         """
         with self._database.write() as session:
-            row = _host_row(session, name)
-            busy = _open_operation(session, name)
+            row = host_row(session, name)
+            busy = open_operation(session, name)
             if busy:
                 raise Conflict(
                     f"{busy} is open on host {name}",
@@ -135,7 +137,7 @@ class VmRepository:
         :raise NotFound: there is no such host.
         """
         with self._database.write(durable=False) as session:
-            _host_row(session, host)
+            host_row(session, host)
             known = select(VmRow).where(VmRow.uuid.in_(names))
             rows = {row.uuid: row for row in session.scalars(known)}
             for uuid, name in names.items():
@@ -193,7 +195,7 @@ class VmRepository:
             session.execute(delete(VmRow).where(VmRow.host == host))
 
 
-def _host_row(session: Session, name: str) -> HostRow:
+def host_row(session: Session, name: str) -> HostRow:
     row = session.get(HostRow, name)
     if row is None:
         raise NotFound(
@@ -204,7 +206,7 @@ def _host_row(session: Session, name: str) -> HostRow:
     return row
 
 
-def _open_operation(session: Session, host: str) -> str:
+def open_operation(session: Session, host: str) -> str:
     """The operation that is open on a host, in words; empty where there is none."""
     application = session.scalar(
         select(ApplicationRow.id).where(
@@ -234,8 +236,16 @@ def _vm_row(session: Session, uuid: UUID) -> VmRow:
     return row
 
 
-def _host(row: HostRow) -> Host:
-    return Host(row.name, row.uri, row.peer_uri, row.migration_address, row.created_at)
+def as_host(row: HostRow) -> Host:
+    return Host(
+        row.name,
+        row.uri,
+        row.peer_uri,
+        row.migration_address,
+        row.created_at,
+        row.owner,
+        row.machine,
+    )
 
 
 def _vm(row: VmRow) -> Vm:

@@ -112,7 +112,7 @@ class MigrationRepository:
             )
             if id is not None and _find(session, id) is not None:
                 raise DuplicateName(f"there is a migration {id} already", field="id")
-            operations.take(session, vm, Operation.MIGRATION, row.id, now)
+            operations.take(session, vm, Operation.MIGRATION, row.id, now, self._database.service)
             session.add(row)
             session.flush()
             return _migration(row)

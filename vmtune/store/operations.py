@@ -23,9 +23,12 @@ class Operation(StrEnum):
     MIGRATION = "migration"
 
 
-def take(session: Session, vm: UUID, kind: Operation, id: UUID, now: datetime) -> None:
+def take(
+    session: Session, vm: UUID, kind: Operation, id: UUID, now: datetime, service: str = ""
+) -> None:
     """Give *vm* to an operation. The session must be a writing one.
 
+    :param service: which one has begun it; empty where there is one.
     :raise OperationInProgress: naming who has it.
     """
     holder = session.get(OperationRow, vm)
@@ -36,7 +39,7 @@ def take(session: Session, vm: UUID, kind: Operation, id: UUID, now: datetime) -
             remedy="wait until it has ended"
             + (", or abort it" if holder.kind == Operation.MIGRATION else ""),
         )
-    session.add(OperationRow(vm=vm, kind=kind, operation=id, taken_at=now))
+    session.add(OperationRow(vm=vm, kind=kind, operation=id, taken_at=now, service=service))
 
 
 def release(session: Session, vm: UUID, id: UUID) -> None:

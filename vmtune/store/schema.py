@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, ClassVar
 from uuid import UUID
 
-from sqlalchemy import ForeignKey, ForeignKeyConstraint, Index, MetaData, UniqueConstraint
+from sqlalchemy import ForeignKey, ForeignKeyConstraint, Index, MetaData, UniqueConstraint, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from vmtune.store.columns import Json, Number, Plain, UtcTime
@@ -54,6 +54,8 @@ class HostRow(Base):
     peer_uri: Mapped[str] = mapped_column(Plain("peer_uri"))
     migration_address: Mapped[str] = mapped_column(Plain("migration_address"))
     created_at: Mapped[datetime]
+    owner: Mapped[str] = mapped_column(Plain("owner"), default="", server_default=text("''"))
+    machine: Mapped[str] = mapped_column(Plain("machine"), default="", server_default=text("''"))
 
 
 class VmRow(Base):
@@ -112,6 +114,7 @@ class OperationRow(Base):
     kind: Mapped[str]
     operation: Mapped[UUID]
     taken_at: Mapped[datetime]
+    service: Mapped[str] = mapped_column(Plain("service"), default="", server_default=text("''"))
 
 
 class ApplicationRow(Base):

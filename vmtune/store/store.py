@@ -11,9 +11,10 @@ from vmtune.store.applications import ApplicationRepository
 from vmtune.store.assignments import AssignmentRepository
 from vmtune.store.audit_log import AuditRepository
 from vmtune.store.campaigns import CampaignRepository
-from vmtune.store.database import Database, make_private, utc_now
+from vmtune.store.database import Database, Lease, make_private, utc_now
 from vmtune.store.events import EventRepository
 from vmtune.store.failures import masked, parse_url, translated
+from vmtune.store.fleet import FleetRepository
 from vmtune.store.inventory import HostRepository, VmRepository
 from vmtune.store.migration_records import MigrationRepository
 from vmtune.store.profiles import ProfileRepository
@@ -43,6 +44,7 @@ class Store:
         self.migrations = MigrationRepository(database)
         self.runs = RunRepository(database)
         self.campaigns = CampaignRepository(database)
+        self.fleet = FleetRepository(database)
         self.events = EventRepository(database)
         self.tokens = TokenRepository(database)
         self.audit = AuditRepository(database)
@@ -72,6 +74,11 @@ class Store:
             database.close()
             raise
         return cls(database)
+
+    @property
+    def lease(self) -> Lease | None:
+        """In whose name is written; None where one service uses the database."""
+        return self._database.lease
 
     def close(self) -> None:
         """Close all connections. The store cannot be used afterwards."""

@@ -97,6 +97,9 @@ def fill(store: Store) -> None:
     store.tokens.revoke("bbbbbbbbbbbb")
     ci = Identity(Kind.TOKEN, "aaaaaaaaaaaa", "ci")
     store.tokens.sign_in("0" * 64, ci, "127.0.0.1", TIME + timedelta(days=1))
+    joined = store.fleet.join("here-vmtune", "here", 4711, "0.0")
+    store.fleet.claim("a", joined.name, "")
+    store.fleet.order("0123", "migration", joined.name)
     for subject in ("1", "2", "3"):
         store.events.append(EventTopic.MIGRATION, subject, {"state": "active"})
 

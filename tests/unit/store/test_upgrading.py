@@ -85,6 +85,11 @@ def test_an_older_database_is_upgraded_and_keeps_what_it_holds(dump: Path, tmp_p
             assert campaign.campaign == a_campaign()
             (floor,) = store.campaigns.floors(["0123456789abcdef"])
             assert (floor.scenario, floor.floor.effect) == ("quick/busy", 1.03)
+        if dump.stem >= "0007":
+            (service,) = store.fleet.all()
+            assert (service.machine, store.hosts.get("a").owner) == ("here", service.name)
+            assert [order.job for order in store.fleet.orders(service.name)] == ["0123"]
+        assert store.hosts.get("b").owner == ""
         tuning = store.tunings.get(VM)
         assert tuning is not None
         assert (tuning.state, tuning.application) == (TuningState.DRIFTED, standing.id)
