@@ -33,6 +33,7 @@ from vmtune.store.schema import (
 )
 from vmtune.store.schema_access import AuditRow, TokenRow, WebSessionRow
 from vmtune.store.schema_campaigns import CampaignRow
+from vmtune.store.schema_evacuations import EvacuationRow
 
 ACT: ContextVar[Act | None] = ContextVar("vmtune_act", default=None)
 """Who does what is being done; None where the service does it by itself."""
@@ -81,6 +82,11 @@ AUDITED: Mapping[type[Base], Audited] = {
     RunRow: Audited(
         "run", lambda r: r.id, "scenario values profile revision host campaign imported_from"
     ),
+    EvacuationRow: Audited(
+        "evacuation",
+        lambda r: r.id,
+        "host destinations order priority max_outgoing stop_after_failures profile state reason",
+    ),
     CampaignRow: Audited("campaign", lambda r: r.id, "name campaign host state"),
     TokenRow: Audited(
         "token",
@@ -94,6 +100,8 @@ NOT_AUDITED: Mapping[str, str] = {
     "operations": "follows from applications and migrations",
     "services": "counts on while they live",
     "job_orders": "follows from applications, migrations and runs",
+    "slots": "follows from migrations",
+    "evacuation_vms": "follows from evacuations and migrations",
     "tunings": "follows from applications and what was read",
     "sample_chunks": "measured",
     "reaper_chunks": "measured",

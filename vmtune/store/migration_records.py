@@ -12,6 +12,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from vmtune.domain.access import EVERYTHING, Reach
+from vmtune.domain.admission import Slot
 from vmtune.domain.changes import Change
 from vmtune.domain.controlled import ReaperReport, ReaperRound, StepRecord
 from vmtune.domain.migration import (
@@ -26,7 +27,7 @@ from vmtune.domain.outcome import Outcome
 from vmtune.domain.steps import Step, dump_steps
 from vmtune.domain.tunables import Value
 from vmtune.errors import Conflict, DuplicateName, NotFound, Problem, TooLate
-from vmtune.store import codec, operations, rounds, samples
+from vmtune.store import codec, operations, rounds, samples, slots
 from vmtune.store.columns import storable
 from vmtune.store.database import Database
 from vmtune.store.operations import Operation
@@ -75,12 +76,14 @@ class MigrationRepository:
         active_at: datetime | None = None,
         steps: Sequence[Step] = (),
         id: UUID | None = None,
+        priority: int = 0,
     ) -> Migration:
-        """Record the intent before anything is done. Takes the VM.
+        """Record the intent before anything is done. Takes the VM, and a place in the queue.
 
         :param destination: empty where it is not known, or not yet.
         :param state: one that has not ended; an observed migration begins as starting.
         :param id: where the caller has to know it beforehand; else a new one.
+        :param priority: among those that wait; higher goes first.
         :raise OperationInProgress: the VM has an open application or migration.
         :raise DuplicateName: there is a migration with that *id*.
         """
@@ -115,6 +118,8 @@ class MigrationRepository:
             operations.take(session, vm, Operation.MIGRATION, row.id, now, self._database.service)
             session.add(row)
             session.flush()
+            runs = state is not MigrationState.QUEUED
+            slots.take(session, Slot(row.number, row.id, source, destination, priority, runs))
             return _migration(row)
 
     def update(
@@ -146,7 +151,9 @@ class MigrationRepository:
             row = _row(session, id)
             if state is not None:
                 self._enter(session, row, state)
-            row.destination = destination or row.destination
+            if destination and destination != row.destination:
+                row.destination = destination
+                slots.redirect(session, row.number, destination)
             # Each, so that a misspelt column is an error when types are checked.
             row.abort = row.abort if abort is None else abort
             row.journal = row.journal if journal is None else codec.dump(journal)
@@ -327,6 +334,7 @@ class MigrationRepository:
         if state.ended:
             row.ended_at = row.ended_at or self._database.now()
             operations.release(session, row.vm, row.id)
+            slots.release(session, row.number)
 
     def _in_states(self, *states: MigrationState) -> tuple[Migration, ...]:
         query = select(MigrationRow).where(MigrationRow.state.in_(states))

@@ -12,6 +12,7 @@ from vmtune.store.assignments import AssignmentRepository
 from vmtune.store.audit_log import AuditRepository
 from vmtune.store.campaigns import CampaignRepository
 from vmtune.store.database import Database, Lease, make_private, utc_now
+from vmtune.store.evacuations import EvacuationRepository
 from vmtune.store.events import EventRepository
 from vmtune.store.failures import masked, parse_url, translated
 from vmtune.store.fleet import FleetRepository
@@ -19,6 +20,7 @@ from vmtune.store.inventory import HostRepository, VmRepository
 from vmtune.store.migration_records import MigrationRepository
 from vmtune.store.profiles import ProfileRepository
 from vmtune.store.runs import RunRepository
+from vmtune.store.slots import SlotRepository
 from vmtune.store.tokens import TokenRepository
 from vmtune.store.tunings import TuningRepository
 from vmtune.store.upgrading import check_revision, known_revisions, revision_of
@@ -42,6 +44,8 @@ class Store:
         self.applications = ApplicationRepository(database)
         self.tunings = TuningRepository(database)
         self.migrations = MigrationRepository(database)
+        self.slots = SlotRepository(database)
+        self.evacuations = EvacuationRepository(database)
         self.runs = RunRepository(database)
         self.campaigns = CampaignRepository(database)
         self.fleet = FleetRepository(database)

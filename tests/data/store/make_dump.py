@@ -23,6 +23,8 @@ from vmtune.domain.access import Identity, Kind, Reach, Rights, Scope
 from vmtune.domain.campaign_record import CampaignState
 from vmtune.domain.changes import Change
 from vmtune.domain.controlled import StepEffect, StepRecord
+from vmtune.domain.evacuation import EvacuationState, LeavingState, LeavingVm
+from vmtune.domain.findings import Finding
 from vmtune.domain.inventory import EventTopic, Host
 from vmtune.domain.migration import MigrationState, Totals
 from vmtune.domain.outcome import ApplicationState, Outcome, Status
@@ -100,6 +102,15 @@ def fill(store: Store) -> None:
     joined = store.fleet.join("here-vmtune", "here", 4711, "0.0")
     store.fleet.claim("a", joined.name, "")
     store.fleet.order("0123", "migration", joined.name)
+    leaving = [
+        LeavingVm(VM, "guest", 1 << 30, 7, LeavingState.WAITING, "b", overrides=("optmem_low",)),
+        LeavingVm(
+            OTHER, "other", 2 << 30, 0, LeavingState.BLOCKED, "b", "QEMU says: no",
+            (Finding("vm_cannot_migrate", "", {"reason": "no"}),),
+        ),
+    ]  # fmt: skip
+    store.evacuations.begin("a", leaving, destinations=["b"], max_outgoing=1, id=VM)
+    store.evacuations.enter(VM, EvacuationState.PAUSED)
     for subject in ("1", "2", "3"):
         store.events.append(EventTopic.MIGRATION, subject, {"state": "active"})
 

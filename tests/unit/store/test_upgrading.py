@@ -14,6 +14,7 @@ import pytest
 from tests.support.campaigns import a_campaign
 from tests.support.records import make_record
 from tests.support.rounds import REPORT
+from vmtune.domain.evacuation import EvacuationState, LeavingState
 from vmtune.domain.migration import MigrationState
 from vmtune.domain.outcome import ApplicationState
 from vmtune.domain.profile import Target
@@ -85,6 +86,10 @@ def test_an_older_database_is_upgraded_and_keeps_what_it_holds(dump: Path, tmp_p
             assert campaign.campaign == a_campaign()
             (floor,) = store.campaigns.floors(["0123456789abcdef"])
             assert (floor.scenario, floor.floor.effect) == ("quick/busy", 1.03)
+        waiting = int(dump.stem >= "0008")  # before there was a queue, nothing waited in it
+        assert store.slots.counts() == (waiting, 1 - waiting)
+        if waiting:
+            _holds_an_evacuation(store)
         if dump.stem >= "0007":
             (service,) = store.fleet.all()
             assert (service.machine, store.hosts.get("a").owner) == ("here", service.name)
@@ -95,6 +100,15 @@ def test_an_older_database_is_upgraded_and_keeps_what_it_holds(dump: Path, tmp_p
         assert (tuning.state, tuning.application) == (TuningState.DRIFTED, standing.id)
         assert (tuning.differing, tuning.as_of) == (("multifd",), standing.ended_at)
         assert store.audit.check().broken_at is None
+
+
+def _holds_an_evacuation(store: Store) -> None:
+    (found,) = store.evacuations.unfinished()
+    assert (found.host, found.state, found.max_outgoing) == ("a", EvacuationState.PAUSED, 1)
+    first, second = store.evacuations.vms(found.id)
+    assert (first.state, first.overrides) == (LeavingState.WAITING, ("optmem_low",))
+    assert [finding.code for finding in second.findings] == ["vm_cannot_migrate"]
+    assert store.evacuations.promised(["b"]) == {"b": 1 << 30}
 
 
 def _holds_runs(store: Store) -> None:

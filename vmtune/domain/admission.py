@@ -1,0 +1,130 @@
+"""Which migrations may begin: limits per host and for all, order, fairness. Pure.
+
+A migration takes one slot: one outgoing of its source, one incoming of its destination and
+one of all, at once or not at all. So none ever waits for a slot while it keeps another, and
+there is no deadlock.
+
+The order is by priority, then by age. One that cannot begin yet does not hold up those behind
+it that use other hosts; but it is overtaken, on the hosts that it needs, only by those ordered
+at most :data:`OVERTAKEN_BY` migrations later. So what needs two hosts that are never free at
+one moment gets its turn too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from uuid import UUID
+
+OVERTAKEN_BY = 64
+"""How many numbers later a migration may have been ordered and still go first."""
+LEAST_PRIORITY, MOST_PRIORITY = -100, 100
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many migrations may be under way at once.
+
+    :param outgoing: of one source. 2 is also KubeVirt's parallelOutboundMigrationsPerNode: one
+        fills the link, the second uses it while the first one begins, ends or waits.
+    :param incoming: of one destination; the same link, from the other side.
+    :param all: of all hosts together. 40 lets twenty hosts be emptied at once. KubeVirt's 5
+        would let hosts wait that share nothing.
+    """
+
+    outgoing: int = 2
+    incoming: int = 2
+    all: int = 40
+
+    def __post_init__(self) -> None:
+        assert min(self.outgoing, self.incoming, self.all) >= 1, "nothing could ever begin"
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """What one migration takes, or waits for.
+
+    :param number: grows from migration to migration: its age.
+    :param destination: empty where an observed migration goes nobody knows where.
+    :param running: it has its slot; otherwise it waits.
+    :param held: it waits, and is not to begin: whoever ordered it is paused.
+    """
+
+    number: int
+    migration: UUID
+    source: str
+    destination: str
+    priority: int = 0
+    running: bool = False
+    held: bool = False
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Slots that wait are served in ascending order of this."""
+        return (-self.priority, self.number)
+
+
+class _Use:
+    """How many slots are taken."""
+
+    def __init__(self, running: Iterable[Slot], limits: Limits) -> None:
+        self._limits = limits
+        self._outgoing: Counter[str] = Counter()
+        self._incoming: Counter[str] = Counter()
+        self._all = 0
+        for slot in running:
+            self.take(slot)
+
+    def take(self, slot: Slot) -> None:
+        self._outgoing[slot.source] += 1
+        self._incoming[slot.destination] += 1
+        self._all += 1
+
+    @property
+    def full(self) -> bool:
+        return self._all >= self._limits.all
+
+    def short_of(self, slot: Slot) -> str:
+        """What there is too little of; empty where it fits."""
+        limits = self._limits
+        if self._outgoing[slot.source] >= limits.outgoing:
+            return f"{self._outgoing[slot.source]} of {limits.outgoing} leave {slot.source}"
+        if self._incoming[slot.destination] >= limits.incoming:
+            taken = self._incoming[slot.destination]
+            return f"{taken} of {limits.incoming} arrive on {slot.destination}"
+        return f"{self._all} of {limits.all} are under way on all hosts" if self.full else ""
+
+
+def admit(waiting: Iterable[Slot], running: Iterable[Slot], limits: Limits) -> list[Slot]:
+    """Those of *waiting* that may begin now, in the order in which they are served.
+
+    Observed migrations among *running* can be more than the limits allow: nobody asked. Nothing
+    begins beside them until they have ended.
+    """
+    use = _Use(running, limits)
+    admitted: list[Slot] = []
+    leaving: dict[str, int] = {}  # the oldest that waits to leave each host, and
+    arriving: dict[str, int] = {}  # to arrive there
+    for slot in sorted((s for s in waiting if not s.held), key=lambda slot: slot.place):
+        if use.full:
+            break
+        oldest = min(
+            leaving.get(slot.source, slot.number), arriving.get(slot.destination, slot.number)
+        )
+        if not use.short_of(slot) and slot.number - oldest <= OVERTAKEN_BY:
+            use.take(slot)
+            admitted.append(slot)
+        else:
+            leaving[slot.source] = min(slot.number, leaving.get(slot.source, slot.number))
+            arriving[slot.destination] = min(
+                slot.number, arriving.get(slot.destination, slot.number)
+            )
+    return admitted
+
+
+def why_waiting(slot: Slot, running: Iterable[Slot], limits: Limits) -> str:
+    """What a slot that waits waits for, in words."""
+    if slot.held:
+        return "whoever ordered it has paused"
+    return _Use(running, limits).short_of(slot) or "those ahead of it are served first"
