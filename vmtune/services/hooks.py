@@ -69,7 +69,7 @@ class HookService:
             # As for a migration of vmtune's own: of where it comes from.
             chosen = await self._assignments.choose(vm, host, None)
         changed, arrival = await asyncio.to_thread(self._settle, text, vm, name, chosen, migration)
-        self._bus.tell_soon(EventTopic.ARRIVAL, vm, _told(arrival))
+        self._bus.tell_soon(EventTopic.ARRIVAL, vm, _told(arrival, host))
         return Answer(arrival, changed)
 
     def _known(self, vm: UUID) -> tuple[str, UUID | None]:
@@ -125,8 +125,8 @@ def _text(xml: bytes) -> str:
         ) from None
 
 
-def _told(arrival: Arrival) -> Mapping[str, Any]:  # any: JSON
-    """What the event says."""
+def _told(arrival: Arrival, source: str) -> Mapping[str, Any]:  # any: JSON
+    """What the event says; where the VM comes from, too, if it was ever seen."""
     told: dict[str, Any] = {
         "vm": str(arrival.vm),
         "name": arrival.vm_name,
@@ -135,6 +135,8 @@ def _told(arrival: Arrival) -> Mapping[str, Any]:  # any: JSON
         "given": dict(arrival.given),
         "withheld": dict(arrival.withheld),
     }
+    if source:
+        told["source"] = source
     if arrival.migration is not None:
         told["migration"] = str(arrival.migration)
     return told

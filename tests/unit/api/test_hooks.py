@@ -118,6 +118,7 @@ async def test_labels_and_the_host_where_it_was_seen_count(api: Api, target: str
         store.vms.set_labels(VM, {"t": "d"})
     await tuned(api, target, key)
     assert WANTED in (await ask(api)).text
+    assert [told["source"] for told in await arrivals(api)] == ["a"]
 
 
 async def test_of_a_migration_that_vmtune_carries_out_nothing_is_changed(api: Api) -> None:
