@@ -84,11 +84,13 @@ class JobEngine(Protocol):
         :raise RuntimeError: when started already.
         """
 
-    async def submit(self, kind: str, job_id: str) -> None:
+    async def submit(self, kind: str, job_id: str, on: str = "") -> None:
         """Record a job and run it. It is durable once this returns.
 
         Submitting an id again does nothing, also after the job has ended.
 
+        :param on: the host that it is about: where several services share the work, the one
+            that drives this host carries it out. Empty for this service.
         :raise NotFound: when no such kind is registered.
         """
 

@@ -26,12 +26,19 @@ class JobsDatabase:
     :param url: what dbos is to open.
     :param shown: the place, without a password, for messages.
     :param worker: whose jobs are resumed at start.
+    :param shared: other services may have jobs in it, too.
     """
 
     url: str
     shown: str
     worker: str
     _lock: int | None = None
+    shared: bool = False
+
+    def version(self, of_workflow: str) -> str:
+        """What dbos compares before it resumes a job: any service of the same version may resume
+        any job, so each of several has its own."""
+        return f"{of_workflow} {self.worker}" if self.shared else of_workflow
 
     def close(self) -> None:
         if self._lock is not None:
@@ -49,9 +56,10 @@ def database_failed(shown: str, reason: object, remedy: str = "") -> SetupError:
     )
 
 
-def open_database(url: str) -> JobsDatabase:
+def open_database(url: str, worker: str = "") -> JobsDatabase:
     """Check that ``url`` can be used, and prepare it.
 
+    :param worker: whose jobs are resumed at start, on PostgreSQL; empty for the machine's name.
     :param url: ``sqlite:////path/to/file`` or ``postgresql://...``.
     :raise SetupError: when it cannot; the message names the file or server.
     """
@@ -64,7 +72,7 @@ def open_database(url: str) -> JobsDatabase:
         case "sqlite":
             return _open_sqlite(parsed)
         case "postgresql":
-            return _open_postgresql(parsed)
+            return _open_postgresql(parsed, worker)
         case other:
             raise database_failed(
                 parsed.render_as_string(hide_password=True),
@@ -113,7 +121,7 @@ def _lock(path: Path) -> int:
     return lock
 
 
-def _open_postgresql(url: URL) -> JobsDatabase:
+def _open_postgresql(url: URL, worker: str) -> JobsDatabase:
     shown = url.render_as_string(hide_password=True)
     plain = url.set(drivername="postgresql").render_as_string(hide_password=False)
     try:
@@ -123,5 +131,8 @@ def _open_postgresql(url: URL) -> JobsDatabase:
         raise database_failed(shown, error) from error
     with_driver = url.set(drivername="postgresql+psycopg")
     return JobsDatabase(
-        with_driver.render_as_string(hide_password=False), shown, socket.gethostname()
+        with_driver.render_as_string(hide_password=False),
+        shown,
+        worker or socket.gethostname(),
+        shared=True,
     )

@@ -16,16 +16,26 @@ import asyncio
 import contextlib
 import logging
 import threading
-from collections.abc import Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextvars import Context
-from typing import Protocol, TypedDict, TypeVar
+from typing import Protocol, TypeVar
 
 from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowID, WorkflowStatus
 from dbos import error as dbos_error
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from vmtune.errors import NotFound
+from vmtune.errors import NotFound, SetupError
 from vmtune.jobs.base import JobState, JobStatus, Phase, not_started
+from vmtune.jobs.continuing import (
+    CANCEL_REQUESTED,
+    Left,
+    StoredOutcome,
+    cancelled_jobs,
+    end_attempt,
+    latest,
+    left_by,
+    note_continued,
+)
 from vmtune.jobs.database import JobsDatabase, database_failed, open_database
 from vmtune.jobs.loopthread import LoopThread, run_on
 from vmtune.jobs.phases import Outcome, PhaseRunner, run_in_order
@@ -39,6 +49,8 @@ DESTROY_TIMEOUT_S = 1.0
 CANCEL_TIMEOUT_S = 0.5
 POLL_INTERVAL_S = 0.25
 """How often ``wait`` looks at a job whose end it was not told of."""
+CANCEL_SEEN_WITHIN_S = 0.5
+"""How often a service looks whether another was asked to cancel a job of its own."""
 RECORD_INTERVAL_S = 0.005
 """How often it looks once the job's phases have ended: recording takes some ms."""
 
@@ -49,21 +61,18 @@ WORKFLOW_VERSION = "1"
 # that kills the service does not do so for ever.
 MAX_RESUMPTIONS = 100
 
-_CANCEL_REQUESTED = "cancel_requested"
-
 # Held by the engine that is started, since dbos can be used once in a process.
 _dbos_in_use = threading.Lock()
 
 
-class _StoredOutcome(TypedDict):
-    """What dbos stores of a phase or a job, as JSON."""
-
-    status: str
-    error: str
-
-
 class _Workflow(Protocol):
-    async def __call__(self, kind: str, job_id: str, names: list[str]) -> _StoredOutcome: ...
+    async def __call__(
+        self,
+        kind: str,
+        job_id: str,
+        names: list[str],
+        done: dict[str, StoredOutcome] | None = None,
+    ) -> StoredOutcome: ...
 
 
 class DurableEngine:
@@ -72,10 +81,14 @@ class DurableEngine:
     :param url: ``sqlite:////path/to/file`` for a file of its own (the folder
         must exist), or ``postgresql://...``, where schema ``dbos`` is made and
         the jobs begun on a host of this name are resumed.
+    :param worker: the name under which this service has its jobs, where several share a
+        PostgreSQL database; empty for the name of this machine.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, worker: str = "") -> None:
         self._url = url
+        self._worker = worker
+        self._watching: asyncio.Task[None] | None = None
         self._runner = PhaseRunner()
         self._database: JobsDatabase | None = None
         self._dbos_loop: LoopThread | None = None
@@ -91,7 +104,7 @@ class DurableEngine:
         if not _dbos_in_use.acquire(blocking=False):
             raise RuntimeError("a durable job engine is started already")
         try:
-            database = await asyncio.to_thread(open_database, self._url)
+            database = await asyncio.to_thread(open_database, self._url, self._worker)
         except BaseException:
             _dbos_in_use.release()
             raise
@@ -104,6 +117,8 @@ class DurableEngine:
         except BaseException:
             await self._shut_down()
             raise
+        if database.shared:
+            self._watching = asyncio.create_task(self._watch_cancels(), name="watch cancels")
 
     async def _launch(
         self, database: JobsDatabase, service_loop: asyncio.AbstractEventLoop
@@ -124,14 +139,21 @@ class DurableEngine:
         return workflow
 
     def _make_workflow(self, service_loop: asyncio.AbstractEventLoop) -> _Workflow:
-        async def run_phase(kind: str, job_id: str, name: str, final: bool) -> _StoredOutcome:
+        async def run_phase(kind: str, job_id: str, name: str, final: bool) -> StoredOutcome:
             outcome = await run_on(service_loop, self._runner.run(kind, job_id, name, final))
             return {"status": outcome.status.value, "error": outcome.error}
 
         # The names are stored with the job, not taken from what is registered
         # now: dbos replays a workflow by the order and names of its steps.
-        async def workflow(kind: str, job_id: str, names: list[str]) -> _StoredOutcome:
+        async def workflow(
+            kind: str,
+            job_id: str,
+            names: list[str],
+            done: dict[str, StoredOutcome] | None = None,
+        ) -> StoredOutcome:
             async def run(name: str, final: bool) -> Outcome:
+                if done and name in done:  # in an earlier attempt
+                    return Outcome(JobStatus(done[name]["status"]), done[name]["error"])
                 stored = await DBOS.run_step_async(
                     {"name": name}, run_phase, kind, job_id, name, final
                 )
@@ -149,7 +171,7 @@ class DurableEngine:
 
         return workflow
 
-    async def submit(self, kind: str, job_id: str) -> None:
+    async def submit(self, kind: str, job_id: str, on: str = "") -> None:
         dbos_loop, database, workflow = self._require_started()
         names = self._runner.names(kind)
         if names is None:
@@ -167,14 +189,57 @@ class DurableEngine:
         if state.status.ended or self._runner.in_final_phase(job_id):
             return False
         # Not dbos's own cancel: that would end the workflow before its final phase.
-        request = DBOS.update_workflow_attributes_async(job_id, {_CANCEL_REQUESTED: True})
-        await _call(dbos_loop, database, request)
+        await _call(dbos_loop, database, _request_cancel(job_id))
         self._runner.cancel(job_id)
         return True
 
+    async def _watch_cancels(self) -> None:
+        """Cancel what another service was asked to cancel."""
+        while True:
+            await asyncio.sleep(CANCEL_SEEN_WITHIN_S)
+            if not self._runner.busy:
+                continue
+            try:
+                dbos_loop, database, _ = self._require_started()
+                found = await _call(dbos_loop, database, cancelled_jobs(database.worker))
+            except SetupError as error:  # the server may come back
+                log.info("not seen whether a job is to be cancelled: %s", error.message)
+                continue
+            for job_id in found:
+                self._runner.cancel(job_id)
+
+    async def take_over(
+        self, dead: str, mine: Callable[[str, str], Awaitable[bool]]
+    ) -> list[tuple[str, str]]:
+        """Go on with the unfinished jobs of a service that died. Harmless when repeated.
+
+        :param mine: whether a job, by its kind and id, is one that this service can carry.
+        :return: the jobs that go on here now, by kind and id.
+        """
+        dbos_loop, database, workflow = self._require_started()
+        left = await _call(dbos_loop, database, left_by(dead, self._runner.kinds))
+        taken: list[tuple[str, str]] = []
+        for one in left:
+            if not await mine(one.kind, one.job_id):
+                continue
+
+            async def go_on(one: Left = one) -> None:
+                await end_attempt(one)
+                with SetWorkflowID(one.next_workflow):
+                    await DBOS.start_workflow_async(
+                        workflow, one.kind, one.job_id, one.names, one.done
+                    )
+                await note_continued(one)
+
+            await _call(dbos_loop, database, go_on())
+            taken.append((one.kind, one.job_id))
+            if one.cancelled:
+                await self.cancel(one.job_id)
+        return taken
+
     async def state(self, job_id: str) -> JobState:
         dbos_loop, database, _ = self._require_started()
-        found = await _call(dbos_loop, database, DBOS.get_workflow_status_async(job_id))
+        found = await _call(dbos_loop, database, latest(job_id))
         if found is None:
             raise NotFound(f"there is no job {job_id!r}")
         return _job_state(job_id, found)
@@ -204,6 +269,10 @@ class DurableEngine:
     async def stop(self) -> None:
         if self._dbos_loop is None:
             return
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.wait({self._watching})
+            self._watching = None
         await self._runner.stop(STOP_GRACE_S)
         await self._shut_down()
 
@@ -254,9 +323,15 @@ async def _call(
         raise database_failed(database.shown, error) from error
 
 
+async def _request_cancel(job_id: str) -> None:
+    found = await latest(job_id)
+    workflow = found.workflow_id if found is not None else job_id
+    await DBOS.update_workflow_attributes_async(workflow, {CANCEL_REQUESTED: True}, merge=True)
+
+
 async def _cancel_requested(job_id: str) -> bool:
-    found = await DBOS.get_workflow_status_async(job_id)
-    return bool(found and (found.attributes or {}).get(_CANCEL_REQUESTED))
+    found = await latest(job_id)
+    return bool(found and (found.attributes or {}).get(CANCEL_REQUESTED))
 
 
 def _job_state(job_id: str, found: WorkflowStatus) -> JobState:
@@ -268,7 +343,7 @@ def _job_state(job_id: str, found: WorkflowStatus) -> JobState:
             return JobState(job_id, kind, JobStatus.RUNNING)
         case "SUCCESS":
             assert found.output is not None
-            stored: _StoredOutcome = found.output
+            stored: StoredOutcome = found.output
             return JobState(job_id, kind, JobStatus(stored["status"]), stored["error"])
         case "CANCELLED":
             return JobState(job_id, kind, JobStatus.CANCELLED)
@@ -283,7 +358,7 @@ def _config(database: JobsDatabase) -> DBOSConfig:
     return {
         "name": "vmtune",
         "system_database_url": database.url,
-        "application_version": WORKFLOW_VERSION,
+        "application_version": database.version(WORKFLOW_VERSION),
         "executor_id": database.worker,
         # JSON instead of pickle: reading a database must not run code.
         "serializer": DBOSPortableJSONSerializer(),

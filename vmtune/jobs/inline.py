@@ -54,7 +54,7 @@ class InlineEngine:
             if job.outcome is None:
                 job.task = asyncio.create_task(self._run(job))
 
-    async def submit(self, kind: str, job_id: str) -> None:
+    async def submit(self, kind: str, job_id: str, on: str = "") -> None:
         self._require_started()
         names = self._runner.names(kind)
         if names is None:

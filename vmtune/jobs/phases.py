@@ -77,6 +77,16 @@ class PhaseRunner:
         phases = self._kinds.get(kind)
         return None if phases is None else list(phases)
 
+    @property
+    def kinds(self) -> list[str]:
+        """What is registered."""
+        return list(self._kinds)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a phase is running."""
+        return bool(self._running)
+
     def start(self) -> None:
         self._stopping = False
 
