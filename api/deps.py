@@ -13,6 +13,7 @@ import structlog
 from vmtune.api.bench import BenchTools, make_bench, real_tools
 from vmtune.api.limits import make_limits
 from vmtune.bench.libvirt_stage import is_of_a_run
+from vmtune.domain.admission import Limits
 from vmtune.domain.facts import Connection
 from vmtune.domain.inventory import Host
 from vmtune.domain.situation import Permissions
@@ -22,6 +23,7 @@ from vmtune.jobs.base import JobEngine
 from vmtune.packs import load as load_packs
 from vmtune.services.access import Access
 from vmtune.services.access_users import LocalUsers
+from vmtune.services.admission import Admission
 from vmtune.services.applications import ApplyService
 from vmtune.services.bus import EventBus
 from vmtune.services.campaigns import CampaignService
@@ -98,6 +100,12 @@ def make_driver(host: Host, more_commands: Collection[str] = ()) -> Driver:
     return LibvirtDriver(host.uri, peer_uri=host.peer_uri, more_commands=more_commands)
 
 
+def _limits(settings: Settings) -> Limits:
+    return Limits(
+        settings.max_outgoing_migrations, settings.max_incoming_migrations, settings.max_migrations
+    )
+
+
 def make_jobs(settings: Settings) -> JobEngine:
     """The durable job engine. Importing it takes most of a second."""
     from vmtune.jobs.durable import DurableEngine  # noqa: PLC0415
@@ -146,11 +154,13 @@ async def open_container(
         limits = make_limits(settings, hosts, bus)
         applications = ApplyService(store, bus, hosts, plans, limits)
         settler = Settler(hosts, applications)
-        job = MigrationJob(store, bus, hosts, plans, settler, settings.sample_hz)
+        admission = Admission(store, bus, _limits(settings))
+        stack.push_async_callback(admission.close)
+        job = MigrationJob(store, bus, hosts, plans, settler, admission, settings.sample_hz)
         engine = jobs if jobs is not None else await asyncio.to_thread(make_jobs, settings)
         migrations = MigrationService(store, bus, hosts, plans, engine, job)
         job.register(engine)
-        found = ObservedJob(store, bus, hosts, plans, settler, settings.sample_hz)
+        found = ObservedJob(store, bus, hosts, plans, settler, admission, settings.sample_hz)
         found.register(engine)
         tools = bench_tools or real_tools()
         bench = make_bench(settings, store, bus, profiles, engine, tools)

@@ -5,6 +5,7 @@ Passed in, never global. Importing this costs nothing: the command reads it at e
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
@@ -32,6 +33,9 @@ _QOM = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}(\.[A-Za-z][A-Za-z0-9_-]{0,62})?"
 _PACK = re.compile(r"[a-z0-9][a-z0-9-]{0,62}|/[^\0]{0,4095}")
 _GROUP = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,31}")
 _QEMU_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
+_MOST_SERVICE_NAME = 63
+_SERVICE_NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{_MOST_SERVICE_NAME - 1}}}")
+_NOT_OF_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 _MOST_FOLDER_BYTES = 75  # so that sockets of a run fit below it
 _MOST_PATH_BYTES = 107  # what a unix socket's address holds, without the ending zero
 
@@ -59,6 +63,8 @@ class Settings:
 
     :param state_dir: what has to survive a reboot: the databases.
     :param runtime_dir: what does not: the socket.
+    :param service_name: under which it is known to other services on the same PostgreSQL; empty
+        for the machine's name and that of *state_dir*.
     :param socket_path: where the service listens; empty for ``vmtune.sock`` in *runtime_dir*.
     :param socket_group: whose members may use the unix socket, beside root and the service's
         own user; empty for nobody else.
@@ -86,6 +92,11 @@ class Settings:
     :param sample_hz: samples a second of a running migration, 0.1 to 100.
     :param observe_migrations: record migrations that others start, and apply to them what can
         still be applied of the VM's profile.
+    :param max_outgoing_migrations: how many may leave one host at once, 1 to 1000; those that
+        vmtune starts wait for their turn, those that others start count. Why these defaults:
+        docs/evacuation.md.
+    :param max_incoming_migrations: likewise, arrive on one host.
+    :param max_migrations: likewise, of all hosts together.
     :param max_body_bytes: largest body of a request, 1 KiB to 64 MiB.
     :param max_import_bytes: likewise of a run that is imported, 1 KiB to 1 GiB.
     :param bench_dir: where benchmark runs keep their sockets while they run; of at most 75
@@ -101,6 +112,7 @@ class Settings:
     """
 
     state_dir: Path = Path("/var/lib/vmtune")
+    service_name: str = ""
     runtime_dir: Path = Path("/run/vmtune")
     socket_path: Path = Path()
     socket_group: str = ""
@@ -120,6 +132,9 @@ class Settings:
     packs: tuple[str, ...] = ()
     sample_hz: float = 10.0
     observe_migrations: bool = True
+    max_outgoing_migrations: int = 2
+    max_incoming_migrations: int = 2
+    max_migrations: int = 40
     max_body_bytes: int = 1 << 20
     max_import_bytes: int = 64 << 20
     bench_dir: Path = Path("/run/vmtune-bench")
@@ -133,12 +148,20 @@ class Settings:
         """Fill in what is derived from other settings."""
         if self.socket_path == Path():
             object.__setattr__(self, "socket_path", self.runtime_dir / "vmtune.sock")
+        if not self.service_name:
+            name = _NOT_OF_A_NAME.sub("-", f"{os.uname().nodename}-{self.state_dir.name}")
+            object.__setattr__(self, "service_name", name.strip("-.")[:_MOST_SERVICE_NAME])
         if not self.database_url:
             object.__setattr__(self, "database_url", f"sqlite:///{self.state_dir / 'vmtune.db'}")
         if not self.jobs_database_url:
             own_file = f"sqlite:///{self.state_dir / 'jobs.db'}"
-            shared = self.database_url.startswith("postgresql")
-            object.__setattr__(self, "jobs_database_url", self.database_url if shared else own_file)
+            where = self.database_url if self.shared else own_file
+            object.__setattr__(self, "jobs_database_url", where)
+
+    @property
+    def shared(self) -> bool:
+        """Whether other services may use the same database."""
+        return self.database_url.startswith("postgresql")
 
     @property
     def qemus(self) -> dict[str, BenchQemu]:
@@ -292,6 +315,14 @@ def _group(raw: object) -> str:
     return raw
 
 
+def _service_name(raw: object) -> str:
+    if not isinstance(raw, str) or not _SERVICE_NAME.fullmatch(raw):
+        raise ValueError(
+            f"expects a name of letters, digits, dots, dashes and underscores, not {raw!r}"
+        )
+    return raw
+
+
 def _short_folder(raw: object) -> Path:
     path = _path(raw)
     if len(str(path).encode()) > _MOST_FOLDER_BYTES:
@@ -402,6 +433,7 @@ def _one_of(choices: tuple[str, ...]) -> Callable[[object], str]:
 
 _ACCEPT: Mapping[str, Callable[[object], object]] = {
     "state_dir": _path,
+    "service_name": _service_name,
     "runtime_dir": _path,
     "socket_path": _socket_path,
     "socket_group": _group,
@@ -421,6 +453,9 @@ _ACCEPT: Mapping[str, Callable[[object], object]] = {
     "packs": _list_of("names or paths of packs", _PACK),
     "sample_hz": _number(0.1, 100),
     "observe_migrations": _truth,
+    "max_outgoing_migrations": _integer(1, 1000),
+    "max_incoming_migrations": _integer(1, 1000),
+    "max_migrations": _integer(1, 100_000),
     "max_body_bytes": _integer(1 << 10, 64 << 20),
     "max_import_bytes": _integer(1 << 10, 1 << 30),
     "bench_dir": _short_folder,

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support.fakes import NEWEST, VM, fake_pair, only
+from vmtune.domain.admission import Limits
 from vmtune.domain.inventory import Host
 from vmtune.domain.migration import Migration, MigrationState
 from vmtune.domain.situation import Permissions
 from vmtune.drivers.fake import FakeDriver
 from vmtune.drivers.fake_qemu import DIRTIED_BYTES_PER_S, FakeQemu
 from vmtune.jobs.inline import InlineEngine
+from vmtune.services.admission import Admission
 from vmtune.services.applications import ApplyService
 from vmtune.services.bus import EventBus
 from vmtune.services.hosts import HostService
@@ -45,6 +47,7 @@ class World:
     jobs: InlineEngine
     migrations: MigrationService
     observer: Observer
+    admission: Admission
 
     @property
     def source(self) -> FakeQemu:
@@ -109,6 +112,7 @@ async def world(folder: Path, version: str = NEWEST, **qemu: object) -> AsyncIte
             yield made
         finally:
             await made.jobs.stop()
+            await made.admission.close()
             await made.hosts.close()
             await made.bus.drain()
 
@@ -118,6 +122,7 @@ def assemble(
     drivers: dict[str, FakeDriver],
     factory: Callable[[Host], FakeDriver],
     jobs: InlineEngine | None = None,
+    limits: Limits = Limits(),  # noqa: B008 - frozen
 ) -> World:
     """The services over a store; *jobs* of an earlier service, to go on after it died."""
     bus = EventBus(store)
@@ -127,10 +132,11 @@ def assemble(
     plans = PlanService(hosts, assignments, Permissions())
     applications = ApplyService(store, bus, hosts, plans)
     settler = Settler(hosts, applications)
-    job = MigrationJob(store, bus, hosts, plans, settler, sample_hz=50)
+    admission = Admission(store, bus, limits)
+    job = MigrationJob(store, bus, hosts, plans, settler, admission, sample_hz=50)
     jobs = jobs or InlineEngine()
     job.register(jobs)
-    found = ObservedJob(store, bus, hosts, plans, settler, sample_hz=50)
+    found = ObservedJob(store, bus, hosts, plans, settler, admission, sample_hz=50)
     found.register(jobs)
     observer = Observer(store, hosts, assignments, jobs, found, MigrationRecords(store, bus))
     migrations = MigrationService(store, bus, hosts, plans, jobs, job)
@@ -147,4 +153,5 @@ def assemble(
         jobs,
         migrations,
         observer,
+        admission,
     )

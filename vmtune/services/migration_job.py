@@ -26,13 +26,16 @@ from vmtune.domain.migration import (
     Snapshot,
 )
 from vmtune.domain.outcome import Outcome
+from vmtune.domain.plan import Plan
 from vmtune.domain.proving import SET_NOW, before_migrating, in_setup, set_now, while_migrating
 from vmtune.domain.tunables import Route
 from vmtune.drivers.base import Driver, MigrateOrder, MigrationHandle
 from vmtune.drivers.watching import fraction, watch
-from vmtune.errors import CommandRefused, NotFound, OutcomeUnknown, TooLate, VmtuneError
+from vmtune.errors import CommandRefused, Conflict, NotFound, OutcomeUnknown, TooLate, VmtuneError
 from vmtune.jobs.base import JobEngine
+from vmtune.services.admission import Admission
 from vmtune.services.bus import EventBus
+from vmtune.services.carrying import refuse
 from vmtune.services.controlling import Controlling, reaper_progress
 from vmtune.services.hosts import HostService
 from vmtune.services.planning import Planned, PlanService
@@ -74,6 +77,7 @@ class MigrationJob:
         hosts: HostService,
         plans: PlanService,
         settler: Settler,
+        admission: Admission,
         sample_hz: float,
     ) -> None:
         self._store = store
@@ -81,6 +85,7 @@ class MigrationJob:
         self._hosts = hosts
         self._plans = plans
         self._settler = settler
+        self._admission = admission
         self._sample_hz = sample_hz
         self._records = MigrationRecords(store, bus)
         self._controlling = Controlling(store, self._records)
@@ -109,8 +114,13 @@ class MigrationJob:
             log.exception("migration broke", migration=job_id)
             raise
 
+    def share(self, migration: UUID) -> float:
+        """How far a migration is, from 0 to 1; 0 where this process does not carry it."""
+        run = self._runs.get(migration)
+        return run.shown if run is not None else 0.0
+
     async def prepare(self, job_id: str) -> None:
-        """Journal and set what goes through the monitor, on the source."""
+        """Wait for its turn; then journal and set what goes through the monitor, on the source."""
         async with self._keeping_error(job_id):
             await self._prepare(job_id)
 
@@ -118,6 +128,8 @@ class MigrationJob:
         record = await self._get(job_id)
         if record.state.ended:
             return
+        if record.state is MigrationState.QUEUED:
+            await self._in_turn(record)
         planned = await self._planned(record)
         changes = list(filter(set_now, planned.plan.changes(*SET_NOW)))
         if record.state is MigrationState.QUEUED:
@@ -129,6 +141,20 @@ class MigrationJob:
             await self._records.save(record.id, fields)
         if changes:
             await planned.driver.write(record.vm, in_order(changes, planned.facts.readings))
+
+    async def _in_turn(self, record: Migration) -> None:
+        """Return once it may begin. What was planned before it waited is planned again: much
+        may have changed since.
+
+        :raise Blocked: the preflight finds blockers now.
+        :raise Conflict: the VM is on another host by now.
+        """
+        if not await self._admission.wait(record.id):
+            return
+        self._run(record.id).planned = None
+        plan = (await self._planned(record)).plan
+        check_source(plan, record.source)
+        refuse(plan.blockers(frozenset(record.overrides)))
 
     async def carry(self, job_id: str) -> None:
         """Start the migration, or find it again, and watch it to its end."""
@@ -281,6 +307,7 @@ class MigrationJob:
                 await self._records.save(id, await self._settler.settle(record, evidence))
         finally:
             self._runs.pop(id, None)
+            self._admission.changed()
 
     def _evidence(self, record: Migration, run: Run) -> Evidence:
         return Evidence(run.handle, run.snapshot, run.error)
@@ -314,6 +341,17 @@ class MigrationJob:
             await asyncio.to_thread(self._store.migrations.add_samples, migration, samples)
         if run.controllers is not None:
             await self._controlling.flush(migration, run.controllers)
+
+
+def check_source(plan: Plan, source: str) -> None:
+    """:raise Conflict: the VM is not on *source*, from where it was to migrate."""
+    if plan.host != source:
+        raise Conflict(
+            f"the VM is on {plan.host} by now, not on {source}",
+            field="vm",
+            code="vm_elsewhere",
+            remedy="look where it is, and order its migration from there",
+        )
 
 
 def progress_data(sample: Sample, share: float) -> dict[str, object]:

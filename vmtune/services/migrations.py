@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from vmtune.domain.admission import LEAST_PRIORITY, MOST_PRIORITY
 from vmtune.domain.findings import FINDINGS, Severity
 from vmtune.domain.migration import AbortState, Migration, MigrationState, Trigger
 from vmtune.domain.rules import accept_values
@@ -25,7 +26,7 @@ from vmtune.services.bus import EventBus
 from vmtune.services.carrying import refuse
 from vmtune.services.controlling import Controlling
 from vmtune.services.hosts import HostService
-from vmtune.services.migration_job import JOB_KIND, MigrationJob
+from vmtune.services.migration_job import JOB_KIND, MigrationJob, check_source
 from vmtune.services.planning import PlanService
 from vmtune.services.profiles import RawSteps
 from vmtune.services.records import Fields, MigrationRecords
@@ -39,6 +40,9 @@ class MigrationRequest:
     :param profile: None for the one that is assigned; none assigned migrates untuned.
     :param values: beside or instead of the profile's, this time; *steps* instead of its steps.
     :param overrides: codes of blockers that are overridden; what they concern is left out.
+    :param priority: among those that wait for their turn; higher goes first.
+    :param source: the host on which it has to be; None for wherever it is.
+    :param id: where the caller has to know it beforehand; else a new one.
     """
 
     vm: UUID
@@ -48,6 +52,9 @@ class MigrationRequest:
     overrides: tuple[str, ...] = ()
     values: Mapping[str, object] = field(default_factory=dict)
     steps: RawSteps | None = None
+    priority: int = 0
+    source: str | None = None
+    id: UUID | None = None
 
 
 class MigrationService:
@@ -75,9 +82,12 @@ class MigrationService:
 
         :raise Blocked: the preflight found blockers that *overrides* does not name.
         :raise InvalidInput: an override that is no blocker's code.
+        :raise Conflict: the VM is not on *source*.
         :raise OperationInProgress: another application or migration of the VM is open.
+        :raise DuplicateName: there is a migration of that *id* already.
         """
-        _check_overrides(request.overrides)
+        _check_priority(request.priority)
+        check_overrides(request.overrides)
         planned = await self._plans.plan(
             request.vm,
             request.profile,
@@ -87,6 +97,8 @@ class MigrationService:
             steps=request.steps,
         )
         plan = planned.plan
+        if request.source is not None:
+            check_source(plan, request.source)
         refuse(plan.blockers(frozenset(request.overrides)))
         record = await asyncio.to_thread(
             self._store.migrations.begin,
@@ -100,6 +112,8 @@ class MigrationService:
             wanted=planned.chosen.values,
             steps=planned.chosen.steps,
             overrides=request.overrides,
+            priority=request.priority,
+            id=request.id,
         )
         await self._records.tell(record)
         self._job.remember(record.id, planned)
@@ -197,11 +211,21 @@ def _accept_running(values: Mapping[str, object], wanted: Mapping[str, Value]) -
 _RUNNING = ", ".join(name for name, row in TUNABLES.items() if row.running)
 
 
-def _check_overrides(codes: Collection[str]) -> None:
+def _check_priority(priority: int) -> None:
+    if not LEAST_PRIORITY <= priority <= MOST_PRIORITY:
+        raise InvalidInput(
+            f"{priority} is no priority",
+            field="priority",
+            remedy=f"give {LEAST_PRIORITY} to {MOST_PRIORITY}; higher goes first",
+        )
+
+
+def check_overrides(codes: Collection[str], field: str = "overrides") -> None:
+    """:raise InvalidInput: with a problem for each that is no blocker's code."""
     known = [code for code, kind in FINDINGS.items() if kind.severity is Severity.BLOCKER]
     problems = [
         Problem(
-            f"overrides.{index}",
+            f"{field}.{index}",
             "unknown_code",
             f"{code[:60]!r} is no blocker's code",
             f"blockers are {', '.join(known)}",
