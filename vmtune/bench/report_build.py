@@ -27,7 +27,10 @@ from vmtune.bench.report import (
     ReportRun,
     Spread,
 )
-from vmtune.domain.metrics import METRICS, Metric
+from vmtune.domain.kinds import ScenarioKind
+from vmtune.domain.metric import Metric
+from vmtune.domain.metrics import METRICS, METRICS_OF
+from vmtune.domain.metrics_boot import BOOT_LIMIT, BOOT_SHARE, BOOT_TIME
 from vmtune.domain.runs import Run, RunState
 from vmtune.stats.compare import Contrast, compare_many
 from vmtune.stats.judging import withhold
@@ -52,11 +55,17 @@ _GROWING = frozenset(
         "guest_drop_ms",
         "guest_excess_ms",
         "ring_full_exits",
-        *(name for name in METRICS if "_cpu_" in name),
+        *(name for name in METRICS_OF[ScenarioKind.MIGRATION] if "_cpu_" in name),
+        BOOT_TIME,
+        "boot_cpu_ms",
+        "memory_region_updates",
+        "memory_region_updates_by_guest",
     }
 )
-"""What grows for as long as a migration goes on."""
+"""What grows for as long as a migration goes on, or a boot."""
 assert {TIME, ELAPSED, SHARE} | _GROWING <= METRICS.keys()
+_LIMITS = {TIME: ELAPSED, BOOT_TIME: BOOT_LIMIT}
+"""Of what was given up at its scenario's limit: what is known to be more than what."""
 _ONE_MS = 1.0
 _UNITS = {
     Unit.COUNT: "",
@@ -113,8 +122,7 @@ def report_run(
     values = dict(run.metrics)
     censored: tuple[str, ...] = ()
     if run.state is RunState.NOT_CONVERGED:
-        if ELAPSED in values:
-            values[TIME] = values[ELAPSED]
+        values |= {name: values[least] for name, least in _LIMITS.items() if least in values}
         censored = tuple(name for name in METRICS if name in _GROWING and name in values)
     return ReportRun(
         str(run.id), cell, arm, block, number, run.state, environment, values, censored, run.failure
@@ -185,7 +193,7 @@ def criterion_of(metric: Metric, values: Iterable[float], plan: Plan) -> Criteri
         unit=_UNITS.get(metric.unit, metric.unit.value),
         margin=plan.margin,
         resolution=_ONE_MS if whole else 0.0,
-        share=metric.name == SHARE,
+        share=metric.name in (SHARE, BOOT_SHARE),
         primary=metric.name == plan.primary_metric,
     )
 

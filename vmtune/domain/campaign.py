@@ -2,7 +2,8 @@
 
 What decides about the verdict is fixed here before the first run: blocks, primary metric, margin.
 Each block runs every arm of every cell once, in an order drawn anew for each block; the unit is
-one fresh pair of VMs and one migration. :mod:`vmtune.domain.campaign_file` has the TOML form.
+one migration of a fresh pair of VMs, one load of a fresh QEMU, or one boot.
+:mod:`vmtune.domain.campaign_file` has the TOML form.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import pairwise
 from typing import Any
 
-from vmtune.domain.metrics import METRICS, Direction
+from vmtune.domain.any_scenario import AnyScenario, from_json, kind_of
+from vmtune.domain.kinds import ScenarioKind
+from vmtune.domain.metrics import METRICS, METRICS_OF, PRIMARY, judged_metrics
 from vmtune.domain.profile import Revision
-from vmtune.domain.scenario import Scenario, from_json
 from vmtune.domain.steps import dump_steps
 from vmtune.domain.tunables import Value
 from vmtune.errors import InvalidInput, Problem
@@ -42,7 +43,7 @@ Overrides = Mapping[str, Any]
 
 
 class CampaignPlace(StrEnum):
-    """Between what the VM migrates."""
+    """Between what the VM migrates. Blocks and boots are measured on one QEMU of this machine."""
 
     DIRECT = "direct"
     """Two QEMUs on this machine, driven by their monitors."""
@@ -123,23 +124,24 @@ class Campaign:
 
     :param cells: none: the scenario as it is, once.
     :param seed: of the order of the runs; None: drawn when the campaign is created.
-    :param primary_metric: the one that the verdict is about.
+    :param primary_metric: the one that the verdict is about; empty for the scenario's kind's own.
     :param margin_percent: a ratio within it of 1 counts as no difference.
     :param warmup_runs: runs before the first block, of the arms in turn, that are discarded.
-    :param kvm: whether to use KVM; None: where the machine has a usable one.
+    :param kvm: whether to use KVM; None: where the machine has a usable one. For migrations
+        alone: the scenario of a boot says it.
     :param overrides: codes of preflight findings that are to stop nothing.
     :raise InvalidInput: with a problem for each part that cannot be accepted.
     """
 
     name: str
-    scenario: Scenario
+    scenario: AnyScenario
     arms: tuple[Arm, ...]
     cells: tuple[Cell, ...] = ()
     title: str = ""
     why: str = ""
     blocks: int = DEFAULT_BLOCKS
     seed: int | None = None
-    primary_metric: str = "total_time_ms"
+    primary_metric: str = ""
     margin_percent: float = DEFAULT_MARGIN_PERCENT
     warmup_runs: int = 1
     other_environment: OtherEnvironment = OtherEnvironment.REFUSE
@@ -148,6 +150,8 @@ class Campaign:
     beside: Beside | None = None
 
     def __post_init__(self) -> None:
+        if not self.primary_metric:
+            object.__setattr__(self, "primary_metric", PRIMARY[self.kind])
         problems = [
             Problem(name, code, message, remedy)
             for name, holds, code, message, remedy in self._rules()
@@ -160,14 +164,14 @@ class Campaign:
 
     def _rules(self) -> list[tuple[str, bool, str, str, str]]:
         """Of each rule: the field, whether it holds, the code, the reason and the remedy."""
-        metric = METRICS.get(self.primary_metric)
-        judged = metric is not None and metric.direction is not Direction.NONE
+        judged = judged_metrics(self.kind)
+        fewest = 2 if self.kind is ScenarioKind.MIGRATION else 1
         return [
             ("name", bool(_NAME.fullmatch(self.name)), "invalid_name",
              f"{self.name[:70]!r} is no name of a campaign",
              "use lower-case letters, digits, dots, dashes and underscores"),
-            ("arms", 2 <= len(self.arms) <= MOST_ARMS, "number_of_arms",
-             f"a campaign has 2 to {MOST_ARMS} arms, not {len(self.arms)}",
+            ("arms", fewest <= len(self.arms) <= MOST_ARMS, "number_of_arms",
+             f"a campaign has {fewest} to {MOST_ARMS} arms, not {len(self.arms)}",
              "give two arms of the same values to see the noise of the machine"),
             ("cells", len(self.cells) <= MOST_CELLS, "too_many",
              f"a campaign has at most {MOST_CELLS} cells, not {len(self.cells)}", "split it"),
@@ -178,9 +182,11 @@ class Campaign:
              f"{self.run_count:,} runs are more than {MOST_RUNS:,}", "take fewer cells or blocks"),
             ("seed", self.seed is None or 0 <= self.seed <= MOST_SEED, "invalid_value",
              f"the seed {self.seed} is not from 0 to 2^63 - 1", "leave it out to have one drawn"),
-            ("primary_metric", judged, "invalid_metric",
-             f"{self.primary_metric[:60]!r} is no metric that has a better and a worse",
-             "use one of " + ", ".join(judged_metrics())),
+            ("primary_metric", self.primary_metric in judged, "invalid_metric",
+             self._no_metric(), "use one of " + ", ".join(judged)),
+            ("kvm", self.kvm is None or self.kind is ScenarioKind.MIGRATION, "not_for_kind",
+             f"a {self.kind} has no choice of its own whether to use KVM",
+             "leave it out: a boot's scenario says its accelerator, and blocks need none"),
             ("margin_percent", 0 < self.margin_percent <= 100, "invalid_value",
              f"a margin of {self.margin_percent:g} % is not above 0 and up to 100 %",
              f"{DEFAULT_MARGIN_PERCENT:g} is usual"),
@@ -197,6 +203,13 @@ class Campaign:
             *_unique("arms", [arm.name for arm in self.arms]),
         ]  # fmt: skip
 
+    def _no_metric(self) -> str:
+        """Why the primary metric cannot be it."""
+        name = f"{self.primary_metric[:60]!r}"
+        if self.primary_metric in METRICS and self.primary_metric not in METRICS_OF[self.kind]:
+            return f"{name} is no metric of a {self.kind}"
+        return f"{name} is no metric that has a better and a worse"
+
     def _rules_of_arms(self) -> list[tuple[str, bool, str, str, str]]:
         names = {arm.name for arm in self.arms}
         rules = []
@@ -212,6 +225,10 @@ class Campaign:
                 (f"{where}.qemu", not arm.qemu or bool(_QEMU.fullmatch(arm.qemu)), "invalid_name",
                  f"{arm.qemu[:70]!r} is no name of a QEMU",
                  "name one of the service's settings; a path cannot be given here"),
+                (f"{where}.place",
+                 arm.place is CampaignPlace.DIRECT or self.kind is ScenarioKind.MIGRATION,
+                 "not_for_kind", f"a {self.kind} is measured on one QEMU of this machine",
+                 f"use {CampaignPlace.DIRECT}"),
                 (f"{where}.against", set(arm.against) <= set(others), "unknown_arm",
                  f"{', '.join(arm.against)[:70]} are not all other arms",
                  f"the others are {', '.join(others)}"),
@@ -252,6 +269,11 @@ class Campaign:
         return Problem(path, problem.code, problem.message + condition, problem.remedy)
 
     @property
+    def kind(self) -> ScenarioKind:
+        """What is measured."""
+        return kind_of(self.scenario)
+
+    @property
     def all_cells(self) -> tuple[Cell, ...]:
         """Its cells, or the one that stands for the scenario as it is."""
         return self.cells or (Cell(self.scenario.variant),)
@@ -263,15 +285,16 @@ class Campaign:
 
     @property
     def same_arms(self) -> bool:
-        """All arms are the same but for their names: what differs is noise."""
-        return all(_content(one) == _content(two) for one, two in pairwise(self.arms))
+        """There are several arms, all the same but for their names: what differs is noise."""
+        first, *others = map(_content, self.arms)
+        return bool(others) and all(other == first for other in others)
 
     def against(self, arm: Arm) -> tuple[str, ...]:
         """The arms that *arm* is compared with: those it names, else the first."""
         first = self.arms[0].name
         return arm.against or (() if arm.name == first else (first,))
 
-    def scenario_of(self, cell: Cell, arm: Arm, profile: Revision | None = None) -> Scenario:
+    def scenario_of(self, cell: Cell, arm: Arm, profile: Revision | None = None) -> AnyScenario:
         """What a run of *arm* in *cell* does. Later wins: the scenario, the cell, the profile,
         the arm.
 
@@ -292,11 +315,6 @@ class Campaign:
         if self.cells:
             parts["name"] = f"{self.scenario.family}/{cell.name}"
         return from_json(parts, base=self.scenario)
-
-
-def judged_metrics() -> tuple[str, ...]:
-    """The metrics that a campaign can be about."""
-    return tuple(n for n, metric in METRICS.items() if metric.direction is not Direction.NONE)
 
 
 def _content(arm: Arm) -> tuple[object, ...]:

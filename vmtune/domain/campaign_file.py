@@ -28,7 +28,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
 
-from vmtune.domain import scenario as scenarios
+from vmtune.domain import any_scenario
+from vmtune.domain.any_scenario import OVERRIDABLE, AnyScenario
 from vmtune.domain.campaign import (
     MOST_ARMS,
     MOST_BLOCKS,
@@ -44,19 +45,17 @@ from vmtune.domain.campaign import (
     Overrides,
 )
 from vmtune.domain.rules import unknown_tunable
-from vmtune.domain.scenario import MOST_TEXT, Scenario
+from vmtune.domain.scenario import MOST_TEXT
 from vmtune.domain.strict import Reader, join, parse_toml, short
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import Value
 
-Known = Mapping[str, Scenario]
+Known = Mapping[str, AnyScenario]
 """Scenarios that may be called by their names."""
 
 _MOST_NAME = 200
 _MOST_OVERRIDES = 100
 _MOST_SCALE = 1_000_000
-_NOT_OVERRIDDEN = ("name", "values")
-_OVERRIDABLE = tuple(each.name for each in fields(Scenario) if each.name not in _NOT_OVERRIDDEN)
 _PARTS = tuple(each.name for each in fields(Campaign))
 _NEEDED = ("name", "scenario", "arms")
 
@@ -90,7 +89,7 @@ def to_json(campaign: Campaign) -> dict[str, Any]:  # any JSON
     """All of *campaign*, so that :func:`from_json` reads back the same."""
     return {
         **{name: getattr(campaign, name) for name in _PARTS},
-        "scenario": scenarios.to_json(campaign.scenario),
+        "scenario": any_scenario.to_json(campaign.scenario),
         "arms": [
             {
                 **{each.name: getattr(arm, each.name) for each in fields(Arm)},
@@ -122,7 +121,7 @@ def to_json(campaign: Campaign) -> dict[str, Any]:  # any JSON
     }
 
 
-def _scenario(reader: Reader, raw: object, known: Known) -> Scenario | None:
+def _scenario(reader: Reader, raw: object, known: Known) -> AnyScenario | None:
     if isinstance(raw, str):
         if raw in known:
             return known[raw]
@@ -133,7 +132,7 @@ def _scenario(reader: Reader, raw: object, known: Known) -> Scenario | None:
             "`vmtune bench scenarios` lists them; a table describes one of your own",
         )
         return None
-    return reader.part("", lambda: scenarios.from_json(raw, "scenario"), None)
+    return reader.part("", lambda: any_scenario.from_json(raw, "scenario"), None)
 
 
 def _arm(reader: Reader, raw: object, where: str) -> Arm:
@@ -180,7 +179,7 @@ def _cell(reader: Reader, raw: object, where: str) -> Cell:
 
 
 def _overrides(reader: Reader, raw: object, where: str) -> Overrides:
-    return dict(reader.mapping(raw, where, _OVERRIDABLE))
+    return dict(reader.mapping(raw, where, OVERRIDABLE))
 
 
 def _values(reader: Reader, raw: object, where: str) -> Mapping[str, Value]:

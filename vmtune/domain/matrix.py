@@ -15,7 +15,11 @@ that says what kind of benchmark it is::
     numjobs = [1]
     runtime_s = 10
 
-or ``[boot]`` with ``guests``, ``firmware``, ``accelerators``, ``vcpus`` and ``memory_bytes``.
+or ``[boot]`` with ``guests``, ``firmware``, ``accelerators``, ``vcpus`` and ``memory_bytes``, where
+what cannot be started by a firmware is left out.
+
+It is run as the campaign that it stands for (:func:`campaign_of`), and is taken wherever a
+campaign is (:func:`read_campaign`).
 """
 
 from __future__ import annotations
@@ -26,6 +30,10 @@ from enum import StrEnum
 from itertools import product
 from typing import TypeVar
 
+from vmtune.domain import campaign_file
+from vmtune.domain.any_scenario import AnyScenario
+from vmtune.domain.block import BlockScenario
+from vmtune.domain.boot import BootScenario, why_not
 from vmtune.domain.campaign import (
     DEFAULT_BLOCKS,
     DEFAULT_MARGIN_PERCENT,
@@ -33,9 +41,14 @@ from vmtune.domain.campaign import (
     MOST_BLOCKS,
     MOST_RUNS,
     MOST_SEED,
+    Arm,
     Beside,
+    Campaign,
+    Cell,
 )
-from vmtune.domain.campaign_file import read_beside
+from vmtune.domain.campaign_file import Known, read_beside
+from vmtune.domain.documents import to_json
+from vmtune.domain.kinds import ScenarioKind
 from vmtune.domain.matrix_cells import (
     Accelerator,
     BlockCell,
@@ -57,6 +70,7 @@ from vmtune.domain.strict import Reader, join, parse_toml, short
 from vmtune.domain.tunables import Value
 from vmtune.units import Unit
 
+_KINDS = (ScenarioKind.BLOCK.value, ScenarioKind.BOOT.value)
 _MOST_CHOICES = 50
 _MOST_SECONDS = 3600
 _Word = TypeVar("_Word", bound=StrEnum)
@@ -122,18 +136,23 @@ class BootMatrix:
 
     @property
     def cells(self) -> tuple[BootCell, ...]:
-        """Every combination, the first list outermost."""
+        """Every combination that can be, the first list outermost."""
         return tuple(
             BootCell(*each)
             for each in product(
                 self.guests, self.firmware, self.accelerators, self.vcpus, self.memory_bytes
             )
+            if not why_not(each[0], each[1])
         )
 
 
 @dataclass(frozen=True, slots=True)
 class MatrixPlan:
-    """A matrix, and how often and in what order it is run: as a campaign."""
+    """A matrix, and how often and in what order it is run: as a campaign.
+
+    :param arms: one alone is measured, and compared with nothing.
+    :param primary_metric: empty for the kind's own.
+    """
 
     name: str
     matrix: BlockMatrix | BootMatrix
@@ -142,13 +161,62 @@ class MatrixPlan:
     why: str = ""
     blocks: int = DEFAULT_BLOCKS
     seed: int | None = None
+    primary_metric: str = ""
     margin_percent: float = DEFAULT_MARGIN_PERCENT
     beside: Beside | None = None
 
     @property
     def run_count(self) -> int:
-        """Measurements in all."""
+        """Measurements in all, those that do not count left out."""
         return self.blocks * len(self.arms) * len(self.matrix.cells)
+
+
+def is_matrix(raw: object) -> bool:
+    """Whether *raw* claims to be a matrix rather than a campaign."""
+    return isinstance(raw, Mapping) and any(kind in raw for kind in _KINDS)
+
+
+def read_campaign(raw: object, known: Known) -> Campaign:
+    """A campaign from JSON or TOML, written as such or as a matrix.
+
+    :param known: scenarios that a campaign may call by their names.
+    :raise InvalidInput: with a problem for each part that cannot be accepted.
+    """
+    return campaign_of(from_json(raw)) if is_matrix(raw) else campaign_file.from_json(raw, known)
+
+
+def campaign_of(plan: MatrixPlan) -> Campaign:
+    """The campaign that a matrix stands for: each combination is a cell.
+
+    :raise InvalidInput: with a problem for each part that cannot be accepted.
+    """
+    matrix = plan.matrix
+    base: AnyScenario
+    if isinstance(matrix, BlockMatrix):
+        first, *_ = matrix.cells
+        base = BlockScenario(
+            first, plan.title, plan.why, matrix.size_bytes, matrix.runtime_s, matrix.ramp_s,
+            matrix.iothread, name=f"{plan.name}/{first.name}",
+        )  # fmt: skip
+    else:
+        boots, *_ = matrix.cells
+        base = BootScenario(
+            boots, plan.title, plan.why, matrix.count_regions, matrix.most_seconds,
+            name=f"{plan.name}/{boots.name}",
+        )  # fmt: skip
+    return Campaign(
+        name=plan.name,
+        scenario=base,
+        arms=tuple(Arm(arm.name, qemu=arm.qemu, values=arm.values) for arm in plan.arms),
+        cells=tuple(Cell(cell.name, {"cell": to_json(cell)}) for cell in matrix.cells),
+        title=plan.title,
+        why=plan.why,
+        blocks=plan.blocks,
+        seed=plan.seed,
+        primary_metric=plan.primary_metric,
+        margin_percent=plan.margin_percent,
+        beside=plan.beside,
+    )
 
 
 def read_toml(text: str) -> MatrixPlan:
@@ -166,9 +234,20 @@ def from_json(raw: object) -> MatrixPlan:
     """
     reader = Reader()
     given = reader.mapping(
-        raw, "", ("title", "why", "blocks", "seed", "margin_percent", "beside", "block", "boot"),
+        raw,
+        "",
+        (
+            "title",
+            "why",
+            "blocks",
+            "seed",
+            "primary_metric",
+            "margin_percent",
+            "beside",
+            *_KINDS,
+        ),
         ("name", "arms"),
-    )  # fmt: skip
+    )
     name = reader.part("", lambda: check_name(str(given.get("name", "")), "name"), "")
     matrix = _matrix(reader, given)
     arms = reader.sequence(
@@ -189,11 +268,15 @@ def from_json(raw: object) -> MatrixPlan:
         why=reader.text(given.get("why", ""), "why", MOST_TEXT),
         blocks=reader.integer(given.get("blocks", DEFAULT_BLOCKS), "blocks", 1, MOST_BLOCKS, 1),
         seed=None if seed is None else reader.integer(seed, "seed", 0, MOST_SEED),
+        primary_metric=reader.text(given.get("primary_metric", ""), "primary_metric", 100),
         margin_percent=reader.number(
             given.get("margin_percent", DEFAULT_MARGIN_PERCENT), "margin_percent", 0.01, 100
         ),
         beside=read_beside(reader, given.get("beside"), "beside"),
     )
+    if not reader.problems and not matrix.cells:
+        reader.refuse("boot.firmware", "firmware_cannot_start_guest",
+                      "it can start none of the guests", "boot linux with ovmf")  # fmt: skip
     if plan.run_count > MOST_RUNS:
         reader.refuse("blocks", "too_many", f"{plan.run_count:,} measurements are more than "
                       f"{MOST_RUNS:,}", "take fewer combinations or blocks")  # fmt: skip
@@ -202,7 +285,7 @@ def from_json(raw: object) -> MatrixPlan:
 
 
 def _matrix(reader: Reader, given: Mapping[str, object]) -> BlockMatrix | BootMatrix:
-    kinds = [kind for kind in ("block", "boot") if kind in given]
+    kinds = [kind for kind in _KINDS if kind in given]
     if len(kinds) != 1:
         reader.refuse("block", "one_of", "a matrix has either block or boot", "give one of them")
         return BlockMatrix()

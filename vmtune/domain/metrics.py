@@ -10,7 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from vmtune.domain import metrics_block
+from vmtune.domain.kinds import ScenarioKind
 from vmtune.domain.metric import Direction, Group, Metric, complete
+from vmtune.domain.metrics_boot import BOOT_HEADLINE, BOOT_METRICS, BOOT_TIME
 from vmtune.domain.runs import HostSide
 from vmtune.units import Unit
 
@@ -212,10 +215,32 @@ _CONTROL = (
 )  # fmt: skip
 
 
-METRICS: Mapping[str, Metric] = complete(
+MIGRATION_METRICS: Mapping[str, Metric] = complete(
     (*_TIME, *_GUEST, *_cpu(HostSide.SOURCE), *_cpu(HostSide.DESTINATION), *_TRANSFER, *_CONTROL)
 )
+"""Those of the migration benchmark."""
+
+METRICS_OF: Mapping[ScenarioKind, Mapping[str, Metric]] = {
+    ScenarioKind.MIGRATION: MIGRATION_METRICS,
+    ScenarioKind.BLOCK: metrics_block.METRICS,
+    ScenarioKind.BOOT: complete(BOOT_METRICS),
+}
+"""Every metric by name, of each kind of benchmark."""
+assert set(METRICS_OF) == set(ScenarioKind)
+
+METRICS: Mapping[str, Metric] = complete(
+    row for table in METRICS_OF.values() for row in table.values()
+)
 """Every metric by name, in the order in which people should read them."""
+
+PRIMARY: Mapping[ScenarioKind, str] = {
+    ScenarioKind.MIGRATION: "total_time_ms",
+    ScenarioKind.BLOCK: "iops",
+    ScenarioKind.BOOT: BOOT_TIME,
+}
+"""The metric that a verdict is about unless somebody says otherwise."""
+assert all(name in METRICS_OF[kind] for kind, name in PRIMARY.items())
+assert set(PRIMARY) == set(ScenarioKind)
 
 HEADLINE = (
     "total_time_ms",
@@ -225,6 +250,15 @@ HEADLINE = (
     "source_cpu_ms",
     "transferred_bytes",
     "iterations",
+    *metrics_block.HEADLINE,
+    *BOOT_HEADLINE,
 )
-"""The few that a table of runs shows first."""
+"""The few that a table of runs shows first; a run has those of its kind."""
 assert set(HEADLINE) <= METRICS.keys()
+
+
+def judged_metrics(kind: ScenarioKind) -> tuple[str, ...]:
+    """The metrics of a kind that a verdict can be about."""
+    return tuple(
+        name for name, metric in METRICS_OF[kind].items() if metric.direction is not Direction.NONE
+    )

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from vmtune.domain.control_rows import OFF
 from vmtune.domain.controlled import ReaperEnd
-from vmtune.domain.matrix_cells import BlockCell
+from vmtune.domain.doctor_kernel import SrcuState, judge_srcu
+from vmtune.domain.documents import from_json
+from vmtune.domain.kinds import ScenarioKind, kind_of_setup
+from vmtune.domain.matrix_cells import BlockCell, BootCell
 from vmtune.domain.runs import Run
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import Value
 from vmtune.domain.versions import Version
+from vmtune.errors import InvalidInput
 from vmtune.reference.facts import FACTS, Facts, FactValue
+
+_SRCU = {
+    SrcuState.BEFORE: "5.18", SrcuState.AFFECTED: "5.19-rc1", SrcuState.MENDED: "mended",
+}  # fmt: skip
 
 
 def facts_of_run(run: Run) -> Facts:
-    """What is known of the conditions of a run of the migration benchmark.
+    """What is known of the conditions of a run of any benchmark.
 
     A tunable that is unset counts as what QEMU then does. A fact that was not recorded is
     missing. Whether the rings were emptied adaptively says the run's record, and without it the
@@ -25,11 +33,8 @@ def facts_of_run(run: Run) -> Facts:
     setup, environment = run.setup, run.environment
     found: dict[str, object] = {
         "tool": "vmtune",
-        **_vm(setup),
-        **_transfer(run.values),
-        **_tracking(run),
+        **_OF_KIND[kind_of_setup(setup)](run),
         "host_load": setup.get("host_load"),
-        "accelerator": environment.get("accelerator"),
         "qemu": _at(environment, "qemu", "version"),
         "kernel": _at(environment, "kernel", "release"),
         "host_cpu_model": _at(environment, "cpu", "model"),
@@ -38,6 +43,63 @@ def facts_of_run(run: Run) -> Facts:
     return {
         name: value for name, raw in found.items() if (value := _accepted(name, raw)) is not None
     }
+
+
+def _of_migration(run: Run) -> dict[str, object]:
+    return {
+        **_vm(run.setup),
+        **_transfer(run.values),
+        **_tracking(run),
+        "accelerator": run.environment.get("accelerator"),
+    }
+
+
+def _of_block(run: Run) -> dict[str, object]:
+    cell = _cell(BlockCell, run)
+    said = str(_at(run.environment, "qemu", "version") or "").partition(" ")[0]
+    try:
+        version = Version.parse(said)
+    except ValueError:
+        version = None
+    if cell is None or version is None:
+        return {}
+    return dict(facts_of_block_cell(cell, version))
+
+
+def _of_boot(run: Run) -> dict[str, object]:
+    cell = _cell(BootCell, run)
+    release = _at(run.environment, "kernel", "release")
+    parameters = _at(run.environment, "kernel", "srcutree")
+    known = parameters if isinstance(parameters, Mapping) else {}
+    srcu = judge_srcu(str(release or ""), known).state
+    found: dict[str, object] = {"srcu": _SRCU.get(srcu)}
+    if cell is not None:
+        found |= {
+            "vcpus": cell.vcpus,
+            "memory_bytes": cell.memory_bytes,
+            "accelerator": cell.accelerator.value,
+            "firmware": cell.firmware.value,
+        }
+    return found
+
+
+_Cell = TypeVar("_Cell")
+
+
+def _cell(kind: type[_Cell], run: Run) -> _Cell | None:
+    """The combination that was measured; None where it cannot be read."""
+    try:
+        return from_json(kind, run.setup.get("cell"), "cell")
+    except InvalidInput:
+        return None
+
+
+_OF_KIND: Mapping[ScenarioKind, Callable[[Run], dict[str, object]]] = {
+    ScenarioKind.MIGRATION: _of_migration,
+    ScenarioKind.BLOCK: _of_block,
+    ScenarioKind.BOOT: _of_boot,
+}
+assert set(_OF_KIND) == set(ScenarioKind)
 
 
 def facts_of_block_cell(cell: BlockCell, qemu: Version) -> Facts:

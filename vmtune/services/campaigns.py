@@ -11,7 +11,7 @@ import structlog
 
 from vmtune.bench.environment import host_name
 from vmtune.bench.families import SCENARIOS
-from vmtune.domain import campaign_file
+from vmtune.domain.any_scenario import AnyScenario
 from vmtune.domain.campaign import Arm, Campaign
 from vmtune.domain.campaign_record import (
     CampaignRecord,
@@ -23,9 +23,9 @@ from vmtune.domain.campaign_record import (
 )
 from vmtune.domain.documents import check_storable
 from vmtune.domain.inventory import EventTopic
+from vmtune.domain.matrix import read_campaign
 from vmtune.domain.profile import Revision
 from vmtune.domain.runs import RunState
-from vmtune.domain.scenario import Scenario
 from vmtune.errors import Conflict, InvalidInput, NotFound, TooLate, VmtuneError
 from vmtune.jobs.base import JobEngine
 from vmtune.reference.loading import reference, table_of
@@ -39,7 +39,7 @@ from vmtune.store import Page, Store
 
 log = structlog.get_logger(__name__)
 
-KNOWN: Mapping[str, Scenario] = {
+KNOWN: Mapping[str, AnyScenario] = {
     **SCENARIOS,
     **{f"{name}{QUICK}": in_small(scenario) for name, scenario in SCENARIOS.items()},
 }
@@ -105,7 +105,7 @@ class CampaignService:
         :raise Blocked: an arm that cannot be run here.
         """
         check_storable(document, "campaign")
-        campaign = campaign_file.from_json(document, KNOWN)
+        campaign = read_campaign(document, KNOWN)
         if campaign.beside is not None:
             found = reference(campaign.beside.reference)
             if campaign.beside.table:
@@ -116,7 +116,7 @@ class CampaignService:
             arms=tuple(arm for arm, _ in arms),
             seed=secrets.randbelow(_DRAWN_BELOW) if campaign.seed is None else campaign.seed,
         )
-        scenarios: dict[tuple[str, str], Scenario] = {}
+        scenarios: dict[tuple[str, str], AnyScenario] = {}
         for index, (arm, revision) in enumerate(arms):
             for cell in campaign.all_cells:
                 scenario = campaign.scenario_of(cell, arm, revision)

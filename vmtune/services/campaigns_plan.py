@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from uuid import UUID, uuid5
 
+from vmtune.domain.any_scenario import AnyScenario, to_json
+from vmtune.domain.block import BlockScenario
+from vmtune.domain.boot import BootScenario
 from vmtune.domain.campaign import Arm, Campaign, Cell
 from vmtune.domain.campaign_record import CampaignRun, Forecast, PlannedRun, scenario_name
+from vmtune.domain.kinds import ScenarioKind
 from vmtune.domain.profile import Revision
 from vmtune.domain.runs import Place, Run, RunState, Slot
-from vmtune.domain.scenario import Scenario, to_json
+from vmtune.domain.scenario import Scenario
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.services.comparisons_arms import runs_of
 from vmtune.services.runs import RunRequest
@@ -20,7 +24,17 @@ from vmtune.store import Store
 from vmtune.store.run_rows import RunFilter
 
 START_S = 5.0
-"""Assumed for starting two QEMUs and a guest, and ending them, where nothing is known."""
+"""Assumed for starting QEMUs and a guest, and ending them, where nothing is known."""
+BOOT_S = 15.0
+"""Assumed for a boot where nothing is known."""
+_ASSUMED = {
+    ScenarioKind.MIGRATION: f"{START_S:g} s to start and end, warm-up, cool-down, and the guest's "
+    "working set sent once",
+    ScenarioKind.BLOCK: f"{START_S:g} s to start and end, and the load with its ramp",
+    ScenarioKind.BOOT: f"{BOOT_S:g} s for each boot",
+}
+assert set(_ASSUMED) == set(ScenarioKind)
+_WORDS = ("title", "why")
 _NEWEST = 50
 _LEAST_FOR_NOISE = 3
 _BANDWIDTH = "max_bandwidth_bytes_per_s"
@@ -108,7 +122,7 @@ class Course:
 
 
 def forecast(
-    store: Store, campaign: Campaign, scenarios: dict[tuple[str, str], Scenario], host: str
+    store: Store, campaign: Campaign, scenarios: dict[tuple[str, str], AnyScenario], host: str
 ) -> Forecast:
     """What the campaign can find, and how long it takes. Blocks for up to a second.
 
@@ -133,10 +147,7 @@ def forecast(
     pairs = len(seconds)
     duration_reason = f"from earlier runs of {known} of {pairs} arms and cells on this machine"
     if known < pairs:
-        duration_reason += (
-            f"; otherwise assumed: {START_S:g} s to start and end, warm-up, cool-down, and the "
-            "guest's working set sent once"
-        )
+        duration_reason += f"; otherwise assumed: {_ASSUMED[campaign.kind]}"
     return Forecast(
         runs=campaign.run_count,
         detectable=detectable(campaign.blocks, noise, campaign.margin_percent / 100),
@@ -149,7 +160,7 @@ def forecast(
     )
 
 
-def _earlier(store: Store, scenario: Scenario, arm: Arm, host: str) -> Iterator[Run]:
+def _earlier(store: Store, scenario: AnyScenario, arm: Arm, host: str) -> Iterator[Run]:
     """The newest runs of the same setup on the same machine."""
     wanted = RunFilter(scenario.name, host=host, states=(RunState.COMPLETED,))
     like = [
@@ -157,9 +168,18 @@ def _earlier(store: Store, scenario: Scenario, arm: Arm, host: str) -> Iterator[
         for run in runs_of(store, wanted)
         if run.values == scenario.values
         and run.place.value == arm.place.value
-        and run.setup.get("workload") == to_json(scenario)["workload"]
+        and _measured_alike(run.setup, scenario)
     ]
     yield from like[-_NEWEST:]
+
+
+def _measured_alike(setup: Mapping[str, object], scenario: AnyScenario) -> bool:
+    """Whether a run with *setup* did what a run of *scenario* does. A migration's duration hardly
+    depends on more than its guest's work."""
+    wanted = to_json(scenario)
+    if isinstance(scenario, Scenario):
+        return bool(setup.get("workload") == wanted["workload"])
+    return all(setup.get(name) == part for name, part in wanted.items() if name not in _WORDS)
 
 
 def _durations(runs: Sequence[Run]) -> list[float]:
@@ -170,7 +190,11 @@ def _durations(runs: Sequence[Run]) -> list[float]:
     ]
 
 
-def _assumed_s(scenario: Scenario) -> float:
+def _assumed_s(scenario: AnyScenario) -> float:
+    if isinstance(scenario, BootScenario):
+        return min(BOOT_S, float(scenario.longest_s))
+    if isinstance(scenario, BlockScenario):
+        return START_S + scenario.longest_s
     limit = scenario.values.get(_BANDWIDTH, TUNABLES[_BANDWIDTH].default)
     bandwidth = limit if isinstance(limit, int) and limit > 0 else _UNLIMITED_BYTES_PER_S
     sending = min(scenario.workload.region_bytes / bandwidth, float(scenario.most_seconds))

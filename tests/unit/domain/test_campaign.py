@@ -21,10 +21,10 @@ from vmtune.domain.campaign import (
     Cell,
     HostLoad,
     OtherEnvironment,
-    judged_metrics,
 )
 from vmtune.domain.campaign_file import from_json, read_toml, to_json
-from vmtune.domain.metrics import METRICS, Direction
+from vmtune.domain.kinds import ScenarioKind
+from vmtune.domain.metrics import METRICS, Direction, judged_metrics
 from vmtune.domain.profile import Revision
 from vmtune.domain.scenario import MIB, Scenario, VmShape
 from vmtune.domain.steps import AfterSeconds, Deed, Step
@@ -167,7 +167,7 @@ def campaigns(draw: st.DrawFn) -> Campaign:
         why=draw(st.text(max_size=9)),
         blocks=draw(st.integers(1, MOST_BLOCKS)),
         seed=draw(st.none() | st.integers(0, MOST_SEED)),
-        primary_metric=draw(st.sampled_from(judged_metrics())),
+        primary_metric=draw(st.sampled_from(judged_metrics(ScenarioKind.MIGRATION))),
         margin_percent=draw(st.floats(0.1, 100)),
         warmup_runs=draw(st.integers(0, 9)),
         other_environment=draw(st.sampled_from(OtherEnvironment)),
@@ -362,5 +362,6 @@ def test_whatever_arms_and_cells_are_given(raw: list[Any]) -> None:
 
 
 def test_only_what_has_a_better_and_a_worse_can_be_judged() -> None:
-    assert "total_time_ms" in judged_metrics()
-    assert all(METRICS[name].direction is not Direction.NONE for name in judged_metrics())
+    assert "total_time_ms" in judged_metrics(ScenarioKind.MIGRATION)
+    for kind in ScenarioKind:
+        assert all(METRICS[name].direction is not Direction.NONE for name in judged_metrics(kind))

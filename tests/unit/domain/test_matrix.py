@@ -89,9 +89,10 @@ def test_a_boot_matrix() -> None:
     assert plan.matrix == BootMatrix(
         tuple(BootGuest), tuple(Firmware), tuple(Accelerator), (1, 2), (512 * MIB,), False, 60
     )
-    assert plan.run_count == 10 * 16
+    # OVMF cannot start the project's guest.
+    assert plan.run_count == 10 * 12
     assert plan.matrix.cells[0].name == "project-seabios-kvm-1-512m"
-    assert len({cell.name for cell in plan.matrix.cells}) == 16
+    assert len({cell.name for cell in plan.matrix.cells}) == 12
 
 
 def test_defaults() -> None:

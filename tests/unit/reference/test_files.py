@@ -15,7 +15,7 @@ from vmtune.domain.campaign import QUICK_BLOCKS, Arm, Beside, Campaign, Campaign
 from vmtune.domain.campaign_file import from_json, to_json
 from vmtune.domain.campaign_file import read_toml as read_campaign
 from vmtune.domain.controlled import ReaperEnd, ReaperReport
-from vmtune.domain.matrix import BlockMatrix, BootMatrix, MatrixPlan
+from vmtune.domain.matrix import BlockMatrix, BootMatrix, MatrixPlan, campaign_of
 from vmtune.domain.matrix import read_toml as read_matrix
 from vmtune.domain.metrics import METRICS
 from vmtune.domain.runs import Run, RunRecord, RunState
@@ -102,6 +102,15 @@ def test_a_matrix_loads_and_keeps_its_promises(file: ScenarioFile) -> None:
     comments = " ".join(line.strip("# ") for line in file.text.splitlines() if line[:1] == "#")
     assert f"{made.run_count} {what}" in comments
     assert isinstance(made.matrix, BootMatrix if file.kind is FileKind.BOOT else BlockMatrix)
+    meant = campaign_of(made)
+    assert meant.run_count == made.run_count + meant.warmup_runs
+    assert meant.kind == file.kind
+    assert from_json(json.loads(json.dumps(to_json(meant))), {}) == meant
+    names = {meant.scenario_of(cell, meant.arms[0]).name for cell in meant.cells}
+    assert names == {f"{file.name}/{cell.name}" for cell in made.matrix.cells}
+    for cell, wanted in zip(meant.cells, made.matrix.cells, strict=True):
+        scenario = meant.scenario_of(cell, meant.arms[-1])
+        assert not isinstance(scenario, Scenario) and scenario.cell == wanted
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
@@ -115,8 +124,8 @@ def test_a_file_that_repeats_a_source_says_which(file: ScenarioFile) -> None:
     assert file.name in source.scenarios
     table = table_of(source, beside.table)
     assert all(FACTS[name].role is Role.SCALE for name in beside.scale)
-    if isinstance(made, Campaign):
-        assert table.metric == made.primary_metric
+    judged = made if isinstance(made, Campaign) else campaign_of(made)
+    assert table.metric == judged.primary_metric
 
 
 def test_every_file_that_a_source_names_ships() -> None:

@@ -1,0 +1,106 @@
+"""Scenarios of any kind: read and written by what their JSON says in ``kind``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any
+
+from vmtune.domain import block, boot, scenario
+from vmtune.domain.block import BlockScenario
+from vmtune.domain.boot import BootScenario
+from vmtune.domain.kinds import ScenarioKind
+from vmtune.domain.scenario import Scenario
+from vmtune.domain.strict import join, short
+from vmtune.errors import InvalidInput
+
+AnyScenario = Scenario | BlockScenario | BootScenario
+
+Json = Any  # any JSON
+_NOT_OVERRIDDEN = ("name", "values")
+_CLASSES: Mapping[ScenarioKind, type[AnyScenario]] = {
+    ScenarioKind.MIGRATION: Scenario,
+    ScenarioKind.BLOCK: BlockScenario,
+    ScenarioKind.BOOT: BootScenario,
+}
+assert set(_CLASSES) == set(ScenarioKind)
+assert (ScenarioKind.BLOCK, ScenarioKind.BOOT) == (block.KIND, boot.KIND)
+_READERS: Mapping[ScenarioKind, Callable[[object, str], AnyScenario]] = {
+    ScenarioKind.BLOCK: block.from_json,
+    ScenarioKind.BOOT: boot.from_json,
+}
+
+OVERRIDABLE = tuple(
+    dict.fromkeys(
+        part.name
+        for kind in _CLASSES.values()
+        for part in fields(kind)
+        if part.name not in _NOT_OVERRIDDEN
+    )
+)
+"""The parts of a scenario, of any kind, that a campaign's cell or arm may lay over it."""
+
+
+def kind_of(one: AnyScenario) -> ScenarioKind:
+    """Its kind."""
+    return next(kind for kind, its in _CLASSES.items() if isinstance(one, its))
+
+
+def to_json(one: AnyScenario) -> dict[str, Json]:
+    """All of *one*, so that :func:`from_json` reads back the same. A migration's says no kind."""
+    if isinstance(one, BlockScenario):
+        return block.to_json(one)
+    return boot.to_json(one) if isinstance(one, BootScenario) else scenario.to_json(one)
+
+
+def from_json(raw: object, where: str = "", base: AnyScenario | None = None) -> AnyScenario:
+    """A scenario from JSON or TOML.
+
+    :param where: what problems call the document; its parts follow.
+    :param base: what is left out is as there; ``values`` are laid over its own, and a null takes
+        one away. Of a combination only what is given changes.
+    :raise InvalidInput: with a problem for each part that cannot be accepted.
+    """
+    kind = _kind(raw, where, base)
+    if kind is ScenarioKind.MIGRATION:
+        assert base is None or isinstance(base, Scenario)
+        if isinstance(raw, Mapping):
+            raw = {name: part for name, part in raw.items() if name != "kind"}
+        return scenario.from_json(raw, where, base)
+    if base is not None and isinstance(raw, Mapping):
+        raw = _laid_over(to_json(base), raw)
+    return _READERS[kind](raw, where)
+
+
+def _kind(raw: object, where: str, base: AnyScenario | None) -> ScenarioKind:
+    """The kind that it says, or that of *base*.
+
+    :raise InvalidInput: there is none such, or it is another than that of *base*.
+    """
+    usual = ScenarioKind.MIGRATION if base is None else kind_of(base)
+    said = raw.get("kind", usual.value) if isinstance(raw, Mapping) else usual.value
+    known = [kind for kind in ScenarioKind if kind.value == said]
+    if known and (base is None or known == [usual]):
+        return known[0]
+    words = usual.value if base is not None else ", ".join(ScenarioKind)
+    raise InvalidInput(
+        f"{short(said)} is no kind of scenario"
+        if not known
+        else f"a scenario of the kind {usual.value} cannot become one of the kind {known[0].value}",
+        field=join(where, "kind"),
+        code="other_kind" if known else "not_a_choice",
+        remedy=f"use {words}",
+    )
+
+
+def _laid_over(base: Mapping[str, Json], parts: Mapping[str, Json]) -> dict[str, Json]:
+    """*parts* over *base*, and over what its objects consist of."""
+    return {
+        **base,
+        **{
+            name: {**base[name], **part}
+            if isinstance(part, Mapping) and isinstance(base.get(name), Mapping)
+            else part
+            for name, part in parts.items()
+        },
+    }
