@@ -101,7 +101,7 @@ class QemuCpu:
         :param migrating: threads that come and go between two looks are the migration's.
         """
         try:
-            total = time.clock_gettime_ns(_process_clock(self.pid))
+            total = time.clock_gettime_ns(process_clock(self.pid))
             present = {int(name) for name in os.listdir(self._tasks)}
         except OSError:
             return None
@@ -169,7 +169,7 @@ class _Thread:
         os.close(self._times)
 
 
-def _process_clock(pid: int) -> int:
+def process_clock(pid: int) -> int:
     """The clock of a process's CPU time (clock_getcpuclockid(3) of Linux: the inverted number
     above three bits, of which 2 stands for the scheduler's own count)."""
     return (~pid << 3) | 2

@@ -109,6 +109,14 @@ class QemuProcess:
         # The kernel shows an ended process without maps.
         return MemoryMaps(total, stacks) if total else None
 
+    def memory_bytes(self) -> tuple[int, int] | None:
+        """Its address space, and what of it is in memory (VSZ and RSS of ps)."""
+        pages = (self._read("statm") or "").split()[:2]
+        # The kernel shows an ended process with none.
+        if len(pages) < 2 or pages[0] == "0":
+            return None
+        return int(pages[0]) * _PAGE, int(pages[1]) * _PAGE
+
     def _read(self, name: str) -> str | None:
         try:
             return (self._folder / name).read_text(errors="replace")

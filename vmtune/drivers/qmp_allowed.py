@@ -16,6 +16,7 @@ from typing import Any
 from vmtune.domain.pack_access import consent_to_qom
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import QmpKind
+from vmtune.drivers import block_allowed
 from vmtune.errors import CommandRefused
 
 Arguments = Mapping[str, Any]  # any JSON
@@ -57,7 +58,7 @@ FOR_MIGRATION = (
     "cont",
 )
 FOR_PACKS = (*FOR_TUNABLES[QmpKind.QOM], *FOR_TUNABLES[QmpKind.COMMAND])
-FOR_BENCHMARKS = ("trace-event-set-state",)
+FOR_BENCHMARKS = ("trace-event-set-state", *block_allowed.COMMANDS)
 
 _USED = {row.qmp.kind for row in TUNABLES.values() if row.qmp is not None}
 ALLOWED: frozenset[str] = frozenset(
@@ -129,6 +130,7 @@ GUARDS: Mapping[str, Callable[[Arguments], str]] = {
     "qom-set": _sets_a_property,
     "object-add": _adds_the_main_loop,
     "trace-event-set-state": _traces_the_ring,
+    **block_allowed.GUARDS,
 }
 """What the arguments of a command have to be: why they are refused, empty where they are not."""
 assert set(GUARDS) <= ALLOWED, "a guard for what is never sent"

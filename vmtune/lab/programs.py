@@ -25,6 +25,8 @@ _PACKAGES = {
     "make": "make",
     "gcc": "gcc",
     "ld": "binutils",
+    "fio": "fio",
+    "setpriv": "util-linux",
 }
 
 

@@ -23,11 +23,13 @@ from vmtune.drivers.qmp_monitor import QmpMonitor
 from vmtune.errors import CommandRefused, HostUnreachable
 
 MAIN_LOOP = {"qom-type": "main-loop", "id": "main-loop"}
+NBD = {"addr": {"type": "unix", "data": {"path": "/run/x/vmtune-nbd.sock"}}}
+EXPORT = {"type": "nbd", "id": "vmtune-export", "node-name": "vmtune-node"}
 DANGEROUS = (
     "quit", "human-monitor-command", "system_powerdown", "system_reset", "device_add",
-    "device_del", "blockdev-add", "block-export-add", "chardev-add", "netdev_add",
+    "device_del", "blockdev-reopen", "nbd-server-add", "chardev-add", "netdev_add",
     "dump-guest-memory", "memsave", "pmemsave", "screendump", "getfd", "add-fd", "object-del",
-    "set_password", "nbd-server-start", "blockdev-mirror", "transaction", "snapshot-save",
+    "set_password", "blockdev-backup", "blockdev-mirror", "transaction", "snapshot-save",
     "migrate-recover", "xen-save-devices-state", "qmp_capabilities", "device-list-properties",
 )  # fmt: skip
 BAD_ARGUMENTS: list[tuple[str, dict[str, Any]]] = [
@@ -46,6 +48,34 @@ BAD_ARGUMENTS: list[tuple[str, dict[str, Any]]] = [
     ("migrate-set-parameters", {"max-bandwidth": 1, "block-bitmap-mapping": []}),
     ("migrate-set-parameters", {"direct-io": True}),
     ("migrate-set-capabilities", {"capabilities": [{"capability": "x-colo", "state": True}]}),
+    ("nbd-server-start", {"addr": {"type": "inet", "data": {"host": "::", "port": "1"}}}),
+    ("nbd-server-start", {"addr": {"type": "unix", "data": {"path": "/etc/passwd"}}}),
+    ("nbd-server-start", {"addr": {"type": "fd", "data": {"str": "vmtune-nbd.sock"}}}),
+    ("nbd-server-start", {}),
+    ("nbd-server-start", {**NBD, "tls-creds": "x"}),
+    ("block-export-add", {**EXPORT, "node-name": "disk0", "writable": True}),
+    ("block-export-add", {**EXPORT, "type": "fuse", "mountpoint": "/etc/passwd"}),
+    ("block-export-add", {**EXPORT, "type": "vhost-user-blk"}),
+    ("block-export-add", {**EXPORT, "id": "backup"}),
+    ("block-export-del", {"id": "backup"}),
+    ("block-export-del", {}),
+    ("blockdev-add", {"driver": "null-co", "node-name": "disk0"}),
+    ("blockdev-add", {"driver": "file", "node-name": "vmtune-x", "filename": "/etc/shadow"}),
+    ("blockdev-add", {"driver": "qcow2", "node-name": "vmtune-x", "file": "disk0"}),
+    (
+        "blockdev-add",
+        {
+            "driver": "raw",
+            "node-name": "vmtune-x",
+            "file": {"driver": "file", "filename": "/etc/shadow"},
+        },
+    ),
+    ("blockdev-add", {"driver": "null-co", "node-name": "vmtune-x", "cache": {}}),
+    ("blockdev-del", {"node-name": "disk0"}),
+    ("blockdev-create", {"job-id": "vmtune-x", "options": {"driver": "qcow2", "file": "disk0"}}),
+    ("blockdev-create", {"job-id": "vmtune-x", "options": {"driver": "file", "filename": "/x"}}),
+    ("blockdev-create", {"job-id": "x", "options": {"driver": "qcow2", "file": "vmtune-x"}}),
+    ("job-dismiss", {"id": "backup"}),
     ("trace-event-set-state", {"name": "*", "enable": True}),
     ("trace-event-set-state", {"name": "kvm_dirty_ring_*", "enable": True}),
 ]

@@ -1,0 +1,104 @@
+"""Of the QMP commands for block nodes, what leaves vmtune: an export by NBD on a unix socket, of
+nodes that are there read-only, and writable of vmtune's own alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import PurePath
+from types import MappingProxyType
+from typing import Any
+
+Arguments = Mapping[str, Any]  # any JSON
+OWN = "vmtune-"
+"""What the names of nodes, exports and jobs begin with that are vmtune's own."""
+FILE, NODE, EXPORT, JOB = f"{OWN}file", f"{OWN}node", f"{OWN}export", f"{OWN}create"
+SOCKET = f"{OWN}nbd.sock"
+"""The only name that an NBD server's socket is given: QEMU removes what it finds in its place."""
+
+ASKING = ("query-named-block-nodes", "query-block-exports", "query-jobs")
+UNGUARDED = ("nbd-server-stop",)
+
+
+def _listens_on_a_socket(arguments: Arguments) -> str:
+    address = arguments.get("addr")
+    data = address.get("data") if isinstance(address, Mapping) else None
+    path = data.get("path") if isinstance(data, Mapping) else None
+    known = (
+        set(arguments) <= {"addr", "max-connections"}
+        and isinstance(address, Mapping)
+        and address.get("type") == "unix"
+        and isinstance(path, str)
+        and PurePath(path).name == SOCKET
+    )
+    return "" if known else f"an NBD server listens on a unix socket called {SOCKET} alone"
+
+
+def _exports(arguments: Arguments) -> str:
+    known = {"type", "id", "name", "node-name", "writable", "iothread"}
+    if not set(arguments) <= known or arguments.get("type") != "nbd":
+        return "nodes are exported by NBD, with a name and an iothread at most"
+    if not _is_own(arguments.get("id")):
+        return f"the id of an export begins with {OWN}"
+    if arguments.get("writable", False) is not False and not _is_own(arguments.get("node-name")):
+        return "what is not vmtune's own is exported read-only"
+    return ""
+
+
+def _removes_an_export(arguments: Arguments) -> str:
+    known = set(arguments) <= {"id", "mode"} and _is_own(arguments.get("id"))
+    return "" if known else "only vmtune's own exports are removed"
+
+
+def _adds_a_node(arguments: Arguments) -> str:
+    if not _is_own(arguments.get("node-name")):
+        return f"the name of a node begins with {OWN}"
+    driver, known = arguments.get("driver"), {"driver", "node-name"}
+    if driver == "null-co":
+        known |= {"size", "read-zeroes", "latency-ns"}
+    elif driver in ("raw", "qcow2"):
+        known |= {"file"}
+        if not _is_own(arguments.get("file")):
+            return "a format goes on a node of vmtune's own alone"
+    else:
+        return "only scratch nodes are added"
+    return "" if set(arguments) <= known else f"a {driver} node is added plain"
+
+
+def _removes_a_node(arguments: Arguments) -> str:
+    return "" if _is_own(arguments.get("node-name")) else "only vmtune's own nodes are removed"
+
+
+def _formats(arguments: Arguments) -> str:
+    options = arguments.get("options")
+    known = (
+        set(arguments) == {"job-id", "options"}
+        and _is_own(arguments["job-id"])
+        and isinstance(options, Mapping)
+        and set(options) <= {"driver", "file", "size", "preallocation"}
+        and options.get("driver") == "qcow2"
+        and _is_own(options.get("file"))
+    )
+    return "" if known else "only a node of vmtune's own is formatted, as qcow2"
+
+
+def _forgets_a_job(arguments: Arguments) -> str:
+    return "" if _is_own(arguments.get("id")) else "only vmtune's own jobs are dismissed"
+
+
+def _is_own(name: object) -> bool:
+    return isinstance(name, str) and name.startswith(OWN)
+
+
+GUARDS: Mapping[str, Callable[[Arguments], str]] = MappingProxyType(
+    {
+        "nbd-server-start": _listens_on_a_socket,
+        "block-export-add": _exports,
+        "block-export-del": _removes_an_export,
+        "blockdev-add": _adds_a_node,
+        "blockdev-del": _removes_a_node,
+        "blockdev-create": _formats,
+        "job-dismiss": _forgets_a_job,
+    }
+)
+"""What the arguments of a command have to be: why they are refused, empty where they are not."""
+COMMANDS = (*ASKING, *UNGUARDED, *GUARDS)

@@ -1,0 +1,130 @@
+"""One node of a QEMU, exported by NBD on a unix socket, and the scratch nodes for it.
+
+A QEMU has one NBD server at most, so a node is exported only where there is none. Sources: QEMU
+qapi/block-export.json, blockdev-nbd.c, nbd/server.c.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from vmtune.drivers.block_allowed import EXPORT, JOB
+from vmtune.drivers.monitor import Monitor
+from vmtune.drivers.replies import understanding
+from vmtune.errors import CommandRefused, Conflict, OutcomeUnknown, SetupError
+
+REQUESTS_PER_CONNECTION = 16
+"""How many requests of one connection QEMU has in flight, however many the client sends
+(nbd/server.c: MAX_NBD_REQUESTS, 7.2 to 10)."""
+_LOOK_EVERY_S = 0.01
+_REMOVED_WITHIN_S = 10.0
+_FORMATTED_WITHIN_S = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """What is exported.
+
+    :param node: the node's name.
+    :param socket: where its NBD server listens; called as the list of commands has it.
+    :param iothread: its requests are handled there; empty: where the node's are.
+    """
+
+    node: str
+    socket: Path
+    writable: bool = False
+    iothread: str = ""
+
+    @property
+    def uri(self) -> str:
+        """As NBD clients take it (NBD project, doc/uri.md)."""
+        return f"nbd+unix:///{EXPORT}?socket={quote(str(self.socket))}"
+
+
+async def add_export(monitor: Monitor, export: Export) -> None:
+    """Start the NBD server and export the node; neither is there where that fails.
+
+    :raise Conflict: QEMU has an NBD server, of somebody else.
+    :raise CommandRefused: as QEMU says; there is no such node, or it cannot be written to.
+    """
+    address = {"type": "unix", "data": {"path": str(export.socket)}}
+    try:
+        # 0 is no limit: QEMU 9.2 and later take 100 clients where nothing is said.
+        await monitor.execute("nbd-server-start", {"addr": address, "max-connections": 0})
+    except CommandRefused as refusal:
+        if "already running" not in refusal.message:
+            raise
+        raise Conflict(
+            "this QEMU has an NBD server already, and can have one only",
+            code="nbd_server_running",
+            remedy="wait for the backup or copy that uses it, or stop it with nbd-server-stop",
+        ) from refusal
+    where = {"iothread": export.iothread} if export.iothread else {}
+    try:
+        await monitor.execute(
+            "block-export-add",
+            {
+                "type": "nbd", "id": EXPORT, "name": EXPORT, "node-name": export.node,
+                "writable": export.writable, **where,
+            },
+        )  # fmt: skip
+    except CommandRefused:
+        await monitor.execute("nbd-server-stop")
+        raise
+
+
+async def remove_export(monitor: Monitor) -> None:
+    """Remove the export with whoever is connected to it, and stop its server. Harmless where
+    there is neither.
+
+    :raise OutcomeUnknown: it does not go.
+    """
+    with contextlib.suppress(CommandRefused):  # it is not there
+        await monitor.execute("block-export-del", {"id": EXPORT, "mode": "hard"})
+    deadline = time.monotonic() + _REMOVED_WITHIN_S
+    while await is_exported(monitor):
+        if time.monotonic() > deadline:
+            raise OutcomeUnknown(
+                f"the export {EXPORT} does not go within {_REMOVED_WITHIN_S:g} s",
+                remedy="see query-block-exports, and remove it with block-export-del",
+            )
+        await asyncio.sleep(_LOOK_EVERY_S)
+    with contextlib.suppress(CommandRefused):  # it is not running
+        await monitor.execute("nbd-server-stop")
+
+
+async def is_exported(monitor: Monitor) -> bool:
+    """Whether vmtune's export is there."""
+    exports = await monitor.execute("query-block-exports")
+    with understanding("its exports"):
+        return any(each["id"] == EXPORT for each in exports)
+
+
+async def make_qcow2(monitor: Monitor, file: str, size_bytes: int) -> None:
+    """Make the node *file* a qcow2 image all of whose clusters are there.
+
+    :raise SetupError: it cannot be, in QEMU's words.
+    """
+    options = {"driver": "qcow2", "file": file, "size": size_bytes, "preallocation": "falloc"}
+    await monitor.execute("blockdev-create", {"job-id": JOB, "options": options})
+    deadline = time.monotonic() + _FORMATTED_WITHIN_S
+    while True:
+        jobs = await monitor.execute("query-jobs")
+        with understanding("its jobs"):
+            job = {each["id"]: each for each in jobs}[JOB]
+            ended, error = job["status"] == "concluded", str(job.get("error", ""))
+        if ended:
+            break
+        if time.monotonic() > deadline:
+            error = f"it takes more than {_FORMATTED_WITHIN_S:g} s"
+            break
+        await asyncio.sleep(_LOOK_EVERY_S)
+    if ended:
+        await monitor.execute("job-dismiss", {"id": JOB})
+    if error:
+        raise SetupError(f"the qcow2 node cannot be made: {error}", code="no_scratch_node")
