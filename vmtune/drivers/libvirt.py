@@ -14,6 +14,7 @@ from vmtune.domain.facts import HostFacts, Reading, VmFacts, VmState, VmSummary
 from vmtune.domain.migration import QemuStatus, Snapshot, Totals, read_query_migrate
 from vmtune.drivers import qemu_control, qemu_write
 from vmtune.drivers.base import Driver, DriverEvent, MigrateOrder, MigrationHandle
+from vmtune.drivers.guard import OPEN, Guard
 from vmtune.drivers.libvirt_calls import Connection, VmStatus, open_connection
 from vmtune.drivers.libvirt_errors import OPERATION_INVALID, LibvirtRefused
 from vmtune.drivers.libvirt_host import LocalDaemon, derive_peer_uri, find_local_daemon, read_host
@@ -59,6 +60,7 @@ class LibvirtDriver:
         ``qemu+tls://``, ``qemu+ssh://``.
     :param peer_uri: how other hosts' daemons reach this one; empty to derive it from *uri*.
     :param more_commands: see :func:`vmtune.drivers.qmp_allowed.check`.
+    :param guard: lets through what changes something.
     """
 
     def __init__(
@@ -68,11 +70,13 @@ class LibvirtDriver:
         peer_uri: str = "",
         more_commands: Collection[str] = (),
         open_: Callable[[str], Connection] = open_connection,
+        guard: Guard = OPEN,
     ) -> None:
         self._uri = uri
         self._more_commands = more_commands
         self._open = open_
-        self._link = Link(uri, open_)
+        self._guard = guard
+        self._link = Link(uri, open_, guard)
         self._peer_uri = peer_uri or derive_peer_uri(uri)
         self._daemon: tuple[int, LocalDaemon | None] | None = None
         self._monitors: dict[UUID, LibvirtMonitor] = {}
@@ -276,7 +280,7 @@ class LibvirtDriver:
         )
         before = await self.migration(order.vm)
         migration = LibvirtMigration()
-        await migration.begin(prepared, lambda: self._open(self._uri))
+        await migration.begin(prepared, lambda: self._open(self._uri), self._guard)
         self._migrations[order.vm], self._not_begun[order.vm] = migration, before
         return migration
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from vmtune.drivers.base import DriverEvent, EventKind
+from vmtune.drivers.guard import OPEN, Guard
 from vmtune.drivers.hub import Hub
 from vmtune.drivers.libvirt_calls import Connection, open_connection
 from vmtune.drivers.libvirt_events import read_event
@@ -30,10 +31,17 @@ class Link:
     """Runs calls on the host's connection, in threads.
 
     :param open_: how to connect; raises :class:`~vmtune.errors.HostUnreachable`.
+    :param guard: lets through what changes something.
     """
 
-    def __init__(self, uri: str, open_: Callable[[str], Connection] = open_connection) -> None:
+    def __init__(
+        self,
+        uri: str,
+        open_: Callable[[str], Connection] = open_connection,
+        guard: Guard = OPEN,
+    ) -> None:
         self._uri = uri
+        self._guard = guard
         self._open = open_
         self._waiting = Workers("libvirt-vm", _WAITING_CALLS)
         self._quick = Workers("libvirt-host", _QUICK_CALLS)
@@ -65,7 +73,13 @@ class Link:
 
         :raise OutcomeUnknown: the connection was lost on the way.
         """
-        return await self._run(call, waits)
+        await self._guard.wait()
+
+        def guarded(connection: Connection) -> _T:
+            self._guard.check()
+            return call(connection)
+
+        return await self._run(guarded, waits)
 
     async def _run(self, call: _Call[_T], waits: bool) -> _T:
         connection = await self.connection()

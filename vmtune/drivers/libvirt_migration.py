@@ -10,6 +10,7 @@ from uuid import UUID
 
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import LibvirtKind, Route, Tunable, Value
+from vmtune.drivers.guard import OPEN, Guard
 from vmtune.drivers.libvirt_calls import Connection, Parameters
 from vmtune.drivers.libvirt_threads import settle
 from vmtune.errors import CommandRefused, OutcomeUnknown, VmtuneError
@@ -125,12 +126,15 @@ class LibvirtMigration:
     def __init__(self) -> None:
         self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    async def begin(self, migration: P2pMigration, connect: Callable[[], Connection]) -> None:
+    async def begin(
+        self, migration: P2pMigration, connect: Callable[[], Connection], guard: Guard = OPEN
+    ) -> None:
         """Return once the call has been handed to libvirt.
 
         :param connect: opens a connection; blocks.
         :raise VmtuneError: there is no connection, or no such VM.
         """
+        await guard.wait()
         loop = asyncio.get_running_loop()
         begun: asyncio.Future[None] = loop.create_future()
 
@@ -143,6 +147,7 @@ class LibvirtMigration:
             try:
                 domain = connection.domain(migration.vm)
                 flags = connection.library.flags(*migration.flags)
+                guard.check()
             except VmtuneError as error:
                 settle(begun, _raising(error))
             else:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Coroutine, Mapping
 from typing import Any, TypeVar
 from uuid import UUID
 
+from vmtune.drivers.guard import ASKS
 from vmtune.drivers.libvirt_calls import Connection
 from vmtune.drivers.libvirt_errors import OPERATION_INVALID, LibvirtRefused
 from vmtune.drivers.libvirt_link import Link
@@ -18,8 +19,6 @@ _T = TypeVar("_T")
 
 NOT_RUNNING = "vm_not_running"
 """Code of the refusal when the VM has no QEMU."""
-
-_ASKS = ("query-", "qom-get", "qom-list")
 
 
 class LibvirtMonitor:
@@ -52,7 +51,7 @@ class LibvirtMonitor:
         :raise OutcomeUnknown: the connection or QEMU was lost before the reply came.
         """
         check(command, arguments, self._more_commands)
-        asks = command.startswith(_ASKS)
+        asks = command.startswith(ASKS)
         request: dict[str, Any] = {"execute": command}
         if arguments:
             request["arguments"] = dict(arguments)

@@ -17,6 +17,7 @@ from vmtune.domain.facts import Connection, HostFacts, Reading, VmFacts, VmState
 from vmtune.domain.migration import QemuStatus, Snapshot, Totals, read_query_migrate
 from vmtune.drivers import qemu_control
 from vmtune.drivers.base import Driver, DriverEvent, EventKind, MigrateOrder, MigrationHandle
+from vmtune.drivers.guard import OPEN, Guard
 from vmtune.drivers.hub import Hub
 from vmtune.drivers.local_host import read_local_host
 from vmtune.drivers.qemu_names import vm_state
@@ -49,6 +50,7 @@ class QmpDriver:
     :param migration_address: where its QEMUs listen for a migration; empty for a unix
         socket in the folder, which a QEMU on the same machine reaches.
     :param more_commands: see :func:`vmtune.drivers.qmp_allowed.check`.
+    :param guard: lets through what changes something.
     """
 
     def __init__(
@@ -57,8 +59,10 @@ class QmpDriver:
         migration_address: str = "127.0.0.1",
         greeting_timeout_s: float = 2.0,
         more_commands: Collection[str] = (),
+        guard: Guard = OPEN,
     ) -> None:
         self._uri = uri
+        self._guard = guard
         self._folder = Path(urlsplit(uri).path)
         self._migration_address = migration_address
         self._greeting_timeout_s = greeting_timeout_s
@@ -400,6 +404,7 @@ class QmpDriver:
             on_lost,
             self._greeting_timeout_s,
             more_commands=self._more_commands,
+            guard=self._guard,
         )
 
     def _heard(self, qemu: Qemu, name: str, data: Mapping[str, Any]) -> None:  # any JSON

@@ -15,6 +15,7 @@ from qemu.qmp import ConnectError, EventListener, ExecuteError, QMPClient, QMPEr
 from qemu.qmp.message import Message
 from qemu.qmp.qmp_client import GreetingError
 
+from vmtune.drivers.guard import ASKS, OPEN, Guard
 from vmtune.drivers.qmp_allowed import check
 from vmtune.drivers.qmp_qemu import OnEvent
 from vmtune.errors import CommandRefused, HostUnreachable, MonitorBusy, OutcomeUnknown
@@ -68,6 +69,7 @@ class QmpMonitor:
         for its greeting, so silence means that somebody else is connected.
     :param reply_timeout_s: how long a command may take.
     :param more_commands: see :func:`vmtune.drivers.qmp_allowed.check`.
+    :param guard: lets through what changes something.
     """
 
     def __init__(
@@ -78,8 +80,10 @@ class QmpMonitor:
         greeting_timeout_s: float = 2.0,
         reply_timeout_s: float = 30.0,
         more_commands: Collection[str] = (),
+        guard: Guard = OPEN,
     ) -> None:
         self.path = path
+        self._guard = guard
         self.pid: int | None = None
         self.connections = 0
         self._on_event = on_event
@@ -121,11 +125,16 @@ class QmpMonitor:
             socket there may be another QEMU by now, which the caller has to find out.
         """
         check(command, arguments, self._more_commands)
+        asks = command.startswith(ASKS)
+        if not asks:
+            await self._guard.wait()
         client = self._client
         if client is None or client.runstate is not Runstate.RUNNING:
             raise HostUnreachable(f"the connection to {self.path} was lost")
         try:
             async with asyncio.timeout(self._reply_timeout_s):
+                if not asks:
+                    self._guard.check()
                 return await client.execute(command, arguments)
         except ExecuteError as refusal:
             raise CommandRefused(str(refusal)) from refusal  # QEMU's description alone
