@@ -1,8 +1,12 @@
 /*
  * The lab's guest: writes over a region of memory, over and over, and reports on the serial port.
- * On each processor a worker has a part of its own. The first line says what it does, once the
- * region's content is laid out (see content.h). It is one line, with the settings, then how many
- * workers there are, where the region begins, and the clock's ticks per millisecond:
+ * On each processor a worker has a part of its own. The first line says that it runs:
+ *
+ *   guest
+ *
+ * The second says what it does, once the region's content is laid out (see content.h). It is one
+ * line, with the settings, then how many workers there are, where the region begins, and the
+ * clock's ticks per millisecond:
  *
  *   start region=268435456 stride=4096 idle_ms=0 dirty_mb=0 zero=0 random=0 beat_ms=0 ring=0
  *   workers=2 address=2134016 tsc_khz=2599998
@@ -100,9 +104,19 @@ static int start_workers(void)
     return 0;
 }
 
+static void say_hello(void)
+{
+    struct line line;
+
+    line.length = 0;
+    line_text(&line, "guest");
+    line_send(&line);
+}
+
 void guest_main(const struct start_info *info)
 {
     serial_init();
+    say_hello();
     if (info->magic != PVH_MAGIC)
         refuse("start_info", "is not of the PVH boot protocol but begins with ", info->magic, "");
     else if (!read_settings(info) && !find_memory(info) && !start_workers())
