@@ -46,6 +46,7 @@ class BootPhase(StrEnum):
     STARTING = "starting"
     """QEMU sets the VM up."""
     FIRMWARE = "firmware"
+    LOADING = "loading the kernel"
     KERNEL = "kernel"
     TIDYING = "tidying"
 
@@ -55,7 +56,7 @@ class BootProgress:
     """Where a boot stands.
 
     :param share: about how much of it is done, 0 to 1; never goes back. How long a boot takes
-        is not known beforehand: a phase counts as a quarter.
+        is not known beforehand: each phase counts as much as any other.
     :param at_ms: on the boot's timeline; 0 before QEMU is started.
     """
 

@@ -19,21 +19,22 @@ def reduce_boot(record: BootRecord) -> Mapping[str, float]:
     return {metric.name: found[metric.name] for metric in BOOT_METRICS if metric.name in found}
 
 
+_SPANS = (
+    ("boot_to_guest_ms", None, BootMarkName.GUEST),
+    ("boot_to_kernel_ms", None, BootMarkName.KERNEL),
+    ("boot_to_userspace_ms", None, BootMarkName.USER_SPACE),
+    ("boot_firmware_ms", BootMarkName.GUEST, BootMarkName.LOADING),
+    ("boot_loading_ms", BootMarkName.LOADING, BootMarkName.KERNEL),
+    ("boot_kernel_ms", BootMarkName.KERNEL, BootMarkName.USER_SPACE),
+)
+"""Of each span its begin, the process's start where that is None, and its end."""
+
+
 def _times(record: BootRecord) -> Iterator[tuple[str, float]]:
-    names = (BootMarkName.GUEST, BootMarkName.KERNEL, BootMarkName.USER_SPACE)
-    guest, kernel, user = (
-        None if mark is None else mark.at_ms for mark in map(record.mark, names)
-    )  # fmt: skip
-    if guest is not None:
-        yield "boot_to_guest_ms", guest
-    if kernel is not None:
-        yield "boot_to_kernel_ms", kernel
-        if guest is not None:
-            yield "boot_firmware_ms", kernel - guest
-    if user is not None:
-        yield "boot_to_userspace_ms", user
-        if kernel is not None:
-            yield "boot_kernel_ms", user - kernel
+    at_ms = {mark.name: mark.at_ms for mark in record.marks}
+    for name, begin, end in _SPANS:
+        if end in at_ms and (begin is None or begin in at_ms):
+            yield name, at_ms[end] - (0 if begin is None else at_ms[begin])
 
 
 def _ends(record: BootRecord) -> Iterator[tuple[str, float]]:

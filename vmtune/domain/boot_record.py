@@ -22,10 +22,12 @@ class BootMarkName(StrEnum):
     GUEST = "guest"
     """QEMU has set the VM up and lets its vCPUs go: the guest's first instruction is next."""
     FIRMWARE = "firmware"
-    """The firmware's first words, on its debug port or on the serial port. Not every firmware
-    has any."""
+    """The firmware first asks QEMU for a part of its configuration."""
+    LOADING = "loading"
+    """The firmware has found its devices, and first asks QEMU about the kernel to load."""
     KERNEL = "kernel"
-    """The first words of the guest's kernel on the serial port."""
+    """The first words of the guest's kernel on the serial port: of Linux the line with its
+    version, once it has unpacked itself."""
     USER_SPACE = "user space"
     """The first program of the guest's user space says so on the serial port. The project's
     guest has none: there it is its beginning to work."""
@@ -39,7 +41,7 @@ class BootEnd(StrEnum):
     GIVEN_UP = "given up"
     """It had not by the scenario's limit."""
     DIED = "died"
-    """QEMU ended by itself before."""
+    """QEMU or the guest ended by itself before, or QEMU stopped the guest for good."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,11 @@ from vmtune.units import Unit
 
 _STARTED = "vmtune is about to start QEMU's process"
 _GO = "QEMU has set the VM up and lets its vCPUs go (trace event runstate_set: running)"
-_KERNEL = "the first words of the guest's kernel arrive from the serial port"
+_LOADING = "the firmware first asks QEMU about the kernel to load (trace event fw_cfg_select)"
+_KERNEL = (
+    "the first words of the guest's kernel arrive from the serial port: of Linux its version, "
+    "once it has unpacked itself"
+)
 _USER = (
     "the first program of the guest's user space says so on the serial port; the project's "
     "guest: its line that it begins to work"
@@ -30,7 +34,7 @@ BOOT_METRICS = (
     ),
     Metric(
         "boot_to_kernel_ms", "Boot to the kernel", Unit.MS, Direction.LOWER, Group.BOOT,
-        "QEMU's own start and the firmware, which loads the kernel.",
+        "QEMU's own start, the firmware, and loading and unpacking the kernel.",
         _STARTED, _KERNEL, _TO_KERNEL,
     ),
     Metric(
@@ -41,8 +45,13 @@ BOOT_METRICS = (
     ),
     Metric(
         "boot_firmware_ms", "Time in the firmware", Unit.MS, Direction.LOWER, Group.BOOT,
-        "boot_to_kernel_ms without boot_to_guest_ms.",
-        _GO, _KERNEL, _TO_KERNEL,
+        "How long the firmware needs until it is ready to load a kernel.",
+        _GO, _LOADING, "unless the firmware began to load the kernel",
+    ),
+    Metric(
+        "boot_loading_ms", "Time of loading the kernel", Unit.MS, Direction.LOWER, Group.BOOT,
+        "Copying the kernel to where it runs, and its unpacking itself.",
+        _LOADING, _KERNEL, _TO_KERNEL,
     ),
     Metric(
         "boot_kernel_ms", "Time in the kernel", Unit.MS, Direction.LOWER, Group.BOOT,
