@@ -30,6 +30,9 @@ from vmtune.services.campaigns import CampaignService
 from vmtune.services.comparisons import ComparisonService
 from vmtune.services.comparisons_history import HistoryService
 from vmtune.services.doctor import DoctorService, Eyes
+from vmtune.services.evacuations import EvacuationService
+from vmtune.services.evacuations_job import EvacuationJob
+from vmtune.services.evacuations_plan import EvacuationPlanner
 from vmtune.services.hooks import HookService
 from vmtune.services.host_limits import HostLimits
 from vmtune.services.hosts import DriverFactory, HostService
@@ -72,6 +75,8 @@ class Container:
     plans: PlanService
     applications: ApplyService
     migrations: MigrationService
+    evacuations: EvacuationService
+    admission: Admission
     scenarios: ScenarioService
     runs: RunService
     campaigns: CampaignService
@@ -162,6 +167,10 @@ async def open_container(
         job.register(engine)
         found = ObservedJob(store, bus, hosts, plans, settler, admission, settings.sample_hz)
         found.register(engine)
+        planner = EvacuationPlanner(store, hosts, plans)
+        evacuating = EvacuationJob(store, bus, planner, migrations, job, admission, engine)
+        evacuating.register()
+        evacuations = EvacuationService(store, bus, planner, admission, engine, evacuating)
         tools = bench_tools or real_tools()
         bench = make_bench(settings, store, bus, profiles, engine, tools)
         await stack.enter_async_context(_reconciling(applications))
@@ -169,6 +178,7 @@ async def open_container(
         await engine.start()
         await bench.runs.resume()
         await bench.campaigns.resume_all()
+        await evacuations.resume_all()
         if settings.observe_migrations:
             records = MigrationRecords(store, bus)
             observer = Observer(
@@ -196,6 +206,8 @@ async def open_container(
             plans=plans,
             applications=applications,
             migrations=migrations,
+            evacuations=evacuations,
+            admission=admission,
             scenarios=bench.scenarios,
             runs=bench.runs,
             campaigns=bench.campaigns,

@@ -9,16 +9,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support.fakes import NEWEST, VM, fake_pair, only
+from tests.support.fleet import Fleet
 from vmtune.domain.admission import Limits
 from vmtune.domain.inventory import Host
 from vmtune.domain.migration import Migration, MigrationState
 from vmtune.domain.situation import Permissions
+from vmtune.drivers.base import Driver
 from vmtune.drivers.fake import FakeDriver
 from vmtune.drivers.fake_qemu import DIRTIED_BYTES_PER_S, FakeQemu
 from vmtune.jobs.inline import InlineEngine
 from vmtune.services.admission import Admission
 from vmtune.services.applications import ApplyService
 from vmtune.services.bus import EventBus
+from vmtune.services.evacuations import EvacuationService
+from vmtune.services.evacuations_job import EvacuationJob
+from vmtune.services.evacuations_plan import EvacuationPlanner
 from vmtune.services.hosts import HostService
 from vmtune.services.migration_job import MigrationJob
 from vmtune.services.migrations import MigrationRequest, MigrationService
@@ -48,6 +53,7 @@ class World:
     migrations: MigrationService
     observer: Observer
     admission: Admission
+    evacuations: EvacuationService
 
     @property
     def source(self) -> FakeQemu:
@@ -120,7 +126,7 @@ async def world(folder: Path, version: str = NEWEST, **qemu: object) -> AsyncIte
 def assemble(
     store: Store,
     drivers: dict[str, FakeDriver],
-    factory: Callable[[Host], FakeDriver],
+    factory: Callable[[Host], Driver],
     jobs: InlineEngine | None = None,
     limits: Limits = Limits(),  # noqa: B008 - frozen
 ) -> World:
@@ -140,6 +146,9 @@ def assemble(
     found.register(jobs)
     observer = Observer(store, hosts, assignments, jobs, found, MigrationRecords(store, bus))
     migrations = MigrationService(store, bus, hosts, plans, jobs, job)
+    planner = EvacuationPlanner(store, hosts, plans)
+    evacuating = EvacuationJob(store, bus, planner, migrations, job, admission, jobs)
+    evacuating.register()
     return World(
         store,
         drivers,
@@ -154,4 +163,39 @@ def assemble(
         migrations,
         observer,
         admission,
+        EvacuationService(store, bus, planner, admission, jobs, evacuating),
     )
+
+
+@asynccontextmanager
+async def fleet_world(
+    folder: Path,
+    fleet: Fleet,
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+    jobs: InlineEngine | None = None,
+) -> AsyncIterator[World]:
+    """A world over a simulated fleet; the same folder and *jobs* again go on after a death."""
+    url = f"sqlite:///{folder}/fleet.db"
+    upgrade(url)
+    with Store.open(url) as store:
+        made = assemble(store, {}, lambda host: fleet.driver(host.name), jobs, limits)
+        await made.jobs.start()
+        known = {host.name for host in await made.hosts.all()}
+        for name in fleet.hosts:
+            if name not in known:
+                await made.hosts.add(name, f"qemu+tcp://{name}/system")
+        try:
+            yield made
+        finally:
+            await made.jobs.stop()
+            await made.admission.close()
+            await made.hosts.close()
+            await made.bus.drain()
+
+
+def after_death(jobs: InlineEngine) -> InlineEngine:
+    """The engine of a service that died, as the next one finds it: with the jobs, without the
+    phases."""
+    jobs._started = False
+    jobs._runner = type(jobs._runner)()
+    return jobs

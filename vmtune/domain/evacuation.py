@@ -64,6 +64,8 @@ class LeavingState(StrEnum):
     """Its migration's record tells the rest."""
     MOVED = "moved"
     FAILED = "failed"
+    ABORTED = "aborted"
+    """Somebody aborted its migration."""
     BLOCKED = "blocked"
     """The preflight found what stands against it."""
     NOT_PLACED = "not placed"

@@ -125,6 +125,7 @@ class EventTopic(StrEnum):
     ARRIVAL = "arrival"
     RUN = "run"
     CAMPAIGN = "campaign"
+    EVACUATION = "evacuation"
 
 
 @dataclass(frozen=True, slots=True)
