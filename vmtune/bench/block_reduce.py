@@ -22,7 +22,8 @@ def reduce_block(record: BlockRecord) -> Mapping[str, float]:
 
 def _load(record: BlockRecord) -> Found:
     report = _report(record)
-    if report is None or report.failed or record.qemu_ended:
+    ended_well = record.fio_status == 0 and not record.qemu_ended
+    if report is None or report.failed or not ended_well:
         return
     yield "iops", report.iops
     yield "bandwidth_bytes_per_s", report.bytes_per_s

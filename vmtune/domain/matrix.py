@@ -32,7 +32,16 @@ from typing import TypeVar
 
 from vmtune.domain import campaign_file
 from vmtune.domain.any_scenario import AnyScenario
-from vmtune.domain.block import BlockScenario
+from vmtune.domain.block import (
+    LEAST_BLOCK_BYTES,
+    LEAST_NODE_BYTES,
+    MOST_BLOCK_BYTES,
+    MOST_IODEPTH,
+    MOST_JOBS,
+    MOST_LOAD_S,
+    MOST_NODE_BYTES,
+    BlockScenario,
+)
 from vmtune.domain.boot import BootScenario, why_not
 from vmtune.domain.campaign import (
     DEFAULT_BLOCKS,
@@ -303,14 +312,21 @@ def _block(reader: Reader, raw: object) -> BlockMatrix:
     return BlockMatrix(
         nodes=_words(reader, parts.get("nodes", usual.nodes), "block.nodes", NodeKind),
         rw=_words(reader, parts.get("rw", usual.rw), "block.rw", IoPattern),
-        block_size_bytes=numbers("block_size_bytes", 32 * MIB, 512, Unit.BYTES),
-        iodepth=numbers("iodepth", 4096),
-        numjobs=numbers("numjobs", 256),
-        size_bytes=reader.integer(
-            parts.get("size_bytes", GIB), "block.size_bytes", MIB, 1 << 44, GIB, Unit.BYTES
+        block_size_bytes=numbers(
+            "block_size_bytes", MOST_BLOCK_BYTES, LEAST_BLOCK_BYTES, Unit.BYTES
         ),
-        runtime_s=reader.integer(parts.get("runtime_s", 10), "block.runtime_s", 1, _MOST_SECONDS),
-        ramp_s=reader.integer(parts.get("ramp_s", 2), "block.ramp_s", 0, _MOST_SECONDS),
+        iodepth=numbers("iodepth", MOST_IODEPTH),
+        numjobs=numbers("numjobs", MOST_JOBS),
+        size_bytes=reader.integer(
+            parts.get("size_bytes", GIB),
+            "block.size_bytes",
+            LEAST_NODE_BYTES,
+            MOST_NODE_BYTES,
+            GIB,
+            Unit.BYTES,
+        ),
+        runtime_s=reader.integer(parts.get("runtime_s", 10), "block.runtime_s", 1, MOST_LOAD_S),
+        ramp_s=reader.integer(parts.get("ramp_s", 2), "block.ramp_s", 0, MOST_LOAD_S),
         iothread=reader.boolean(parts.get("iothread", True), "block.iothread"),
     )
 

@@ -201,3 +201,25 @@ def test_what_is_no_report_is_told(said: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         read_fio(said)
     assert all(p.field.startswith("fio") and p.message and p.remedy for p in refused.value.problems)
+
+
+def test_what_fio_tells_of_both_directions_together_is_counted_once() -> None:
+    report = read_fio(text("3.33-null-both"))
+    (job,) = report.jobs
+    assert [each.direction for each in job.directions] == ["read", "write"]
+    assert job.mixed is not None
+    assert report.requests == job.mixed.requests == sum(d.requests for d in job.directions)
+    assert report.bytes_per_s == pytest.approx(job.mixed.bytes_per_s, rel=1e-3)
+    assert report.runtime_ms == job.mixed.runtime_ms
+    assert report.overall_latency is job.mixed.latency
+    assert read_fio(text("3.33-raw-two-jobs")).overall_latency is None
+
+
+def test_where_fio_tells_of_them_together_only_that_is_taken() -> None:
+    document = json.loads(text("3.33-null-both"))
+    for name in ("read", "write", "trim"):
+        del document["jobs"][0][name]
+    (job,) = read(document).jobs
+    assert [each.direction for each in job.directions] == ["mixed"]
+    assert job.mixed is None
+    assert job.latency is job.directions[0].latency is not None

@@ -1,0 +1,173 @@
+"""What a measurement of the block benchmark is: its rules, and what is said where one is broken."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vmtune.domain import documents
+from vmtune.domain.block import (
+    MOST_BLOCK_BYTES,
+    MOST_IODEPTH,
+    MOST_JOBS,
+    MOST_LOAD_S,
+    MOST_NODE_BYTES,
+    BlockRecord,
+    BlockScenario,
+    CpuMark,
+    Foreseen,
+    LoadPhase,
+    ProcessSample,
+    from_json,
+    settable,
+    to_json,
+)
+from vmtune.domain.matrix_cells import BlockCell, IoPattern, NodeKind
+from vmtune.domain.scenario import MIB
+from vmtune.domain.tunable_table import TUNABLES
+from vmtune.domain.tunables import Kind, Route
+from vmtune.errors import InvalidInput
+
+CELL = BlockCell(NodeKind.NULL, IoPattern.RANDREAD, 4096, 64, 1)
+LEAST: dict[str, Any] = {"cell": {"node": "null-co", "rw": "randread"}}
+NUMBERS = [
+    row for row in TUNABLES.values()
+    if settable(row.name) and row.kind is Kind.INTEGER and not row.name.endswith("_thread_pool_min")
+]  # fmt: skip
+
+cells = st.builds(
+    BlockCell,
+    st.sampled_from(NodeKind),
+    st.sampled_from(IoPattern),
+    st.integers(512, MIB),
+    st.integers(1, MOST_IODEPTH),
+    st.integers(1, MOST_JOBS),
+)
+values = st.dictionaries(st.sampled_from([row.name for row in NUMBERS]), st.just(8))
+scenarios = st.builds(
+    BlockScenario,
+    cells,
+    st.text(max_size=20),
+    st.text(max_size=20),
+    st.integers(MIB, MOST_NODE_BYTES),
+    st.integers(1, MOST_LOAD_S),
+    st.integers(0, MOST_LOAD_S),
+    st.just(True),
+    values,
+)
+
+
+def problems(raw: object, where: str = "") -> list[tuple[str, str]]:
+    with pytest.raises(InvalidInput) as caught:
+        from_json(raw, where)
+    assert all(p.message and p.remedy for p in caught.value.problems)
+    return [(p.field, p.code) for p in caught.value.problems]
+
+
+@given(scenarios)
+def test_what_is_written_is_read_back(scenario: BlockScenario) -> None:
+    document = json.loads(json.dumps(to_json(scenario)))
+    assert from_json(document) == scenario
+    assert document["kind"] == "block"
+    assert scenario.family == "block"
+    assert scenario.longest_s > scenario.ramp_s + scenario.runtime_s
+    assert not scenario.needs_kvm
+
+
+@given(st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda part: st.lists(part, max_size=3)
+    | st.dictionaries(st.sampled_from([*to_json(BlockScenario(CELL)), "node", "rw", "x"]), part),
+    max_leaves=8,
+))  # fmt: skip
+def test_nothing_else_is_taken_and_everything_is_answered(raw: object) -> None:
+    try:
+        made = from_json(raw, "scenario")
+    except InvalidInput as error:
+        assert error.problems
+        assert all(p.field.startswith("scenario") and p.remedy for p in error.problems)
+    else:
+        assert isinstance(made, BlockScenario)
+
+
+def test_what_is_left_out_is_as_usual() -> None:
+    made = from_json(LEAST)
+    assert made == BlockScenario(BlockCell(NodeKind.NULL, IoPattern.RANDREAD, 4096, 1, 1))
+    assert made.name == "block/null-co-randread-4k-1-1"
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "code"),
+    [
+        ({"cell": {}}, "cell.node", "missing"),
+        ({"cell": {"node": "raw", "rw": "trim"}}, "cell.rw", "not_a_choice"),
+        ({"cell": {"node": "ram", "rw": "read"}}, "cell.node", "not_a_choice"),
+        ({"cell": {**LEAST["cell"], "iodepth": 0}}, "cell.iodepth", "invalid_value"),
+        ({"cell": {**LEAST["cell"], "numjobs": MOST_JOBS + 1}}, "cell.numjobs", "invalid_value"),
+        ({"cell": {**LEAST["cell"], "block_size_bytes": MOST_BLOCK_BYTES + 1}},
+         "cell.block_size_bytes", "invalid_value"),
+        ({"cell": {**LEAST["cell"], "depth": 1}}, "cell.depth", "unknown_field"),
+        ({"cell": {**LEAST["cell"], "block_size_bytes": "2Mi"}, "size_bytes": "1Mi"},
+         "cell.block_size_bytes", "larger_than_node"),
+        ({"size_bytes": 1}, "size_bytes", "invalid_value"),
+        ({"runtime_s": 0}, "runtime_s", "invalid_value"),
+        ({"ramp_s": True}, "ramp_s", "invalid_value"),
+        ({"iothread": "yes"}, "iothread", "invalid_value"),
+        ({"kind": "boot"}, "kind", "not_a_choice"),
+        ({"values": {"multifd": True}}, "values.multifd", "not_settable"),
+        ({"values": {"vm_max_map_count": 65530}}, "values.vm_max_map_count", "not_settable"),
+        ({"values": {"nothing": 1}}, "values.nothing", "unknown_tunable"),
+        ({"values": {"iothread_poll_max_ns": -1}}, "values.iothread_poll_max_ns", "invalid_value"),
+        ({"values": {"iothread_thread_pool_min": 9, "iothread_thread_pool_max": 8}},
+         "values.iothread_thread_pool_min", "least_above_most"),
+        ({"values": {"iothread_poll_max_ns": 0}, "iothread": False},
+         "values.iothread_poll_max_ns", "needs_iothread"),
+        ({"more": 1}, "more", "unknown_field"),
+    ],
+)  # fmt: skip
+def test_each_mistake_is_named(change: dict[str, Any], field: str, code: str) -> None:
+    assert (field, code) in problems({**LEAST, **change})
+    assert (f"runs.1.{field}", code) in problems({**LEAST, **change}, "runs.1")
+
+
+def test_all_mistakes_are_named_at_once() -> None:
+    raw = {"cell": {"node": "x", "rw": "y"}, "runtime_s": 0, "ramp_s": -1}
+    assert [field for field, _ in problems(raw)] == ["cell.node", "cell.rw", "runtime_s", "ramp_s"]
+
+
+def test_an_arm_is_laid_over_and_checked() -> None:
+    base = BlockScenario(CELL, values={"iothread_poll_max_ns": 0, "main_loop_aio_max_batch": 4})
+    arm = base.with_values({"iothread_poll_max_ns": 5})
+    assert dict(arm.values) == {"iothread_poll_max_ns": 5, "main_loop_aio_max_batch": 4}
+    with pytest.raises(InvalidInput, match="an iothread's"):
+        replace(base, iothread=False).with_values({})
+    with pytest.raises(InvalidInput, match="only serves blocks"):
+        base.with_values({"auto_converge": True})
+
+
+def test_what_is_live_or_makes_the_pool_can_be_set() -> None:
+    live = {row.name for row in TUNABLES.values() if row.route is Route.LIVE}
+    found = {name for name in TUNABLES if settable(name)}
+    assert found == live | {"virtio_blk_queues", "virtio_blk_queue_size"}
+    assert not settable("nothing")
+
+
+def test_a_record_is_written_and_read_whole() -> None:
+    record = BlockRecord(
+        qemu="10.0.2",
+        load_ms=1.5,
+        measured_ms=(2.0, 3.0),
+        fio={"fio version": "fio-3.33", "jobs": [{"x": None}]},
+        fio_status=0,
+        processes=(ProcessSample(0.5, LoadPhase.BEFORE, 300, 2, 1 << 30, 1 << 20),),
+        cpu=(CpuMark(1.5, 12.25),),
+        foreseen=Foreseen("one", 16, 128, None, 256, 1000, 65530),
+        qemu_ended="died of SIGABRT",
+    )
+    document = json.loads(json.dumps(documents.to_json(record)))
+    assert documents.from_json(BlockRecord, document) == record
