@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 import structlog
 
 from vmtune.api.bench import BenchTools, make_bench, real_tools
+from vmtune.api.fleet import open_hosts, share, shared_jobs
 from vmtune.api.limits import make_limits
 from vmtune.bench.libvirt_stage import is_of_a_run
 from vmtune.domain.admission import Limits
@@ -19,6 +20,7 @@ from vmtune.domain.inventory import Host
 from vmtune.domain.situation import Permissions
 from vmtune.domain.tunable_table import extended
 from vmtune.drivers.base import Driver
+from vmtune.drivers.guard import OPEN, Guard
 from vmtune.jobs.base import JobEngine
 from vmtune.packs import load as load_packs
 from vmtune.services.access import Access
@@ -33,6 +35,7 @@ from vmtune.services.doctor import DoctorService, Eyes
 from vmtune.services.evacuations import EvacuationService
 from vmtune.services.evacuations_job import EvacuationJob
 from vmtune.services.evacuations_plan import EvacuationPlanner
+from vmtune.services.fleet import Engine, Fleet
 from vmtune.services.hooks import HookService
 from vmtune.services.host_limits import HostLimits
 from vmtune.services.hosts import DriverFactory, HostService
@@ -61,6 +64,7 @@ _RECONCILE_WITHIN_S = 10.0
 class Container:
     """The services, as the routes use them.
 
+    :param fleet: None where one service drives every host.
     :param stopping: set when the service begins to stop: streams end at once.
     """
 
@@ -85,24 +89,27 @@ class Container:
     hooks: HookService
     queries: Queries
     doctor: DoctorService
+    fleet: Fleet | None = None
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
 
-def make_driver(host: Host, more_commands: Collection[str] = ()) -> Driver:
+def make_driver(host: Host, more_commands: Collection[str] = (), guard: Guard = OPEN) -> Driver:
     """The driver for a host's URI.
 
     :param more_commands: QMP commands that the operator allows beside those of vmtune.
+    :param guard: lets through what changes something.
     :raise SetupError: libvirt's library is not installed.
     """
     if host.connection is Connection.QMP:
         from vmtune.drivers.qmp import QmpDriver  # noqa: PLC0415 - only where it is used
 
+        options: dict[str, Any] = {"more_commands": more_commands, "guard": guard}
         if host.migration_address:
-            return QmpDriver(host.uri, host.migration_address, more_commands=more_commands)
-        return QmpDriver(host.uri, more_commands=more_commands)
+            options["migration_address"] = host.migration_address
+        return QmpDriver(host.uri, **options)
     from vmtune.drivers.libvirt import LibvirtDriver  # noqa: PLC0415 - needs libvirt's library
 
-    return LibvirtDriver(host.uri, peer_uri=host.peer_uri, more_commands=more_commands)
+    return LibvirtDriver(host.uri, peer_uri=host.peer_uri, more_commands=more_commands, guard=guard)
 
 
 def _limits(settings: Settings) -> Limits:
@@ -111,11 +118,11 @@ def _limits(settings: Settings) -> Limits:
     )
 
 
-def make_jobs(settings: Settings) -> JobEngine:
+def make_jobs(settings: Settings) -> Engine:
     """The durable job engine. Importing it takes most of a second."""
     from vmtune.jobs.durable import DurableEngine  # noqa: PLC0415
 
-    return DurableEngine(settings.jobs_database_url)
+    return DurableEngine(settings.jobs_database_url, settings.service_name)
 
 
 @asynccontextmanager
@@ -143,9 +150,7 @@ async def open_container(
         stack.callback(store.close)
         bus = EventBus(store)
         stack.push_async_callback(bus.drain)
-        make = functools.partial(make_driver, more_commands=tuple(sorted(settings.consents)))
-        hosts = HostService(store, bus, driver_factory or make)
-        stack.push_async_callback(hosts.close)
+        hosts, fleet = await open_hosts(settings, store, bus, make_driver, driver_factory, stack)
         access = Access.make(settings, users, store, hosts)
         stack.push_async_callback(access.tokens.note_uses)
         profiles = ProfileService(store, bus)
@@ -162,7 +167,8 @@ async def open_container(
         admission = Admission(store, bus, _limits(settings))
         stack.push_async_callback(admission.close)
         job = MigrationJob(store, bus, hosts, plans, settler, admission, settings.sample_hz)
-        engine = jobs if jobs is not None else await asyncio.to_thread(make_jobs, settings)
+        own = jobs if jobs is not None else await asyncio.to_thread(make_jobs, settings)
+        engine = shared_jobs(own, store, fleet)
         migrations = MigrationService(store, bus, hosts, plans, engine, job)
         job.register(engine)
         found = ObservedJob(store, bus, hosts, plans, settler, admission, settings.sample_hz)
@@ -186,6 +192,7 @@ async def open_container(
             )
             stack.push_async_callback(observer.close)
             await observer.start()
+        await share(fleet, own, store, applications)
         chores = (
             job.settle_unknown,
             applications.settle_unknown,
@@ -216,6 +223,7 @@ async def open_container(
             hooks=HookService(store, bus, assignments, permissions),
             queries=Queries(store, hosts),
             doctor=DoctorService(store, hosts, profiles, eyes),
+            fleet=fleet,
         )
 
 

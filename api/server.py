@@ -35,6 +35,7 @@ def serve(settings: Settings) -> None:
 
     :raise SetupError: another service runs, a socket or a database cannot be used.
     :raise SchemaMismatch: the database is of another version; names what mends it.
+    :raise TakenOver: another service has taken over: it has to start anew, as under systemd.
     """
     configure_logs(settings.log_format, settings.log_level)
     # uvloop: watching a migration at 20 Hz costs a quarter less than on asyncio's own loop.
@@ -61,8 +62,12 @@ async def _serve(settings: Settings) -> None:
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, server.stop)
             loop.add_signal_handler(signal.SIGHUP, server.reload)
+            if container.fleet is not None:
+                container.fleet.on_lost(server.stop)
             await server.serve(sockets)
             notify("STOPPING=1")
+    if container.fleet is not None:
+        container.fleet.check_kept()
     log.info("stopped")
 
 

@@ -12,13 +12,20 @@ from vmtune.api.responses import ASKS_A_HOST, LOCATION, WITH_BODY, problems, wit
 from vmtune.api.routes.common import PREFIX, After, Limit, Services
 from vmtune.api.routes.vms import list_page
 from vmtune.api.schemas.common import problems_of
-from vmtune.api.schemas.hosts import HostCreate, HostDetail, HostFactsView, HostPage, HostView
+from vmtune.api.schemas.hosts import (
+    HostCreate,
+    HostDetail,
+    HostFactsView,
+    HostOwner,
+    HostPage,
+    HostView,
+)
 from vmtune.api.schemas.plans import FindingView
 from vmtune.api.schemas.vms import VmPage
 from vmtune.api.security import HOST, READ, Who
 from vmtune.domain.facts import VmState
 from vmtune.domain.tuning import TuningState
-from vmtune.errors import VmtuneError
+from vmtune.errors import Conflict, VmtuneError
 from vmtune.services.queries import VmFilter, parse_labels
 
 router = APIRouter(prefix="/hosts", tags=["hosts"])
@@ -64,6 +71,20 @@ async def remove_host(on: Services, who: Who, name: HostInReach) -> None:
     """Forget a host. The host itself, its VMs and their history are left alone."""
     on.access.guard.unrestricted(who, "others may have VMs there")
     await on.hosts.remove(name)
+
+
+@router.put("/{name}/owner", responses=problems(*WITH_BODY, 404, 409), dependencies=[HOST])
+async def set_host_owner(on: Services, who: Who, name: HostInReach, body: HostOwner) -> HostView:
+    """Let another service drive a host: nothing may be open on it."""
+    on.access.guard.unrestricted(who, "others may have VMs there")
+    if on.fleet is None:
+        raise Conflict(
+            "one service drives every host here",
+            field="service",
+            code="not_shared",
+            remedy="several services share the work on a PostgreSQL database",
+        )
+    return HostView.of(await on.fleet.give(name, body.service))
 
 
 @router.get("/{name}/vms", responses=problems(*ASKS_A_HOST), dependencies=[READ])

@@ -36,6 +36,10 @@ class HostView(Model):
     peer_uri: str
     migration_address: str
     created_at: datetime
+    owner: str = Field(
+        description="The service that drives it; empty where nobody does yet, or one service "
+        "drives every host."
+    )
 
     @classmethod
     def of(cls, host: Host) -> HostView:
@@ -45,7 +49,14 @@ class HostView(Model):
             peer_uri=host.peer_uri,
             migration_address=host.migration_address,
             created_at=host.created_at,
+            owner=host.owner,
         )
+
+
+class HostOwner(Model):
+    """The service that is to drive a host."""
+
+    service: StrictStr = Field(examples=["node1-vmtune"])
 
 
 class HostPage(Page[HostView]):

@@ -72,7 +72,12 @@ class Service:
 
     def start(self) -> None:
         """Start it and wait until it answers."""
-        self.process = subprocess.Popen(
+        self.process = self.spawn()
+        wait_for(self.answers, "the service to answer")
+
+    def spawn(self) -> subprocess.Popen[bytes]:
+        """The process."""
+        return subprocess.Popen(
             [
                 *(sys.executable, "-m", "vmtune", "serve", "--state-dir", str(self.folder)),
                 *("--socket", str(self.client.socket_path), "--listen-port", str(self.port)),
@@ -81,7 +86,6 @@ class Service:
             stdout=self._log,
             stderr=self._log,
         )
-        wait_for(self.answers, "the service to answer")
 
     def answers(self) -> bool:
         """Whether it is up."""

@@ -26,6 +26,7 @@ PLACES = {
     "lab": (_HERE + "lab:lab", "Two libvirt hosts on this machine, to try things on."),
     "doctor": (_HERE + "doctor:doctor", "Say what of a host will hurt, and what mends it."),
     "host": (_HERE + "host:host", "Hosts that vmtune drives."),
+    "service": (_HERE + "service:service", "Services that share a PostgreSQL database."),
     "vm": (_HERE + "vm:vm", "VMs on the hosts, their labels and history."),
     "tunables": (_HERE + "tunables:tunables", "List what can be tuned, or show one tunable."),
     "pack": (_HERE + "pack:pack", "Tunable packs: files that add tunables of a patched QEMU."),

@@ -301,10 +301,19 @@ class ApplyService:
             await self._note(vm, standing.profile, standing.revision, standing.id, [*seen.values()])
         return carried
 
-    async def reconcile(self) -> None:
+    async def reconcile(self, service: str = "") -> None:
         """Settle the applications that a service left open when it died: put back what they
-        had begun to change, and say so."""
+        had begun to change, and say so.
+
+        :param service: which one, where several share the work; empty for this one.
+        """
+        begun: frozenset[str] | None = None
+        if self._store.lease is not None:
+            name = service or self._store.lease.service
+            begun = await asyncio.to_thread(self._store.fleet.operations_of, name)
         for record in await asyncio.to_thread(self._store.applications.open):
+            if begun is not None and str(record.id) not in begun:
+                continue
             log.info("settling an interrupted application", application=str(record.id))
             await self._settle(record)
 
@@ -318,6 +327,8 @@ class ApplyService:
             self._store.applications.list, state=ApplicationState.UNKNOWN
         )
         for record in page.items:
+            if not self._hosts.drives(record.host):
+                continue
             newest = await asyncio.to_thread(self._store.applications.list, vm=record.vm, limit=1)
             if newest.items[0].id != record.id:
                 continue

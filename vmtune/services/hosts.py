@@ -42,10 +42,25 @@ class VmListing:
     problems: tuple[Problem, ...]
 
 
-class HostService:
-    """Keeps the hosts and one driver for each."""
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where this service is, and what it is called, where several share the work."""
 
-    def __init__(self, store: Store, bus: EventBus, factory: DriverFactory) -> None:
+    service: str
+    machine: str
+
+
+class HostService:
+    """Keeps the hosts and one driver for each.
+
+    :param place: None where this service drives every host.
+    """
+
+    def __init__(
+        self, store: Store, bus: EventBus, factory: DriverFactory, place: Place | None = None
+    ) -> None:
+        self._place = place
+        self._driven: frozenset[str] = frozenset()
         self._store = store
         self._bus = bus
         self._factory = factory
@@ -58,6 +73,26 @@ class HostService:
         """Tell each host that is added or removed from now on, by its name."""
         self._on_added.append(added)
         self._on_removed.append(removed)
+
+    def drives(self, host: str) -> bool:
+        """Whether a host is this service's to look after."""
+        return self._place is None or host in self._driven
+
+    def drive(self, hosts: Collection[str]) -> None:
+        """Look after these hosts from now on, and no others: tell those who follow."""
+        before, self._driven = self._driven, frozenset(hosts)
+        for name in self._driven - before:
+            for tell in self._on_added:
+                tell(name)
+        for name in before - self._driven:
+            for tell in self._on_removed:
+                tell(name)
+
+    async def forget_driver(self, name: str) -> None:
+        """Connect anew when the host is needed next: it was removed, or changed elsewhere."""
+        known = self._drivers.pop(name, None)
+        if known is not None:
+            await known[1].close()
 
     async def close(self) -> None:
         """Give up all connections."""
@@ -81,6 +116,9 @@ class HostService:
             check_address(migration_address),
             datetime.now(UTC),
         )
+        if self._place is not None:
+            machine = self._place.machine if host.names_no_machine else ""
+            host = replace(host, owner=self._place.service, machine=machine)
         driver = self._factory(host)
         try:
             await driver.host_facts()
@@ -89,6 +127,7 @@ class HostService:
             await driver.close()
             raise
         self._drivers[name] = (added, driver)
+        self._driven |= {name}
         for tell in self._on_added:
             tell(name)
         await self._bus.tell(EventTopic.HOST, name, {"change": "added", "uri": uri})
@@ -100,6 +139,7 @@ class HostService:
         :raise Conflict: an application or migration on it is still open.
         """
         await asyncio.to_thread(self._store.hosts.remove, name)
+        self._driven -= {name}
         for tell in self._on_removed:
             tell(name)
         if name in self._drivers:
@@ -117,9 +157,21 @@ class HostService:
         """
         if name not in self._drivers:
             host = await self.get(name)
+            self._check_here(host)
             if name not in self._drivers:  # another task may have come first
                 self._drivers[name] = (host, self._factory(host))
         return self._drivers[name][1]
+
+    def _check_here(self, host: Host) -> None:
+        """:raise HostUnreachable: its address means another machine than this one."""
+        if self._place is not None and host.machine not in ("", self._place.machine):
+            raise HostUnreachable(
+                f"{host.uri} means the machine {host.machine}, and this service runs on "
+                f"{self._place.machine}",
+                field="host",
+                code="host_elsewhere",
+                remedy=f"ask the service {host.owner} there",
+            )
 
     async def facts(self, name: str) -> HostFacts:
         """Probe a host; its peer URI and migration address are the operator's where given."""

@@ -315,6 +315,8 @@ class MigrationJob:
     async def settle_unknown(self) -> None:
         """Look again at migrations whose end could not be seen when they ended."""
         for record in await asyncio.to_thread(self._store.migrations.unsettled):
+            if not self._hosts.drives(record.source):
+                continue
             fields = await self._settler.settle(record, Evidence())
             if fields.get("state") is not MigrationState.UNKNOWN:
                 await self._records.save(record.id, fields)

@@ -116,8 +116,9 @@ class MigrationService:
             id=request.id,
         )
         await self._records.tell(record)
-        self._job.remember(record.id, planned)
-        await self._jobs.submit(JOB_KIND, str(record.id))
+        if self._hosts.drives(record.source):
+            self._job.remember(record.id, planned)
+        await self._jobs.submit(JOB_KIND, str(record.id), on=record.source)
         return record
 
     async def abort(self, migration: UUID) -> Migration:

@@ -72,11 +72,12 @@ class Observer:
         """Watch the hosts that are known, and those that will be. What an earlier process had
         found is gone on with by its job."""
         for record in await asyncio.to_thread(self._store.migrations.unfinished):
-            if record.trigger is Trigger.OBSERVED:
+            if record.trigger is Trigger.OBSERVED and self._hosts.drives(record.source):
                 await self._jobs.submit(OBSERVED_KIND, str(record.id))
         self._hosts.follow(self._watch, self._leave)
         for host in await self._hosts.all():
-            self._watch(host.name)
+            if self._hosts.drives(host.name):
+                self._watch(host.name)
 
     async def close(self) -> None:
         """Watch no more. Jobs that were begun go on."""

@@ -164,13 +164,20 @@ class FleetRepository:
             session.flush()
             return as_host(row)
 
-    def order(self, job: str, kind: str, service: str) -> None:
-        """Leave a job to a service. Ordering it again changes nothing."""
+    def order(self, job: str, kind: str, host: str, here: str = "") -> str:
+        """Leave a job to the service that drives a host. Ordering it again changes nothing.
+
+        :param here: who asks; where it drives the host itself, or nobody does, nothing is left.
+        :return: whose job it is.
+        """
         with self._database.write() as session:
-            if session.get(OrderRow, job) is None:
+            found = session.get(HostRow, host)
+            service = (found.owner if found is not None else "") or here
+            if service != here and session.get(OrderRow, job) is None:
                 now = self._database.now()
                 row = OrderRow(job=job, kind=kind, service=service, cancelled=False, ordered_at=now)
                 session.add(row)
+            return service
 
     def orders(self, service: str) -> tuple[JobOrder, ...]:
         """What a service is to begin, oldest first."""

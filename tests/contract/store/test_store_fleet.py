@@ -79,7 +79,7 @@ def test_a_host_is_claimed_once_and_goes_to_the_heir(store: Store, url: str, hos
         assert one.fleet.claim("a", "one", "")
         assert not two.fleet.claim("a", "two", "")
         assert store.hosts.get("a").owner == "one"
-        one.fleet.order("job", "migration", "one")
+        two.fleet.order("job", "migration", "a", here="two")
         silent = store.fleet.get("one")
         assert silent is not None
         taken = two.fleet.take_over(silent, "two", "m")
@@ -116,9 +116,12 @@ def test_a_host_is_given_by_hand_while_nothing_is_open(store: Store, url: str, h
             store.fleet.give("x", "two")
 
 
-def test_an_order_is_kept_until_it_was_begun(store: Store) -> None:
+def test_an_order_is_kept_until_it_was_begun(store: Store, host: Host) -> None:
+    assert store.fleet.order("own", "migration", "a", here="two") == "two"  # nobody drives it
+    store.fleet.claim("a", "one", "")
+    assert store.fleet.order("own", "migration", "a", here="one") == "one"
     for job in ("first", "second", "first"):
-        store.fleet.order(job, "migration", "one")
+        assert store.fleet.order(job, "migration", "a", here="two") == "one"
     assert [order.job for order in store.fleet.orders("one")] == ["first", "second"]
     assert store.fleet.orders("two") == ()
     assert store.fleet.cancel_order("second")

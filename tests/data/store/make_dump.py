@@ -101,7 +101,7 @@ def fill(store: Store) -> None:
     store.tokens.sign_in("0" * 64, ci, "127.0.0.1", TIME + timedelta(days=1))
     joined = store.fleet.join("here-vmtune", "here", 4711, "0.0")
     store.fleet.claim("a", joined.name, "")
-    store.fleet.order("0123", "migration", joined.name)
+    store.fleet.order("0123", "migration", "a")
     leaving = [
         LeavingVm(VM, "guest", 1 << 30, 7, LeavingState.WAITING, "b", overrides=("optmem_low",)),
         LeavingVm(

@@ -14,6 +14,8 @@ from vmtune.client.output import Column, fields, table
 from vmtune.client.render import moment, problems, size
 from vmtune.client.session import Session, common, pass_session
 
+_COLUMNS = 4  # of the list, where one service drives every host
+
 
 @click.group()
 @common
@@ -55,8 +57,23 @@ def add(session: Session, name: str, uri: str, peer_uri: str, migration_address:
 def list_(session: Session) -> None:
     """List the hosts."""
     rows = list(session.client.items("/hosts"))
-    columns = (Column("NAME"), Column("URI"), Column("PEER URI"), Column("ADDED"))
-    cells = [(row["name"], row["uri"], row["peer_uri"], moment(row["created_at"])) for row in rows]
+    columns = (
+        Column("NAME"),
+        Column("URI"),
+        Column("PEER URI"),
+        *((Column("DRIVEN BY"),) if any(row.get("owner") for row in rows) else ()),
+        Column("ADDED"),
+    )
+    cells = [
+        (
+            row["name"],
+            row["uri"],
+            row["peer_uri"],
+            *((row["owner"],) if len(columns) > _COLUMNS else ()),
+            moment(row["created_at"]),
+        )
+        for row in rows
+    ]
     empty = "no hosts; add one with `vmtune host add NAME URI`"
     session.show({"items": rows, "next": None}, lambda: table(columns, cells, empty))
 
@@ -85,6 +102,7 @@ def _pairs(row: Document) -> list[tuple[str, str]]:
         ("uri", row["uri"]),
         ("peer uri", facts.get("peer_uri") or row["peer_uri"]),
         ("migration address", row["migration_address"]),
+        *((("service", row["owner"]),) if row.get("owner") else ()),
         ("added", moment(row["created_at"])),
         ("host name", facts.get("hostname", "")),
         ("driven by", facts.get("connection", "")),
@@ -96,6 +114,20 @@ def _pairs(row: Document) -> list[tuple[str, str]]:
         ("memory", "" if memory is None else size(memory)),
         *((name, str(number)) for name, number in (facts.get("sysctls") or {}).items()),
     ]
+
+
+@host.command()
+@click.argument("name", shell_complete=hosts)
+@click.argument("service")
+@common
+@pass_session
+def give(session: Session, name: str, service: str) -> None:
+    """Let another service drive a host, where several share the work.
+
+    Nothing may be open on the host. `vmtune service list` shows the services.
+    """
+    given = session.client.put(f"/hosts/{segment(name)}/owner", {"service": service})
+    session.say(given, f"{service} drives host {name}")
 
 
 @host.command()

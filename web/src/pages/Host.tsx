@@ -72,6 +72,7 @@ function added(data: Schemas["HostDetail"]): Fact[] {
   return [
     ["URI", data.uri],
     ["How other hosts reach it", data.peer_uri || "derived from its URI"],
+    ...(data.owner ? ([["Driven by the service", data.owner]] as const) : []),
     ["Address for migrations", data.migration_address || "chosen by libvirt"],
     ["Added", <Moment key="added" at={data.created_at} />],
   ];

@@ -1,0 +1,27 @@
+"""The services that share the work."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from vmtune.api.reach import EVERYWHERE
+from vmtune.api.responses import problems
+from vmtune.api.routes.common import Services
+from vmtune.api.schemas.fleet import ServiceList, ServiceView
+from vmtune.api.security import READ
+
+router = APIRouter(prefix="/services", tags=["services"])
+
+
+@router.get("", responses=problems(), dependencies=[READ, EVERYWHERE])
+async def list_services(on: Services) -> ServiceList:
+    """The services that share a PostgreSQL database, and which hosts each drives. None where one
+    service drives every host."""
+    if on.fleet is None:
+        return ServiceList(items=[])
+    hosts = await on.hosts.all()
+    shown = [
+        ServiceView.of(one, on.fleet.name, [h.name for h in hosts if h.owner == one.name])
+        for one in await on.fleet.services()
+    ]
+    return ServiceList(items=shown)
