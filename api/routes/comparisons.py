@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse
 
 from vmtune.api.reach import EVERYWHERE
 from vmtune.api.responses import problems, saved_as
-from vmtune.api.routes.common import Services
+from vmtune.api.routes.common import After, Limit, Services
 from vmtune.api.schemas.comparisons import ComparisonView, HistoryView
 from vmtune.api.security import READ
 from vmtune.bench.report import to_document
@@ -120,6 +120,11 @@ async def get_history(
     scenario: Annotated[str, Query(max_length=200)],
     metric: Annotated[str, Query(max_length=100)] = "total_time_ms",
     profile: Annotated[str | None, Query(max_length=200)] = None,
+    limit: Limit = 20,
+    after: After = None,
 ) -> HistoryView:
-    """A metric of a scenario over time, with the places where it changed (from 20 runs on)."""
-    return HistoryView.of(await on.history.history(scenario, metric, profile))
+    """A metric of a scenario over time, in the newest 2,000 runs that have it, with the places
+    where it changed (from 20 runs on). An item is a setup, with all its runs; the one with the
+    most comes first."""
+    found = await on.history.history(scenario, metric, profile, after, limit)
+    return HistoryView.of(found)

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from pydantic import Field, create_model
 
-from vmtune.api.schemas.common import Model, Texts, texts_of
+from vmtune.api.schemas.common import Model, Page, Texts, texts_of
 from vmtune.bench.report import FORMAT, VERSION, Report
 from vmtune.domain.runs import Place
 from vmtune.services.comparisons_history import History, Shift, Strand
@@ -97,13 +97,12 @@ class StrandView(Model):
         )
 
 
-class HistoryView(Model):
+class HistoryView(Page[StrandView]):
     """A metric of a scenario over time, apart for each setup that it ran with."""
 
     scenario: str
     metric: str
     unit: str
-    items: list[StrandView]
 
     @classmethod
     def of(cls, history: History) -> HistoryView:
@@ -112,4 +111,5 @@ class HistoryView(Model):
             metric=history.metric.name,
             unit=history.metric.unit.value,
             items=[StrandView.of(strand) for strand in history.strands],
+            next=history.next,
         )

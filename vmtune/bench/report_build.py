@@ -64,7 +64,7 @@ _GROWING = frozenset(
 )
 """What grows for as long as a migration goes on, or a boot."""
 assert {TIME, ELAPSED, SHARE} | _GROWING <= METRICS.keys()
-_LIMITS = {TIME: ELAPSED, BOOT_TIME: BOOT_LIMIT}
+LIMITS = {TIME: ELAPSED, BOOT_TIME: BOOT_LIMIT}
 """Of what was given up at its scenario's limit: what is known to be more than what."""
 _ONE_MS = 1.0
 _UNITS = {
@@ -122,7 +122,7 @@ def report_run(
     values = dict(run.metrics)
     censored: tuple[str, ...] = ()
     if run.state is RunState.NOT_CONVERGED:
-        values |= {name: values[least] for name, least in _LIMITS.items() if least in values}
+        values |= {name: values[least] for name, least in LIMITS.items() if least in values}
         censored = tuple(name for name in METRICS if name in _GROWING and name in values)
     return ReportRun(
         str(run.id), cell, arm, block, number, run.state, environment, values, censored, run.failure

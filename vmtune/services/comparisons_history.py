@@ -10,18 +10,20 @@ from datetime import datetime
 from uuid import UUID
 
 from vmtune.bench.environment import differences
-from vmtune.bench.report_build import Plan, criterion_of, report_run
+from vmtune.bench.report_build import LIMITS, Plan, criterion_of, report_run
 from vmtune.domain.metrics import METRICS, Direction, Metric
 from vmtune.domain.runs import Place, Run, RunState
 from vmtune.domain.tunables import Value
 from vmtune.errors import InvalidInput, NotFound
-from vmtune.services.comparisons_arms import runs_of
-from vmtune.stats.model import Comparison, Observation, Scale
+from vmtune.stats.model import MOST_RUNS, Comparison, Observation, Scale
 from vmtune.store import Store
+from vmtune.store.paging import check_limit, make_cursor, read_cursor
 from vmtune.store.run_rows import RunFilter
+from vmtune.store.run_values import Measured
 
 LEAST_POINTS = 20
 """As :data:`vmtune.stats.changes.LEAST_POINTS`, whose import takes a second."""
+_LISTING = "history"
 _WITH_VALUES = (RunState.COMPLETED, RunState.NOT_CONVERGED)
 
 
@@ -75,11 +77,15 @@ class Strand:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A metric over time, apart for each setup: what ran with other values is another thing."""
+    """A metric over time, apart for each setup: what ran with other values is another thing.
+
+    :param next: what to pass as *after* for the setups that follow; None at the end.
+    """
 
     scenario: str
     metric: Metric
     strands: tuple[Strand, ...]
+    next: str | None = None
 
 
 class HistoryService:
@@ -88,15 +94,26 @@ class HistoryService:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def history(self, scenario: str, metric: str, profile: str | None = None) -> History:
-        """A metric of a scenario over time, the setup with the most runs first.
+    async def history(
+        self,
+        scenario: str,
+        metric: str,
+        profile: str | None = None,
+        after: str | None = None,
+        limit: int = 20,
+    ) -> History:
+        """A metric of a scenario over time, from the newest 2,000 runs that have it; the setup
+        with the most runs first.
 
+        :param after: pages of one list are of the same runs: those that there were at the first.
         :raise InvalidInput: no such metric.
         :raise NotFound: no run of that scenario has it.
         """
-        return await asyncio.to_thread(self._history, scenario, metric, profile)
+        return await asyncio.to_thread(self._history, scenario, metric, profile, after, limit)
 
-    def _history(self, scenario: str, metric: str, profile: str | None) -> History:
+    def _history(
+        self, scenario: str, metric: str, profile: str | None, after: str | None, limit: int
+    ) -> History:
         if metric not in METRICS:
             raise InvalidInput(
                 f"there is no metric {metric[:60]!r}",
@@ -104,35 +121,44 @@ class HistoryService:
                 code="unknown_metric",
                 remedy="`vmtune bench metrics` lists them",
             )
+        check_limit(limit)
+        up_to: int | None = None
+        first = 0
+        if after is not None:
+            up_to, first = (int(key) for key in read_cursor(_LISTING, after, int, int))
         wanted = RunFilter(scenario, profile=profile, states=_WITH_VALUES)
-        setups: dict[str, list[Run]] = {}
-        for run in runs_of(self._store, wanted):
-            if metric in run.metrics:
-                setups.setdefault(_setup(run), []).append(run)
-        if not setups:
+        newest = self._store.runs.measured(metric, wanted, up_to, MOST_RUNS)
+        if not newest:
             raise NotFound(
                 f"no run of {scenario[:100]} has {metric}",
                 field="scenario",
                 remedy="`vmtune bench runs` lists the runs",
             )
+        setups: dict[str, list[Measured]] = {}
+        for each in newest:
+            setups.setdefault(_setup(each), []).append(each)
         most_first = sorted(setups.values(), key=len, reverse=True)
+        beyond = first + limit
+        more = beyond < len(most_first)
         row = METRICS[metric]
-        return History(scenario, row, tuple(self._strand(row, runs) for runs in most_first))
-
-    def _strand(self, metric: Metric, runs: Sequence[Run]) -> Strand:
-        runs = sorted(runs, key=lambda run: run.started_at or run.created_at)
-        points = tuple(
-            Point(r.id, r.started_at or r.created_at, r.metrics[metric.name], r.fingerprint)
-            for r in runs
+        return History(
+            scenario,
+            row,
+            tuple(self._strand(row, runs) for runs in most_first[first:beyond]),
+            make_cursor(_LISTING, newest[0].number, beyond) if more else None,
         )
+
+    def _strand(self, metric: Metric, runs: Sequence[Measured]) -> Strand:
+        last = runs[0]
+        runs = sorted(reversed(runs), key=lambda run: run.at)
+        points = tuple(Point(r.id, r.at, r.value, r.fingerprint) for r in runs)
         found, reason = self._changes(metric, runs, points)
-        last = runs[-1]
         return Strand(
             last.host, last.place, last.qemu, last.profile, last.values, points, found, reason
         )
 
     def _changes(
-        self, metric: Metric, runs: Sequence[Run], points: Sequence[Point]
+        self, metric: Metric, runs: Sequence[Measured], points: Sequence[Point]
     ) -> tuple[tuple[Shift, ...] | None, str]:
         if len(points) < LEAST_POINTS:
             return None, f"changes are looked for in {LEAST_POINTS} runs or more"
@@ -140,12 +166,33 @@ class HistoryService:
 
         plan = Plan("", (), (), primary_metric=metric.name, paired=False)
         criterion = criterion_of(metric, [point.value for point in points], plan)
-        observations = [
-            Observation(report.values[metric.name], censored=metric.name in report.censored)
-            for report in (report_run(run, arm="") for run in runs)
-        ]
-        found = changes(observations, criterion)
+        found = changes(self._observations(metric, runs), criterion)
         return tuple(self._shift(points, c.at, c.comparison, metric) for c in found), ""
+
+    def _observations(self, metric: Metric, runs: Sequence[Measured]) -> list[Observation]:
+        """What is known of each value: of what was given up, that it is more than its limit."""
+        given_up = [run.id for run in runs if run.state is RunState.NOT_CONVERGED]
+        least = LIMITS.get(metric.name)
+        limits = self._store.runs.metrics(given_up, [least]) if least and given_up else {}
+        reports = (
+            report_run(
+                Run(
+                    id=run.id,
+                    scenario="",
+                    setup={},
+                    values={},
+                    state=run.state,
+                    created_at=run.at,
+                    metrics={metric.name: run.value, **limits.get(run.id, {})},
+                ),
+                arm="",
+            )
+            for run in runs
+        )
+        return [
+            Observation(report.values[metric.name], censored=metric.name in report.censored)
+            for report in reports
+        ]
 
     def _shift(self, points: Sequence[Point], at: int, found: Comparison, metric: Metric) -> Shift:
         effect = found.effect
@@ -178,7 +225,7 @@ class HistoryService:
         )
 
 
-def _setup(run: Run) -> str:
+def _setup(run: Measured) -> str:
     """The same for runs that can be held against each other over time."""
     return json.dumps([run.host, run.place, run.qemu, run.profile, dict(run.values)],
                       sort_keys=True)  # fmt: skip

@@ -34,6 +34,7 @@ from vmtune.store.run_rows import (
     remember_environment,
     write_record,
 )
+from vmtune.store.run_values import Measured, measured
 from vmtune.store.schema import EnvironmentRow, RunChunkRow, RunMetricRow, RunRow
 
 
@@ -230,6 +231,17 @@ class RunRepository:
                 lambda row: as_run(row, metrics.get(row.number, {})),
                 lambda row: make_cursor("runs", row.number),
             )
+
+    def measured(
+        self, metric: str, wanted: RunFilter = ALL, up_to: int | None = None, limit: int = 100
+    ) -> tuple[Measured, ...]:
+        """The newest runs that have *metric*, newest first; warm-ups of campaigns are left out.
+        Read without what a value over time has no use for, which is most of a run.
+
+        :param up_to: the number of the newest to be looked at.
+        """
+        with self._database.read() as session:
+            return measured(session, metric, wanted, up_to, limit)
 
     def scenarios(self, after: str | None = None, limit: int = 100) -> Page[MeasuredScenario]:
         """The scenarios that runs were made of, by their names."""

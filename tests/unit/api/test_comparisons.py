@@ -44,4 +44,9 @@ async def test_a_history_over_http(api: Api) -> None:
     assert [len(strand["points"]) for strand in history["items"]] == [20, 20]
     assert history["items"][0]["changes"] == []
     assert history["unit"] == "ms"
+    first = await api.get("/history?scenario=q/busy&limit=1")
+    second = await api.get(f"/history?scenario=q/busy&limit=1&after={first['next']}")
+    assert [*first["items"], *second["items"]] == history["items"]
+    assert second["next"] is None
+    await api.ask("GET", "/history?scenario=q/busy&after=x", expect=422)
     await api.ask("GET", "/history?scenario=none", expect=404)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
 from tests.support.measured import BEGAN, PLACE, noisy, put
+from vmtune.domain.runs import Run, RunState, Slot
 from vmtune.errors import InvalidInput, NotFound
 from vmtune.services.comparisons_history import LEAST_POINTS, HistoryService
 from vmtune.stats import changes
@@ -61,3 +63,39 @@ async def test_what_there_is_not_is_said(store: Store) -> None:
         await HistoryService(store).history("q/busy", "speed")
     with pytest.raises(NotFound, match="no run"):
         await HistoryService(store).history("q/busy", "total_time_ms")
+
+
+async def test_setups_come_page_after_page_of_the_same_runs(store: Store) -> None:
+    for channels, runs in ((1, 3), (2, 2), (3, 4)):
+        put(store, f"n{channels}", noisy(1000, runs, channels), tunables={"channels": channels})
+    service = HistoryService(store)
+    first = await service.history("q/busy", "total_time_ms", limit=2)
+    assert [len(strand.points) for strand in first.strands] == [4, 3]
+    # What is measured meanwhile must not move what the next page begins with.
+    put(store, "more", noisy(1000, 5, 9), tunables={"channels": 2}, after=60)
+    second = await service.history("q/busy", "total_time_ms", after=first.next, limit=2)
+    assert [len(strand.points) for strand in second.strands] == [2]
+    assert second.next is None
+    with pytest.raises(InvalidInput, match="does not continue"):
+        await service.history("q/busy", "total_time_ms", after="x")
+
+
+async def test_what_was_given_up_counts_as_longer_than_its_limit(store: Store) -> None:
+    states = dict.fromkeys(range(15, 30), RunState.NOT_CONVERGED)
+    values = [*noisy(1000, 15, 1), *noisy(10, 15, 2)]
+    put(store, "n", values, states=states, more={"elapsed_ms": 60_000.0})
+    (strand,) = (await HistoryService(store).history("q/busy", "total_time_ms")).strands
+    (change,) = strand.changes or ()
+    assert (change.at, change.text.endswith("worse")) == (15, True)
+
+
+async def test_warm_ups_and_failed_runs_are_no_points(store: Store) -> None:
+    put(store, "n", noisy(1000, 4, 1), states={2: RunState.FAILED})
+    warm = Run(
+        id=UUID(int=1), scenario="q/busy", setup={}, values={}, state=RunState.COMPLETED,
+        created_at=BEGAN, started_at=BEGAN, qemu="system", host="h",
+        slot=Slot(UUID(int=2), "n", 0, 1), metrics={"total_time_ms": 9.0},
+    )  # fmt: skip
+    store.runs.add(warm)
+    (strand,) = (await HistoryService(store).history("q/busy", "total_time_ms")).strands
+    assert len(strand.points) == 3

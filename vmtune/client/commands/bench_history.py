@@ -32,7 +32,8 @@ def history(session: Session, scenario: str, metric: str, profile: str | None) -
     on. Runs of other values, QEMUs, places or hosts are shown apart.
     """
     query = {"scenario": scenario, "metric": metric, "profile": profile}
-    document = session.client.get("/history", query)
+    pages = list(session.client.pages("/history", query))
+    document = {**pages[-1], "items": [strand for page in pages for strand in page["items"]]}
     session.show(document, lambda: lines(document))
 
 
