@@ -21,7 +21,7 @@ Comment: /usr/lib/vmtune bundles the projects listed below, as they were release
  their licences are in their *.dist-info folders there.
 
 Files: *
-Copyright: the vmtune authors
+Copyright: 2026 the vmtune authors
 License: Apache-2.0
 
 License: Apache-2.0
