@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import hashlib
 import tempfile
 from dataclasses import dataclass
@@ -54,6 +55,8 @@ async def prepare_guest(scenario: BootScenario, cache: Path) -> BootGuestFiles:
     return BootGuestFiles(f"vmtune's guest {digest}", program, line)
 
 
+@functools.cache
 def _project() -> bytes:
+    """The guest's program: some kilobytes, built once for all boots of this process."""
     with tempfile.TemporaryDirectory(prefix="vmtune-guest-") as folder:
         return build_guest(Path(folder)).read_bytes()

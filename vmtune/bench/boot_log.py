@@ -35,7 +35,7 @@ _KEY = re.compile(r"key 0x([0-9a-f]+)")
 # FW_CFG_KERNEL_ADDR, _KERNEL_SIZE, _KERNEL_CMDLINE, _INITRD_ADDR and _SIZE, and from
 # _KERNEL_ENTRY to _SETUP_DATA.
 _KERNEL_KEYS = frozenset({0x07, 0x08, 0x09, 0x0A, 0x0B, *range(0x10, 0x19)})
-_LINUX = re.compile(r"Linux version ([0-9]\S*)")
+_LINUX = re.compile(r"Linux version [0-9]")
 _PANIC = re.compile(r"Kernel panic - not syncing.*")
 # A dump of registers says nothing to most, and is long.
 _DUMP = re.compile(r"extra data|Code=|[A-Z0-9]{2,4} ?=")
@@ -86,6 +86,11 @@ class Lines:
         return self._tail.decode(errors="replace")[-_KEPT:]
 
 
+def _clean(text: str) -> str:
+    """*text* as it can be stored and shown."""
+    return "".join(c for c in text if c.isprintable() or c in "\n\t")
+
+
 class BootLog:
     """The marks of a boot, and what else its streams tell. Times are milliseconds since the
     start of QEMU's process.
@@ -98,7 +103,6 @@ class BootLog:
         self.regions: int | None = 0 if count_regions else None
         self.stopped: Stopped | None = None
         self.fault = ""
-        self.kernel = ""
         self._guest = guest
         self._errors, self._serial = Lines(), Lines()
         self._said: list[str] = []
@@ -123,9 +127,9 @@ class BootLog:
 
     @property
     def serial_tail(self) -> str:
-        """The end of what came over the serial port, as text that can be stored: without the
-        control characters with which firmware positions a cursor."""
-        return "".join(c for c in self._serial.tail if c.isprintable() or c in "\n\t")
+        """The end of what came over the serial port, without the control characters with which
+        firmware positions a cursor."""
+        return _clean(self._serial.tail)
 
     def said(self) -> str:
         """What QEMU complained of, without warnings, which come with every start, and without
@@ -147,7 +151,7 @@ class BootLog:
         elif event == CONFIGURATION:
             self._configuration(line, at_ms)
         elif line.strip() and _WARNING not in line and not _DUMP.match(line):
-            self._said = [*self._said[-20:], line.strip()[:_SHOWN]]
+            self._said = [*self._said[-20:], _clean(line).strip()[:_SHOWN]]
 
     def _state(self, line: str, at_ms: float) -> None:
         state = _STATE.search(line)
@@ -168,13 +172,12 @@ class BootLog:
 
     def _linux(self, line: str, at_ms: float) -> None:
         # In front of either there may be what the firmware wrote without ending its line.
-        if version := _LINUX.search(line):
+        if _LINUX.search(line):
             self._mark(BootMarkName.KERNEL, at_ms)
-            self.kernel = self.kernel or version[1]
         elif USER_SPACE in line and BootMarkName.KERNEL in self.marks:
             self._mark(BootMarkName.USER_SPACE, at_ms)
         elif panic := _PANIC.search(line):
-            self.fault = self.fault or panic[0].strip()[:_SHOWN]
+            self.fault = self.fault or _clean(panic[0]).strip()[:_SHOWN]
 
     def _project(self, line: str, at_ms: float) -> None:
         event = parse_line(line)
@@ -183,7 +186,7 @@ class BootLog:
         elif isinstance(event, GuestStart) and BootMarkName.KERNEL in self.marks:
             self._mark(BootMarkName.USER_SPACE, at_ms)
         elif isinstance(event, GuestFault):
-            self.fault = self.fault or f"{event.parameter}: {event.reason}"
+            self.fault = self.fault or _clean(f"{event.parameter}: {event.reason}")[:_SHOWN]
 
     def _mark(self, name: BootMarkName, at_ms: float) -> None:
         """The first time counts: a guest that starts anew has not booted before."""

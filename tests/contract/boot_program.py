@@ -1,0 +1,29 @@
+"""A boot in a process of its own, which says what phase it is at, for a test that kills it.
+
+Arguments: the folder of runs, the QEMU.
+"""
+
+import asyncio
+import sys
+from pathlib import Path
+
+from vmtune.bench.boot_run import BootOrder, BootProgress, run_boot
+from vmtune.bench.order import DirectPlace
+from vmtune.domain.boot import BootScenario
+from vmtune.domain.matrix_cells import Accelerator, BootCell, BootGuest, Firmware
+
+
+def tell(progress: BootProgress) -> None:
+    """To whoever reads standard output."""
+    print(progress.phase.value, flush=True)
+
+
+def main() -> None:
+    """Boot the project's guest."""
+    cell = BootCell(BootGuest.PROJECT, Firmware.SEABIOS, Accelerator.TCG, 1, 64 << 20)
+    place = DirectPlace(Path(sys.argv[2]), folder=Path(sys.argv[1]))
+    asyncio.run(run_boot(BootOrder(BootScenario(cell), place=place), tell))
+
+
+if __name__ == "__main__":
+    main()

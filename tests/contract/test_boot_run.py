@@ -1,0 +1,199 @@
+"""Boots of real QEMUs, and the one that ends before its time."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.support.qemu import CHECKOUT, Build, builds, installed
+from vmtune.bench import boot_run
+from vmtune.bench.boot_firmware import find_firmware
+from vmtune.bench.boot_linux import linux_kernel
+from vmtune.bench.boot_reduce import reduce_boot
+from vmtune.bench.boot_run import BootOrder, BootPhase, BootProgress, BootResult, run_boot
+from vmtune.bench.order import DirectPlace
+from vmtune.bench.run_folder import processes_of
+from vmtune.domain.boot import BootScenario
+from vmtune.domain.boot_record import BootEnd, BootMarkName
+from vmtune.domain.matrix_cells import Accelerator, BootCell, BootGuest, Firmware
+from vmtune.domain.metrics_boot import BOOT_HEADLINE, BOOT_LIMIT
+from vmtune.domain.runs import RunState
+from vmtune.errors import SetupError
+from vmtune.lab.domain_xml import kvm_usable
+
+CACHE = CHECKOUT / ".cache/boot"
+"""Where the kernel stays between two runs of the suite."""
+PROJECT = BootCell(BootGuest.PROJECT, Firmware.SEABIOS, Accelerator.TCG, 1, 64 << 20)
+LINUX = replace(PROJECT, guest=BootGuest.LINUX, memory_bytes=256 << 20)
+TIMES = ("boot_to_guest_ms", "boot_to_kernel_ms", "boot_to_userspace_ms")
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """Where runs have their folders: with nothing in it once they are over."""
+    with tempfile.TemporaryDirectory(prefix="vt-") as name:
+        base = Path(name) / "runs"
+        yield base
+        assert not base.exists()
+        assert not processes_of(base)
+
+
+@pytest.fixture(scope="module")
+def linux() -> None:
+    """The kernel is there, or can be fetched."""
+    try:
+        asyncio.run(linux_kernel(CACHE))
+    except SetupError as error:
+        pytest.skip(str(error))
+
+
+def boot(
+    folder: Path,
+    cell: BootCell = PROJECT,
+    most_seconds: int = 100,
+    build: Build | None = None,
+    told: Callable[[BootProgress], None] = lambda _: None,
+) -> BootResult:
+    build = build or installed()
+    if build.why_not:
+        pytest.skip(build.why_not)
+    place = DirectPlace(Path(build.program), folder=folder)
+    scenario = BootScenario(cell, most_seconds=most_seconds)
+    return asyncio.run(run_boot(BootOrder(scenario, place=place, cache=CACHE), told))
+
+
+@pytest.mark.parametrize("build", builds(), ids=lambda build: build.label)
+def test_the_projects_guest(folder: Path, build: Build) -> None:
+    phases: list[BootProgress] = []
+    result = boot(folder, replace(PROJECT, vcpus=2), build=build, told=phases.append)
+    assert (result.state, result.failure, result.kvm) == (RunState.COMPLETED, "", False)
+    record = result.record
+    assert [mark.name for mark in record.marks] == list(BootMarkName)
+    assert record.end is BootEnd.USER_SPACE
+    assert record.region_updates is None
+    assert build.label.removeprefix("qemu-") in record.qemu
+    assert record.kernel.startswith("vmtune's guest ")
+    assert record.firmware.startswith("SeaBIOS")
+    assert record.host_kernel == os.uname().release
+    assert "workers=2" in record.serial_tail
+    found = reduce_boot(record)
+    assert [found[name] for name in TIMES] == sorted(found[name] for name in TIMES)
+    assert found["boot_cpu_ms"] > 0
+    assert (found["booted"], found[BOOT_LIMIT]) == (1, found["boot_to_userspace_ms"])
+    shares = [each.share for each in phases]
+    assert shares == sorted(shares)
+    assert (phases[0].phase, phases[-1].phase) == (BootPhase.PREPARING, BootPhase.TIDYING)
+
+
+def test_updates_of_memory_regions_are_counted_with_kvm(folder: Path) -> None:
+    if not kvm_usable():
+        pytest.skip("no usable /dev/kvm")
+    # Firmware takes a second by most KVMs, and twenty by some that are themselves within a VM.
+    result = boot(folder, replace(PROJECT, accelerator=Accelerator.KVM), most_seconds=3)
+    assert result.kvm
+    assert result.state in (RunState.COMPLETED, RunState.NOT_CONVERGED), result.failure
+    found = reduce_boot(result.record)
+    assert found["boot_to_guest_ms"] > 0
+    assert found["memory_region_updates"] > found["memory_region_updates_by_guest"] > 0
+    assert found["booted"] == (result.state is RunState.COMPLETED)
+
+
+def test_linux(folder: Path, linux: None) -> None:
+    result = boot(folder, LINUX)
+    assert (result.state, result.failure) == (RunState.COMPLETED, "")
+    assert [mark.name for mark in result.record.marks] == list(BootMarkName)
+    release = result.record.kernel.split()[0]
+    assert f"-{os.uname().machine.replace('x86_64', 'amd64')}" in release
+    assert "vmtune boot: user space" in result.record.serial_tail
+    assert set(BOOT_HEADLINE) - {"memory_region_updates"} <= reduce_boot(result.record).keys()
+
+
+def test_a_boot_that_takes_too_long_is_given_up(folder: Path, linux: None) -> None:
+    try:
+        find_firmware(Firmware.OVMF)
+    except SetupError as error:
+        pytest.skip(str(error))
+    result = boot(folder, replace(LINUX, firmware=Firmware.OVMF), most_seconds=1)
+    assert (result.state, result.failure) == (RunState.NOT_CONVERGED, "")
+    assert result.record.end is BootEnd.GIVEN_UP
+    assert result.record.firmware.startswith("OVMF")
+    found = reduce_boot(result.record)
+    assert found["boot_to_guest_ms"] < 1000 <= found[BOOT_LIMIT]
+    assert "boot_to_userspace_ms" not in found
+
+
+def test_a_qemu_that_dies_is_a_result(folder: Path) -> None:
+    def kill(progress: BootProgress) -> None:
+        if progress.phase is BootPhase.STARTING:
+            for pid in processes_of(folder):
+                os.kill(pid, signal.SIGKILL)
+
+    result = boot(folder, told=kill)
+    assert (result.state, result.failure) == (RunState.FAILED, "QEMU died of SIGKILL")
+    assert result.record.end is BootEnd.DIED
+    assert "booted" not in reduce_boot(result.record)
+
+
+def test_a_qemu_that_does_not_start_says_why(folder: Path) -> None:
+    result = boot(folder, replace(PROJECT, vcpus=1000))
+    assert result.state is RunState.FAILED
+    assert result.failure.startswith("QEMU ended with status 1; ")
+    assert "SMP CPUs 1000" in result.failure
+    assert result.record.marks == ()
+
+
+def test_what_is_not_there(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SetupError) as caught:
+        boot(folder, build=Build("none", "qemu-system-none"))
+    assert caught.value.problems[0].field == "place.qemu"
+    monkeypatch.setattr(boot_run, "kvm_usable", lambda: False)
+    with pytest.raises(SetupError) as caught:
+        boot(folder, replace(PROJECT, accelerator=Accelerator.KVM))
+    assert caught.value.problems[0].field == "scenario.cell.accelerator"
+
+
+def test_cancelling_leaves_nothing_behind(folder: Path) -> None:
+    async def cancelled() -> None:
+        def stop(progress: BootProgress) -> None:
+            if progress.phase is BootPhase.STARTING:
+                assert processes_of(folder)
+                task.cancel()
+
+        place = DirectPlace(Path(installed().program), folder=folder)
+        task = asyncio.create_task(run_boot(BootOrder(BootScenario(PROJECT), place=place), stop))
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    if installed().why_not:
+        pytest.skip(installed().why_not)
+    asyncio.run(cancelled())
+
+
+def test_a_killed_boot_is_cleared_away_by_the_next(folder: Path) -> None:
+    if installed().why_not:
+        pytest.skip(installed().why_not)
+    program = CHECKOUT / "tests/contract/boot_program.py"
+    with subprocess.Popen(
+        [sys.executable, str(program), str(folder), installed().program],
+        stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
+    ) as killed:  # fmt: skip
+        assert killed.stdout is not None
+        while (line := killed.stdout.readline().strip()) != BootPhase.STARTING:
+            assert line
+        killed.kill()
+    deadline = time.monotonic() + 30
+    while processes_of(folder):  # its QEMU ends with it
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert list(folder.iterdir())
+    assert boot(folder).state is RunState.COMPLETED
