@@ -24,6 +24,11 @@ async def _host(on: Services, who: Who, name: Name) -> str:
     return name
 
 
+async def _whole_host(on: Services, who: Who, name: Name) -> str:
+    on.access.guard.whole_host(who, name)
+    return name
+
+
 async def _application(on: Services, who: Who, application: UUID) -> Application:
     record = await on.queries.application(application)
     await on.access.guard.application(who, record)
@@ -52,6 +57,7 @@ EVERYWHERE = Depends(_everywhere)
 """For what concerns all hosts and VMs: profiles, which any VM may have, and the audit log."""
 VmInReach = Annotated[UUID, Depends(_vm)]
 HostInReach = Annotated[str, Depends(_host)]
+WholeHostInReach = Annotated[str, Depends(_whole_host)]
 ApplicationInReach = Annotated[Application, Depends(_application)]
 MigrationInReach = Annotated[Migration, Depends(_migration)]
 AssignmentInReach = Annotated[Assignment, Depends(_assignment)]

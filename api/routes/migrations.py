@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 from uuid import UUID
 
@@ -19,7 +20,7 @@ from vmtune.api.schemas.migrations import (
     SampleView,
 )
 from vmtune.api.security import MIGRATE, READ, Who
-from vmtune.domain.migration import MigrationState
+from vmtune.domain.migration import Migration, MigrationState
 from vmtune.services.migrations import MigrationRequest
 
 router = APIRouter(prefix="/migrations", tags=["migrations"])
@@ -31,6 +32,18 @@ LaterThan = Annotated[
         description="Begin after this `at_ms`: for who follows a running migration.",
     ),
 ]
+
+
+async def _views(on: Services, records: Sequence[Migration]) -> list[MigrationView]:
+    """The records, and where those stand that wait for their turn."""
+    waiting = [record.id for record in records if record.state is MigrationState.QUEUED]
+    places = await on.admission.places(waiting) if waiting else {}
+    return [MigrationView.of(record, places.get(record.id)) for record in records]
+
+
+async def _view(on: Services, record: Migration) -> MigrationView:
+    (view,) = await _views(on, [record])
+    return view
 
 
 @router.get("", responses=problems(), dependencies=[READ])
@@ -46,7 +59,7 @@ async def list_migrations(
 ) -> MigrationPage:
     """Migrations, newest first."""
     page = await on.queries.migrations(vm, host, state, profile, after, limit, who.rights.reach)
-    return MigrationPage(items=[MigrationView.of(m) for m in page.items], next=page.next)
+    return MigrationPage(items=await _views(on, page.items), next=page.next)
 
 
 @router.post(
@@ -69,16 +82,17 @@ async def start_migration(
         tuple(body.overrides),
         body.values,
         body.steps,
+        body.priority,
     )
     record = await on.migrations.start(request)
     response.headers["Location"] = f"{PREFIX}/migrations/{record.id}"
-    return MigrationView.of(record)
+    return await _view(on, record)
 
 
 @router.get("/{migration}", responses=problems(404), dependencies=[READ])
-async def get_migration(migration: MigrationInReach) -> MigrationView:
+async def get_migration(on: Services, migration: MigrationInReach) -> MigrationView:
     """One migration, as it stands."""
-    return MigrationView.of(migration)
+    return await _view(on, migration)
 
 
 @router.patch("/{migration}", responses=problems(*WITH_BODY, *ASKS_A_HOST), dependencies=[MIGRATE])
@@ -88,7 +102,7 @@ async def change_migration(
     """Set values that QEMU heeds while it migrates, now. They are recorded like a step, and put
     back where the migration does not complete."""
     on.access.guard.host(who, migration.source)
-    return MigrationView.of(await on.migrations.change(migration.id, body.values))
+    return await _view(on, await on.migrations.change(migration.id, body.values))
 
 
 @router.delete(
@@ -97,7 +111,7 @@ async def change_migration(
 async def abort_migration(on: Services, who: Who, migration: MigrationInReach) -> MigrationView:
     """Ask for its abort. `abort` of the record tells whether that came in time."""
     on.access.guard.host(who, migration.source)
-    return MigrationView.of(await on.migrations.abort(migration.id))
+    return await _view(on, await on.migrations.abort(migration.id))
 
 
 @router.get("/{migration}/samples", responses=problems(404), dependencies=[READ])

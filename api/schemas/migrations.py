@@ -27,6 +27,7 @@ from vmtune.api.schemas.controlled import (
     StepView,
     step_texts,
 )
+from vmtune.domain.admission import LEAST_PRIORITY, MOST_PRIORITY, Place
 from vmtune.domain.migration import (
     AbortState,
     Migration,
@@ -58,6 +59,12 @@ class MigrationCreate(Model):
         default=[],
         max_length=50,
         description="Codes of blockers to override; what they concern is left out.",
+    )
+    priority: StrictInt = Field(
+        default=0,
+        ge=LEAST_PRIORITY,
+        le=MOST_PRIORITY,
+        description="Among those that wait for their turn; higher goes first.",
     )
 
 
@@ -116,8 +123,12 @@ class MigrationView(Model):
     active_at: datetime | None = Field(description="When QEMU first said that it is active.")
     ended_at: datetime | None
 
+    queued: bool = Field(description="It waits for its turn.")
+    ahead: int | None = Field(description="How many are served before it; null once it began.")
+    waits_for: str = Field(description="What it waits for, in words; empty once it began.")
+
     @classmethod
-    def of(cls, record: Migration) -> MigrationView:
+    def of(cls, record: Migration, place: Place | None = None) -> MigrationView:
         return cls(
             id=record.id,
             vm=record.vm,
@@ -146,6 +157,9 @@ class MigrationView(Model):
             started_at=record.started_at,
             active_at=record.active_at,
             ended_at=record.ended_at,
+            queued=place is not None,
+            ahead=None if place is None else place.ahead,
+            waits_for="" if place is None else place.why,
         )
 
 

@@ -65,6 +65,18 @@ class Slot:
         return (-self.priority, self.number)
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in the queue.
+
+    :param ahead: how many are served before it, if nothing changes.
+    :param why: what it waits for.
+    """
+
+    ahead: int
+    why: str
+
+
 class _Use:
     """How many slots are taken."""
 

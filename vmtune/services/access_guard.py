@@ -43,6 +43,21 @@ class Guard:
         if not who.rights.reach.has_host(name):
             raise hidden(no_host(name))
 
+    def whole_host(self, who: Identity, name: str) -> None:
+        """For what concerns all VMs of a host.
+
+        :raise NotFound: the host is out of reach.
+        :raise Forbidden: *who* is restricted to VMs by their labels.
+        """
+        self.host(who, name)
+        if who.rights.reach.labels:
+            raise Forbidden(
+                f"{who} is restricted to VMs by their labels, and this concerns all of a host",
+                field="Authorization",
+                code="out_of_reach",
+                remedy="use a token that is not restricted by labels",
+            )
+
     async def vm(self, who: Identity, vm: UUID) -> None:
         """Look where the VM is now, and at its labels.
 
@@ -147,6 +162,8 @@ class Guard:
             return True
         if message.topic is EventTopic.HOST:
             return not reach.labels and reach.has_host(message.subject)
+        if message.topic is EventTopic.EVACUATION:
+            return not reach.labels and reach.has_host(str(message.data.get("host")))
         vm = message.subject if message.topic is EventTopic.VM else message.data.get("vm")
         try:
             id = UUID(str(vm))

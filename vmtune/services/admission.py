@@ -10,12 +10,11 @@ from uuid import UUID
 
 import structlog
 
-from vmtune.domain.admission import Limits
+from vmtune.domain.admission import Limits, Place
 from vmtune.domain.inventory import EventTopic
 from vmtune.errors import VmtuneError
 from vmtune.services.bus import EventBus
 from vmtune.store import Store
-from vmtune.store.slots import Place
 
 log = structlog.get_logger(__name__)
 

@@ -129,7 +129,7 @@ class EvacuationJob:
         waiting = deque(vm for vm in vms if vm.state is LeavingState.WAITING)
         begun = [vm for vm in vms if vm.state is LeavingState.ORDERED]
         most = record.max_outgoing or _AHEAD * self._admission.limits.outgoing
-        progress = Progress(self._bus, record.id, vms)
+        progress = Progress(self._bus, record, vms)
         woken = self._woken[record.id]
         moving: dict[asyncio.Task[LeavingVm], LeavingVm] = {}
         try:
@@ -364,9 +364,10 @@ class _Against(Exception):
 class Progress:
     """How far all of it is, and each VM that is under way."""
 
-    def __init__(self, bus: EventBus, id: UUID, vms: Sequence[LeavingVm]) -> None:
+    def __init__(self, bus: EventBus, record: Evacuation, vms: Sequence[LeavingVm]) -> None:
         self._bus = bus
-        self._id = id
+        self._id = record.id
+        self._host = record.host
         self._states = {vm.vm: vm for vm in vms}
         self._begun = time.monotonic()
         self._first: float | None = None
@@ -390,6 +391,7 @@ class Progress:
         share = min(done / total, 1.0)
         data = {
             "share": round(share, 4),
+            "host": self._host,
             "over": sum(vm.state.over for vm in vms),
             "moved": sum(vm.state is LeavingState.MOVED for vm in vms),
             "total": len(vms),

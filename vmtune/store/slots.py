@@ -7,13 +7,12 @@ number of services can decide at any time, and no limit is exceeded.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, func, select, update
 from sqlalchemy.orm import Session
 
-from vmtune.domain.admission import Limits, Slot, admit, why_waiting
+from vmtune.domain.admission import Limits, Place, Slot, admit, why_waiting
 from vmtune.store.database import Database
 from vmtune.store.schema_evacuations import SlotRow
 
@@ -22,18 +21,6 @@ _HEADS = 64
 the hosts that wait, not with the migrations."""
 _WAITS = SlotRow.running.is_(False)
 _ORDER = (SlotRow.priority.desc(), SlotRow.number)
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A place in the queue.
-
-    :param ahead: how many are served before it, if nothing changes.
-    :param why: what it waits for.
-    """
-
-    ahead: int
-    why: str
 
 
 class SlotRepository:

@@ -20,6 +20,7 @@ from tests.support.api import PREFIX, Api, admin_token, running_api
 from tests.support.fakes import VM
 from tests.unit.api.test_route_scopes import ROUTES
 from vmtune.domain.access import EVERYTHING, NOBODY, Identity, Kind, Reach, Rights
+from vmtune.domain.evacuation import EvacuationState, LeavingState, LeavingVm
 from vmtune.domain.inventory import Event, EventTopic
 from vmtune.domain.migration import MigrationState
 from vmtune.domain.outcome import ApplicationState
@@ -32,15 +33,18 @@ SHARED = ("/profiles", "/tunables", "/reference", "/scenarios", "/run-metrics", 
 OWN = ("/health", "/live", "/session", "/events")
 """What is about who asks, or tested below."""
 EVERYWHERE = ("/runs", "/campaigns", "/environments", "/comparisons", "/history", "/audit",
-              "/hooks", "/measured-scenarios")  # fmt: skip
+              "/hooks", "/services", "/measured-scenarios")  # fmt: skip
 """What is about everything, and so for nobody who is restricted."""
 MISSING = uuid4()
 BODIES: dict[tuple[str, str], Any] = {
     ("PUT", "/hosts/{name}/limits"): {"values": {"vm_max_map_count": 262144}},
+    ("PUT", "/hosts/{name}/owner"): {"service": "other"},
     ("PUT", "/vms/{vm}/labels"): {"labels": {}},
     ("POST", "/vms/{vm}/plan"): {},
     ("POST", "/vms/{vm}/applications"): {},
     ("PATCH", "/migrations/{migration}"): {"values": {}},
+    ("POST", "/hosts/{name}/evacuations"): {},
+    ("POST", "/hosts/{name}/evacuations/plan"): {},
 }
 
 
@@ -53,12 +57,14 @@ class Foreign:
     migration: UUID
     assignment: int
     token: str
+    evacuation: UUID
 
     def filled(self, path: str, missing: bool = False) -> str:
         """*path* with the id of a thing there, or of one that is nowhere."""
         ids: dict[str, object] = {
             "vm": VM, "application": self.application, "migration": self.migration,
             "number": self.assignment, "token": self.token, "name": "a",
+            "evacuation": self.evacuation,
         }  # fmt: skip
         if missing:
             ids = dict.fromkeys(ids, MISSING) | {"number": 99, "token": "none", "name": "none"}
@@ -76,9 +82,12 @@ async def foreign(tmp_path: Path) -> AsyncIterator[Foreign]:
             store.applications.finish(done.id, ApplicationState.APPLIED)
             moved = store.migrations.begin(vm=VM, vm_name="vm", source="a", destination="c")
             store.migrations.update(moved.id, state=MigrationState.CANCELLED)
+            leaving = LeavingVm(VM, "vm", 1 << 30, 0, LeavingState.NOT_PLACED)
+            evacuated = store.evacuations.begin("a", [leaving])
+            store.evacuations.enter(evacuated.id, EvacuationState.INCOMPLETE)
             assigned = store.assignments.add(Target.HOST, "a", "p")
         other = await api.post("/tokens", {"name": "other", "scopes": ["read"]})
-        yield Foreign(api, done.id, moved.id, assigned.id, other["id"])
+        yield Foreign(api, done.id, moved.id, assigned.id, other["id"], evacuated.id)
 
 
 async def restricted(foreign: Foreign, **reach: Any) -> dict[str, str]:
@@ -169,7 +178,15 @@ async def test_lists_leave_out_what_is_out_of_reach(
 
 def test_every_route_is_one_of_these() -> None:
     """A new one has to say what it shows to whom."""
-    known = ("/hosts", "/vms", "/applications", "/migrations", "/assignments", "/tokens")
+    known = (
+        "/hosts",
+        "/vms",
+        "/evacuations",
+        "/applications",
+        "/migrations",
+        "/assignments",
+        "/tokens",
+    )
     for method, path in CALLS:
         assert path.startswith((*SHARED, *OWN, *EVERYWHERE, *known)), (method, path)
 
@@ -273,6 +290,8 @@ async def test_events_are_told_to_those_within_reach(foreign: Foreign) -> None:
         (EventTopic.MIGRATION, "x", vm, {of_a, of_db}),
         (EventTopic.MIGRATION, "x", moved, {of_b, of_db}),
         (EventTopic.MIGRATION, "x", {"vm": str(MISSING)}, set()),
+        (EventTopic.EVACUATION, "x", {**vm, "host": "a"}, {of_a}),
+        (EventTopic.EVACUATION, "x", {}, set()),
         (EventTopic.ASSIGNMENT, "1", {"target": "host", "key": "b"}, set()),
         (EventTopic.APPLICATION, "x", {}, set()),
     ]

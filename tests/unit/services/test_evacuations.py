@@ -17,7 +17,8 @@ from vmtune.domain.evacuation import EvacuationState, LeavingState, Order, migra
 from vmtune.domain.facts import Connection, VmState
 from vmtune.domain.migration import MigrationState
 from vmtune.errors import Conflict, InvalidInput, NotFound, TooLate
-from vmtune.services.evacuations import EvacuationRequest, EvacuationStatus
+from vmtune.services.evacuations import EvacuationStatus
+from vmtune.services.evacuations_plan import EvacuationRequest
 
 LIMITS = Limits(outgoing=2, incoming=2, all=5)
 

@@ -1,0 +1,146 @@
+"""Evacuations: planned, started, followed, paused, resumed, cancelled."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from urllib.parse import quote
+from uuid import UUID
+
+from fastapi import APIRouter, Query, Response
+
+from vmtune.api.reach import WholeHostInReach
+from vmtune.api.responses import ASKS_A_HOST, LOCATION, WITH_BODY, problems, with_headers
+from vmtune.api.routes.common import PREFIX, After, Limit, Services
+from vmtune.api.schemas.evacuations import (
+    EvacuationCreate,
+    EvacuationPage,
+    EvacuationPlanView,
+    EvacuationView,
+    LeavingVmPage,
+    LeavingVmView,
+)
+from vmtune.api.security import MIGRATE, READ, Who
+from vmtune.domain.evacuation import EvacuationState
+from vmtune.services.evacuations_plan import EvacuationRequest
+
+router = APIRouter(tags=["evacuations"])
+_OF_HOST = "/hosts/{name}/evacuations"
+States = Annotated[list[EvacuationState], Query(description="Any of them.")]
+
+
+@router.get("/evacuations", responses=problems(), dependencies=[READ])
+async def list_evacuations(
+    on: Services,
+    who: Who,
+    state: States = [],  # noqa: B006 - FastAPI copies it
+    limit: Limit = 50,
+    after: After = None,
+) -> EvacuationPage:
+    """Evacuations of all hosts, newest first."""
+    reach = who.rights.reach
+    if reach.labels:  # an evacuation is of all VMs of a host
+        return EvacuationPage(items=[], next=None)
+    page = await on.evacuations.list(None, tuple(state), after, limit, reach)
+    return EvacuationPage(items=[EvacuationView.of(each) for each in page.items], next=page.next)
+
+
+@router.get(_OF_HOST, responses=problems(403, 404), dependencies=[READ])
+async def list_host_evacuations(
+    on: Services,
+    name: WholeHostInReach,
+    state: States = [],  # noqa: B006 - FastAPI copies it
+    limit: Limit = 50,
+    after: After = None,
+) -> EvacuationPage:
+    """Evacuations of a host, newest first."""
+    await on.hosts.get(name)
+    page = await on.evacuations.list(name, tuple(state), after, limit)
+    return EvacuationPage(items=[EvacuationView.of(each) for each in page.items], next=page.next)
+
+
+@router.post(
+    _OF_HOST,
+    status_code=202,
+    responses=problems(*WITH_BODY, *ASKS_A_HOST) | with_headers(202, LOCATION),
+    dependencies=[MIGRATE],
+)
+async def start_evacuation(
+    on: Services,
+    who: Who,
+    name: WholeHostInReach,
+    response: Response,
+    body: EvacuationCreate | None = None,
+) -> EvacuationView:
+    """Move all VMs of a host to others. It goes on as a job, also across restarts of the service.
+    What its preflight finds blocked is not moved, and listed with the reason."""
+    status = await on.evacuations.start(_asked(on, who, name, body))
+    host, id = quote(name, safe=""), status.record.id
+    response.headers["Location"] = f"{PREFIX}/hosts/{host}/evacuations/{id}"
+    return EvacuationView.of(status)
+
+
+@router.post(f"{_OF_HOST}/plan", responses=problems(*WITH_BODY, *ASKS_A_HOST), dependencies=[READ])
+async def plan_evacuation(
+    on: Services, who: Who, name: WholeHostInReach, body: EvacuationCreate | None = None
+) -> EvacuationPlanView:
+    """What would move where, and what a preflight of each VM finds. Changes nothing."""
+    return EvacuationPlanView.of(await on.evacuations.plan(_asked(on, who, name, body)))
+
+
+def _asked(on: Services, who: Who, name: str, body: EvacuationCreate | None) -> EvacuationRequest:
+    wanted = body or EvacuationCreate()
+    for destination in wanted.destinations:
+        on.access.guard.host(who, destination)
+    return wanted.asked(name, who.rights.reach.hosts)
+
+
+@router.get(f"{_OF_HOST}/{{evacuation}}", responses=problems(403, 404), dependencies=[READ])
+async def get_evacuation(on: Services, name: WholeHostInReach, evacuation: UUID) -> EvacuationView:
+    """One evacuation, and how far it is."""
+    return EvacuationView.of(await on.evacuations.get(name, evacuation))
+
+
+@router.get(f"{_OF_HOST}/{{evacuation}}/vms", responses=problems(403, 404), dependencies=[READ])
+async def list_leaving_vms(
+    on: Services,
+    name: WholeHostInReach,
+    evacuation: UUID,
+    limit: Limit = 50,
+    after: After = None,
+) -> LeavingVmPage:
+    """Its VMs in the order of moving, and where each stands."""
+    page = await on.evacuations.vms(name, evacuation, after, limit)
+    return LeavingVmPage(items=[LeavingVmView.of(vm) for vm in page.items], next=page.next)
+
+
+@router.delete(
+    f"{_OF_HOST}/{{evacuation}}",
+    status_code=202,
+    responses=problems(403, 404, 409),
+    dependencies=[MIGRATE],
+)
+async def cancel_evacuation(
+    on: Services, name: WholeHostInReach, evacuation: UUID
+) -> EvacuationView:
+    """End it: what waits never begins, and migrations that are under way are aborted."""
+    return EvacuationView.of(await on.evacuations.cancel(name, evacuation))
+
+
+@router.post(
+    f"{_OF_HOST}/{{evacuation}}/pause", responses=problems(403, 404, 409), dependencies=[MIGRATE]
+)
+async def pause_evacuation(
+    on: Services, name: WholeHostInReach, evacuation: UUID
+) -> EvacuationView:
+    """Begin no more migrations; those that are under way run to their end."""
+    return EvacuationView.of(await on.evacuations.pause(name, evacuation))
+
+
+@router.post(
+    f"{_OF_HOST}/{{evacuation}}/resume", responses=problems(403, 404, 409), dependencies=[MIGRATE]
+)
+async def resume_evacuation(
+    on: Services, name: WholeHostInReach, evacuation: UUID
+) -> EvacuationView:
+    """Go on where it was paused."""
+    return EvacuationView.of(await on.evacuations.resume(name, evacuation))

@@ -1,0 +1,191 @@
+"""Evacuations: orders, plans, where they stand."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+from pydantic import Field, StrictInt, StrictStr
+
+from vmtune.api.schemas.common import Model, Page
+from vmtune.api.schemas.plans import FindingView
+from vmtune.domain.admission import LEAST_PRIORITY, MOST_PRIORITY
+from vmtune.domain.evacuation import (
+    EvacuationPlan,
+    EvacuationState,
+    LeavingState,
+    LeavingVm,
+    Order,
+)
+from vmtune.domain.findings import Severity
+from vmtune.services.evacuations import EvacuationStatus
+from vmtune.services.evacuations_plan import EvacuationRequest
+
+
+class EvacuationCreate(Model):
+    """What is to move, and how. Nothing given moves all VMs to any eligible hosts."""
+
+    destinations: list[StrictStr] = Field(
+        default=[], max_length=1000, description="Hosts; none for any that is eligible."
+    )
+    order: Order = Field(default=Order.PRIORITY, description="Which VMs move first.")
+    overrides: list[StrictStr] = Field(
+        default=[],
+        max_length=50,
+        description="Codes of blockers to override for all VMs; what they concern is left out.",
+    )
+    vm_overrides: dict[UUID, list[StrictStr]] = Field(
+        default={}, max_length=10_000, description="Likewise for single VMs, by UUID."
+    )
+    profile: StrictStr | None = Field(
+        default=None, description="None for the one that is assigned to each VM."
+    )
+    priority: StrictInt = Field(
+        default=0,
+        ge=LEAST_PRIORITY,
+        le=MOST_PRIORITY,
+        description="Of its migrations in the queue; higher goes first.",
+    )
+    max_outgoing: StrictInt | None = Field(
+        default=None, ge=1, le=1000, description="Fewer at once than the service lets leave."
+    )
+    stop_after_failures: StrictInt | None = Field(
+        default=None, ge=1, le=100_000, description="Stop once so many migrations have failed."
+    )
+
+    def asked(self, host: str, among: frozenset[str] | None) -> EvacuationRequest:
+        """As the service takes it."""
+        return EvacuationRequest(
+            host,
+            tuple(dict.fromkeys(self.destinations)),
+            self.order,
+            tuple(self.overrides),
+            {vm: tuple(codes) for vm, codes in self.vm_overrides.items()},
+            self.profile,
+            self.priority,
+            self.max_outgoing,
+            self.stop_after_failures,
+            among,
+        )
+
+
+class LeavingVmView(Model):
+    """One VM of an evacuation."""
+
+    vm: UUID
+    name: str
+    memory_bytes: int = Field(description="0 where it does not run.")
+    priority: int = Field(description="The value of its label `priority`.")
+    state: LeavingState
+    destination: str | None = Field(description="Null where there is none for it.")
+    reason: str = Field(description="Why it is left; empty otherwise.")
+    findings: list[FindingView] = Field(description="What the preflight found.")
+    blockers: list[str] = Field(description="Codes of those that stop it and can be overridden.")
+    overrides: list[str]
+    migration: UUID | None = Field(description="Null until it is ordered.")
+
+    @classmethod
+    def of(cls, vm: LeavingVm) -> LeavingVmView:
+        blockers = (
+            f.code
+            for f in vm.findings
+            if f.severity is Severity.BLOCKER and f.code not in vm.overrides
+        )
+        return cls(
+            vm=vm.vm,
+            name=vm.name,
+            memory_bytes=vm.memory_bytes,
+            priority=vm.priority,
+            state=vm.state,
+            destination=vm.destination or None,
+            reason=vm.reason,
+            findings=[FindingView.of(finding) for finding in vm.findings],
+            blockers=list(dict.fromkeys(blockers)),
+            overrides=list(vm.overrides),
+            migration=vm.migration,
+        )
+
+
+class LeavingVmPage(Page[LeavingVmView]):
+    """VMs of an evacuation, in the order of moving."""
+
+
+class EvacuationPlanView(Model):
+    """What would move where, and what stands against it."""
+
+    host: str
+    order: Order
+    movable: int = Field(description="VMs that would be migrated.")
+    left: int = Field(description="VMs that run and would stay, each with its reason.")
+    considered: list[str] = Field(
+        description="Hosts that were looked at; others need not be, where these have room."
+    )
+    refused: dict[str, str] = Field(description="Hosts that can take none of its VMs, and why.")
+    vms: list[LeavingVmView] = Field(description="In the order of moving.")
+
+    @classmethod
+    def of(cls, plan: EvacuationPlan) -> EvacuationPlanView:
+        return cls(
+            host=plan.host,
+            order=plan.order,
+            movable=len(plan.movable),
+            left=len(plan.left),
+            considered=list(plan.considered),
+            refused=dict(plan.refused),
+            vms=[LeavingVmView.of(vm) for vm in plan.vms],
+        )
+
+
+class EvacuationView(Model):
+    """An evacuation, and how far it is."""
+
+    id: UUID
+    host: str
+    destinations: list[str] = Field(description="Empty for any that is eligible.")
+    order: Order
+    priority: int
+    max_outgoing: int | None
+    stop_after_failures: int | None
+    profile: str | None = Field(description="Null for the one that is assigned to each VM.")
+    state: EvacuationState
+    ended: bool
+    reason: str = Field(description="Why it failed; empty where a person said so.")
+    total: int = Field(description="VMs.")
+    over: int = Field(description="VMs of which nothing more will happen.")
+    moved: int
+    left: int = Field(description="VMs that run and stay, each with its reason.")
+    states: dict[LeavingState, int] = Field(description="How many VMs are in each state.")
+    total_bytes: int = Field(description="Memory of the VMs that were to move.")
+    moved_bytes: int
+    created_at: datetime
+    ended_at: datetime | None
+
+    @classmethod
+    def of(cls, status: EvacuationStatus) -> EvacuationView:
+        record, tally = status.record, status.tally
+        return cls(
+            id=record.id,
+            host=record.host,
+            destinations=list(record.destinations),
+            order=record.order,
+            priority=record.priority,
+            max_outgoing=record.max_outgoing,
+            stop_after_failures=record.stop_after_failures,
+            profile=record.profile or None,
+            state=record.state,
+            ended=record.state.ended,
+            reason=record.reason,
+            total=tally.total,
+            over=tally.over,
+            moved=tally.states.get(LeavingState.MOVED, 0),
+            left=tally.left,
+            states=dict(tally.states),
+            total_bytes=tally.total_bytes,
+            moved_bytes=tally.moved_bytes,
+            created_at=record.created_at,
+            ended_at=record.ended_at,
+        )
+
+
+class EvacuationPage(Page[EvacuationView]):
+    """Evacuations, newest first."""
