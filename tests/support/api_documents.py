@@ -191,6 +191,9 @@ def migration(state: str = "queued", **changes: Any) -> dict[str, Any]:
         "started_at": AT,
         "active_at": None,
         "ended_at": AT if ended else None,
+        "queued": False,
+        "ahead": None,
+        "waits_for": "",
         **changes,
     }
 

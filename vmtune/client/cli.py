@@ -43,6 +43,8 @@ PLACES = {
     ),
     "migrate": (_HERE + "migrate:migrate", "Migrate VM live and follow it to its end."),
     "migration": (_HERE + "migration:migration", "Migrations, running and past."),
+    "evacuate": (_HERE + "evacuate:evacuate", "Move all VMs of HOST to other hosts, live."),
+    "evacuation": (_HERE + "evacuation:evacuation", "Evacuations, running and past."),
     "virsh-args": (
         _HERE + "virsh_args:virsh_args",
         "Print a profile as options of virsh migrate.",

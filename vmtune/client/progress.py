@@ -60,6 +60,8 @@ class Shown:
         """Take a record in; whether the stage has changed."""
         before = self.stage
         self.stage = str(record["state"])
+        if record.get("queued"):
+            self.stage = f"queued, {record['ahead']} ahead: {record['waits_for']}"
         if self.stage == "completed":
             self.share = 1.0
         limit = record["values"].get("downtime_limit_ms")
@@ -99,6 +101,8 @@ class RunShown(Shown):
         self.stage = self._titled(str(data["phase"]))
         migrates = data["phase"] == "migrating" and "iteration" in data
         self.figures = describe(data) if migrates else ""
+        if "maps" in data:
+            self.figures = f"QEMU has {data['maps']:,} maps, {size(data['rss_bytes'])} in memory"
 
     def _titled(self, stage: str) -> str:
         return f"{self._title}  {stage}" if self._title else stage

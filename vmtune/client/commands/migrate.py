@@ -41,6 +41,12 @@ from vmtune.domain.virsh_options import meant
     shell_complete=assignments,
     help="Beside or instead of the profile's, this time. May be repeated.",
 )
+@click.option(
+    "--priority",
+    type=click.IntRange(-100, 100),
+    default=0,
+    help="Among those that wait for their turn; higher goes first.",
+)
 @click.option("--no-wait", is_flag=True, help="Start it and return; `migration show` tells.")
 @virsh_options
 @common
@@ -54,6 +60,7 @@ def migrate(
     revision: int | None,
     overrides: tuple[str, ...],
     assigned: tuple[str, ...],
+    priority: int,
     no_wait: bool,
     **given: object,
 ) -> int:
@@ -74,6 +81,7 @@ def migrate(
         "overrides": list(overrides),
         "values": {**said.values, **parse_assignments(assigned)},
         "steps": said.steps,
+        "priority": priority,
     }
     record = session.client.post("/migrations", body)
     id = str(record["id"])
@@ -117,6 +125,7 @@ def lines(record: Document) -> Iterator[str]:
             ("begun", render.moment(record["created_at"])),
             ("ended", render.moment(record["ended_at"])),
             ("state", record["state"]),
+            ("queue", _place(record)),
             ("abort", "" if record["abort"] == "none" else record["abort"]),
             ("reason", record["failure"]),
             ("missing flags", " ".join(record["missing_flags"])),
@@ -129,6 +138,13 @@ def lines(record: Document) -> Iterator[str]:
         yield from render.outcomes(record["outcomes"])
     yield from record_lines(record["step_records"])
     yield from reaper_lines(record["reaper"])
+
+
+def _place(record: Document) -> str:
+    """Where it stands, where it waits for its turn."""
+    if not record["queued"]:
+        return ""
+    return f"{record['ahead']} ahead of it; it waits because {record['waits_for']}"
 
 
 def started_by(record: Document) -> str:

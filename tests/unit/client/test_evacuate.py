@@ -1,0 +1,105 @@
+"""``vmtune evacuate`` and ``evacuation`` against the real application."""
+
+from __future__ import annotations
+
+import io
+import sys
+from typing import Any
+
+import pytest
+
+from tests.support.api import Api
+from tests.support.api_documents import migration
+from tests.support.fakes import VM, only
+from tests.unit.client.conftest import Vmtune
+from vmtune.client.commands.migrate import lines
+from vmtune.client.evacuations import EvacuationShown
+from vmtune.client.progress import Shown
+
+
+def test_a_plan_shows_where_all_go_and_stops_there(real: Api, vmtune: Vmtune) -> None:
+    told = vmtune("evacuate", "a", "--plan")
+    assert told.code == 0, told.err
+    header, row, summary = told.out.splitlines()
+    assert header.split() == ["VM", "MEMORY", "PRIORITY", "TO", "STATE"]
+    assert row.split()[-2:] == ["b", "moves"]
+    assert summary == "1 VM would move"
+    assert vmtune("evacuation", "list").out == "no evacuations\n"
+
+
+def test_it_is_followed_to_its_end_and_listed(real: Api, vmtune: Vmtune) -> None:
+    ran = vmtune("evacuate", "a", "--to", "b", "--order", "smallest-first")
+    assert ran.code == 0, ran.err
+    assert "1 VM would move" in ran.err
+    assert "1 moved" in ran.out
+    assert "any eligible" not in ran.out
+    listed = vmtune("evacuation", "list", "--host", "a").out.splitlines()
+    assert "1 of 1" in listed[1]
+    id = listed[1].split()[0]
+    shown = vmtune("evacuation", "show", id, "--json").document
+    assert shown["id"].startswith(id)
+    assert [vm["state"] for vm in shown["vms"]] == ["moved"]
+    assert vmtune("evacuation", "follow", id).code == 0
+    late = vmtune("evacuation", "cancel", id)
+    assert late.code == 1
+    assert "completed" in late.err
+    assert vmtune("evacuation", "show", "ffff").code == 1
+
+
+def test_what_stays_is_told_and_is_no_success(real: Api, vmtune: Vmtune) -> None:
+    only(real.drivers["b"]).die()  # nothing waits there any more
+    plan = vmtune("evacuate", "a", "--plan")
+    assert plan.code == 2
+    assert "0 VMs would move, 1 would stay" in plan.out
+    assert "b: no QEMU there waits for it" in plan.out
+    ran = vmtune("evacuate", "a")
+    assert ran.code == 2
+    assert "not placed" in ran.out
+    assert "incomplete" in ran.out
+
+
+def test_overrides_are_for_all_or_for_one(real: Api, vmtune: Vmtune) -> None:
+    unknown = vmtune("evacuate", "a", "--plan", "--override", "nonsense")
+    assert unknown.code == 1
+    assert "no blocker's code" in unknown.err
+    missing = vmtune("evacuate", "a", "--plan", "--override", "nobody:vm_cannot_migrate")
+    assert missing.code == 1
+    assert "no VM on a is named nobody" in missing.err
+    name = vmtune("evacuate", "a", "--plan", "--json").document["vms"][0]["name"]
+    for who in (name, str(VM)):
+        over = vmtune("evacuate", "a", "--plan", "--json", "--override", f"{who}:vm_cannot_migrate")
+        assert over.document["vms"][0]["overrides"] == ["vm_cannot_migrate"]
+
+
+def vm(name: str) -> dict[str, Any]:
+    return {"vm": name.upper(), "name": name}
+
+
+def test_how_far_all_and_each_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = EvacuationShown([vm("db1"), vm("web")])
+    record = {"moved": 1, "total": 3, "state": "running", "ended": False}
+    assert shown.read(record)
+    assert not shown.read(record)
+    assert shown.stage == "1 of 3 VMs moved"
+    shown.advance({"share": 0.5, "vms": {"DB1": 0.25, "WEB": 0.5}, "left_s": 30})
+    assert shown.figures == "db1 25%, web 50%, about 30 s left"
+    monkeypatch.setattr(sys, "stderr", _Terminal())
+    shown.advance({"share": 0.4, "vms": {"DB1": 0.2}, "left_s": None})
+    assert shown.share == 0.5  # never back, neither for all nor for one
+    assert shown.figures.split() == ["db1", "━" * 6 + "┄" * 18, "25%"]
+    shown.read({**record, "state": "completed", "ended": True, "moved": 3})
+    assert (shown.share, shown.stage) == (1.0, "3 of 3 VMs moved, completed")
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_migrations_place_in_the_queue_is_shown() -> None:
+    record = migration("queued", queued=True, ahead=3, waits_for="2 of 2 leave rack1")
+    shown = Shown()
+    assert shown.read(record)
+    assert shown.stage == "queued, 3 ahead: 2 of 2 leave rack1"
+    told = "\n".join(lines(record))
+    assert "3 ahead of it; it waits because 2 of 2 leave rack1" in told
