@@ -20,7 +20,8 @@ from vmtune.bench.run_folder import clear_left_behind, run_folder
 from vmtune.bench.stage import finish
 from vmtune.domain.block import BlockScenario, Foreseen
 from vmtune.domain.changes import Change, in_order
-from vmtune.domain.matrix_cells import NodeKind
+from vmtune.domain.facts import VmFacts
+from vmtune.domain.matrix_cells import BlockCell, NodeKind
 from vmtune.domain.pools import geometry_of, headroom, pool_model
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import Route
@@ -116,7 +117,7 @@ async def block_stage(order: BlockOrder, scenario: BlockScenario) -> AsyncIterat
 
 async def _take_down(driver: QmpDriver, qemu: BenchQemu) -> None:
     with contextlib.suppress(VmtuneError):  # it may be dead
-        await remove_export(qemu.monitor)
+        await remove_export(qemu.monitor, scratch=False)
     await asyncio.gather(driver.close(), qemu.end(), return_exceptions=True)
 
 
@@ -199,13 +200,17 @@ async def _tune(driver: QmpDriver, vm: UUID, scenario: BlockScenario) -> tuple[s
                     field=f"values.{change.tunable}",
                     code="not_effective",
                 )
-    limit = (await asyncio.to_thread(read_local_host)).sysctls.get("vm_max_map_count")
-    cell = scenario.cell
+    return str(facts.qemu), await asyncio.to_thread(foresee, facts, scenario.cell)
+
+
+def foresee(facts: VmFacts, cell: BlockCell) -> Foreseen:
+    """What the pool model says of a load. Looks at this machine."""
+    limit = read_local_host().sysctls.get("vm_max_map_count")
     requests = min(cell.iodepth, REQUESTS_PER_CONNECTION) * cell.numjobs
     room = headroom(facts, limit)
     assumed = limit if limit is not None else 1 << 31
     model = pool_model(geometry_of(facts), assumed, requests)
-    foreseen = Foreseen(
+    return Foreseen(
         design=model.design.value,
         requests=requests,
         soft_limit=model.soft_limit,
@@ -214,4 +219,3 @@ async def _tune(driver: QmpDriver, vm: UUID, scenario: BlockScenario) -> tuple[s
         most_maps=model.most_maps(room.other_maps),
         limit=limit,
     )
-    return str(facts.qemu), foreseen

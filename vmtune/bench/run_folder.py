@@ -63,18 +63,26 @@ def clear_left_behind(base: Path) -> list[str]:
     """Remove the folders of runs that were killed, and end what still runs for them; the
     folders' names."""
     cleared = []
+    for folder in left_behind(base):
+        with contextlib.suppress(TimeoutError):  # the next one tries again
+            end_processes_of(folder)
+            shutil.rmtree(folder, ignore_errors=True)
+            cleared.append(folder.name)
+    return cleared
+
+
+def left_behind(base: Path) -> Iterator[Path]:
+    """The folders of runs that were killed. Each is locked until the next is asked for, so that
+    only one process clears it away."""
     for folder in sorted(base.glob(f"{_PREFIX}*")):
         with contextlib.suppress(OSError):  # another run clears it away just now
             lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if _is_open_as(folder / _LOCK, lock):
-                    end_processes_of(folder)
-                    shutil.rmtree(folder, ignore_errors=True)
-                    cleared.append(folder.name)
+                    yield folder
             finally:
                 os.close(lock)
-    return cleared
 
 
 def end_processes_of(folder: Path) -> None:

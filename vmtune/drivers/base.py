@@ -13,6 +13,7 @@ from vmtune.domain.dirty_rates import DirtyRates
 from vmtune.domain.facts import HostFacts, Reading, VmFacts, VmState, VmSummary
 from vmtune.domain.migration import Snapshot, Totals
 from vmtune.domain.tunables import Value
+from vmtune.drivers.block_export import BlockNode, Export
 
 
 class EventKind(StrEnum):
@@ -177,6 +178,20 @@ class Driver(Protocol):
 
     async def dirty_rates(self, vm: UUID) -> DirtyRates:
         """How far the last measurement is, and what it found."""
+
+    async def block_nodes(self, vm: UUID) -> Sequence[BlockNode]:
+        """The block nodes of a running VM's QEMU that have a name."""
+
+    async def export_node(self, vm: UUID, export: Export) -> None:
+        """Export a block node of the VM's QEMU by NBD, on a unix socket of its machine.
+
+        :raise Conflict: QEMU has an NBD server, of somebody else.
+        :raise CommandRefused: there is no such node, or it is not vmtune's own and would be
+            writable. Nothing is left of it then.
+        """
+
+    async def remove_export(self, vm: UUID) -> None:
+        """Remove what :meth:`export_node` made. Harmless when repeated."""
 
     async def reset_after_migration(self, vm: UUID) -> None:
         """Put what :meth:`start_migration` set on this side back to what it was, where

@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from vmtune.drivers.block_allowed import EXPORT, JOB
+from vmtune.drivers.block_allowed import EXPORT, JOB, NODE
 from vmtune.drivers.monitor import Monitor
 from vmtune.drivers.replies import understanding
 from vmtune.errors import CommandRefused, Conflict, OutcomeUnknown, SetupError
@@ -27,23 +28,53 @@ _FORMATTED_WITHIN_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)
+class BlockNode:
+    """A block node of a QEMU, by the name that somebody gave it.
+
+    :param driver: ``qcow2``, ``raw``, ``file``, ...
+    """
+
+    name: str
+    driver: str
+    size_bytes: int
+    read_only: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Export:
     """What is exported.
 
     :param node: the node's name.
     :param socket: where its NBD server listens; called as the list of commands has it.
     :param iothread: its requests are handled there; empty: where the node's are.
+    :param scratch_bytes: above 0, the node is a null node of that size, which is made for it
+        and goes with it.
     """
 
     node: str
     socket: Path
     writable: bool = False
     iothread: str = ""
+    scratch_bytes: int = 0
 
     @property
     def uri(self) -> str:
         """As NBD clients take it (NBD project, doc/uri.md)."""
         return f"nbd+unix:///{EXPORT}?socket={quote(str(self.socket))}"
+
+
+async def list_nodes(monitor: Monitor) -> Sequence[BlockNode]:
+    """The nodes that have a name; QEMU's own names for others begin with ``#``."""
+    nodes = await monitor.execute("query-named-block-nodes", {"flat": True})
+    with understanding("its block nodes"):
+        return [
+            BlockNode(
+                str(node["node-name"]), str(node["drv"]), int(node["image"]["virtual-size"]),
+                bool(node["ro"]),
+            )
+            for node in nodes
+            if not node["node-name"].startswith("#")
+        ]  # fmt: skip
 
 
 async def add_export(monitor: Monitor, export: Export) -> None:
@@ -66,6 +97,8 @@ async def add_export(monitor: Monitor, export: Export) -> None:
         ) from refusal
     where = {"iothread": export.iothread} if export.iothread else {}
     try:
+        if export.scratch_bytes:
+            await _add_scratch(monitor, export)
         await monitor.execute(
             "block-export-add",
             {
@@ -74,14 +107,20 @@ async def add_export(monitor: Monitor, export: Export) -> None:
             },
         )  # fmt: skip
     except CommandRefused:
-        await monitor.execute("nbd-server-stop")
+        await remove_export(monitor, scratch=export.scratch_bytes > 0)
         raise
 
 
-async def remove_export(monitor: Monitor) -> None:
+async def _add_scratch(monitor: Monitor, export: Export) -> None:
+    node = {"driver": "null-co", "node-name": export.node, "size": export.scratch_bytes}
+    await monitor.execute("blockdev-add", {**node, "read-zeroes": True})
+
+
+async def remove_export(monitor: Monitor, *, scratch: bool) -> None:
     """Remove the export with whoever is connected to it, and stop its server. Harmless where
     there is neither.
 
+    :param scratch: remove vmtune's node as well.
     :raise OutcomeUnknown: it does not go.
     """
     with contextlib.suppress(CommandRefused):  # it is not there
@@ -96,6 +135,9 @@ async def remove_export(monitor: Monitor) -> None:
         await asyncio.sleep(_LOOK_EVERY_S)
     with contextlib.suppress(CommandRefused):  # it is not running
         await monitor.execute("nbd-server-stop")
+    if scratch:
+        with contextlib.suppress(CommandRefused):  # it is not there
+            await monitor.execute("blockdev-del", {"node-name": NODE})
 
 
 async def is_exported(monitor: Monitor) -> bool:

@@ -12,8 +12,9 @@ from vmtune.domain.changes import Change
 from vmtune.domain.dirty_rates import DirtyRates
 from vmtune.domain.facts import HostFacts, Reading, VmFacts, VmState, VmSummary
 from vmtune.domain.migration import QemuStatus, Snapshot, Totals, read_query_migrate
-from vmtune.drivers import qemu_control, qemu_write
+from vmtune.drivers import block_export, qemu_control, qemu_write
 from vmtune.drivers.base import Driver, DriverEvent, MigrateOrder, MigrationHandle
+from vmtune.drivers.block_export import BlockNode, Export
 from vmtune.drivers.guard import OPEN, Guard
 from vmtune.drivers.libvirt_calls import Connection, VmStatus, open_connection
 from vmtune.drivers.libvirt_errors import OPERATION_INVALID, LibvirtRefused
@@ -401,6 +402,19 @@ class LibvirtDriver:
     async def dirty_rates(self, vm: UUID) -> DirtyRates:
         """How far the last measurement is."""
         return await qemu_control.dirty_rates(self._monitor(vm))
+
+    async def block_nodes(self, vm: UUID) -> Sequence[BlockNode]:
+        """The block nodes that have a name: libvirt gives one to each."""
+        return await block_export.list_nodes(self._monitor(vm))
+
+    async def export_node(self, vm: UUID, export: Export) -> None:
+        """Export a block node by NBD. libvirt does not know: a backup or a copy of storage that
+        it is asked for meanwhile fails."""
+        await block_export.add_export(self._monitor(vm), export)
+
+    async def remove_export(self, vm: UUID) -> None:
+        """Remove it again."""
+        await block_export.remove_export(self._monitor(vm), scratch=True)
 
     async def reset_after_migration(self, vm: UUID) -> None:
         """Wait until libvirt has put back what it set, which it does on both sides however the

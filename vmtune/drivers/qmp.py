@@ -15,8 +15,9 @@ from vmtune.domain.changes import Change
 from vmtune.domain.dirty_rates import DirtyRates
 from vmtune.domain.facts import Connection, HostFacts, Reading, VmFacts, VmState, VmSummary
 from vmtune.domain.migration import QemuStatus, Snapshot, Totals, read_query_migrate
-from vmtune.drivers import qemu_control
+from vmtune.drivers import block_export, qemu_control
 from vmtune.drivers.base import Driver, DriverEvent, EventKind, MigrateOrder, MigrationHandle
+from vmtune.drivers.block_export import BlockNode, Export
 from vmtune.drivers.guard import OPEN, Guard
 from vmtune.drivers.hub import Hub
 from vmtune.drivers.local_host import read_local_host
@@ -278,6 +279,20 @@ class QmpDriver:
     async def dirty_rates(self, vm: UUID) -> DirtyRates:
         """How far the last measurement is."""
         return await self._ask(vm, lambda qemu: qemu_control.dirty_rates(qemu.monitor))
+
+    async def block_nodes(self, vm: UUID) -> Sequence[BlockNode]:
+        """The block nodes that have a name."""
+        return await self._ask(vm, lambda qemu: block_export.list_nodes(qemu.monitor))
+
+    async def export_node(self, vm: UUID, export: Export) -> None:
+        """Export a block node by NBD."""
+        qemu = await self._find(vm)
+        await block_export.add_export(qemu.monitor, export)
+
+    async def remove_export(self, vm: UUID) -> None:
+        """Remove it again."""
+        qemu = await self._find(vm)
+        await block_export.remove_export(qemu.monitor, scratch=True)
 
     async def reset_after_migration(self, vm: UUID) -> None:
         """Put this side back to what was there before the migration, or to QEMU's defaults

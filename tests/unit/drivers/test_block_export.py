@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,18 @@ async def test_a_node_is_exported_read_only_unless_it_is_said() -> None:
     }  # fmt: skip
 
 
+async def test_a_scratch_node_is_made_for_it_and_goes_where_that_fails() -> None:
+    scratch = replace(EXPORT, node="vmtune-node", writable=True, scratch_bytes=1 << 20)
+    monitor = Monitor()
+    await add_export(monitor, scratch)
+    assert monitor.asked == ["nbd-server-start", "blockdev-add", "block-export-add"]
+    assert monitor.arguments["blockdev-add"]["size"] == 1 << 20
+    monitor = Monitor({"block-export-add": CommandRefused("no")})
+    with pytest.raises(CommandRefused):
+        await add_export(monitor, scratch)
+    assert monitor.asked[-2:] == ["nbd-server-stop", "blockdev-del"]
+
+
 async def test_another_server_is_left_alone() -> None:
     monitor = Monitor({"nbd-server-start": CommandRefused("NBD server already running")})
     with pytest.raises(Conflict) as caught:
@@ -71,13 +84,14 @@ async def test_an_existing_node_is_never_exported_writable() -> None:
     monitor = Monitor()
     with pytest.raises(CommandRefused, match="read-only"):
         await add_export(monitor, Export("disk0", EXPORT.socket, writable=True))
-    assert monitor.asked == ["nbd-server-start", "nbd-server-stop"]
+    assert "block-export-add" not in monitor.asked
+    assert monitor.asked[-1] == "nbd-server-stop"
 
 
 async def test_the_server_is_stopped_when_the_export_has_gone() -> None:
     gone = ([{"id": "vmtune-export"}], [{"id": "vmtune-export"}], [{"id": "other"}])
     monitor = Monitor({"query-block-exports": gone})
-    await remove_export(monitor)
+    await remove_export(monitor, scratch=False)
     assert monitor.asked == [
         "block-export-del", *["query-block-exports"] * 3, "nbd-server-stop",
     ]  # fmt: skip
@@ -86,14 +100,15 @@ async def test_the_server_is_stopped_when_the_export_has_gone() -> None:
 async def test_to_remove_what_is_not_there_is_harmless() -> None:
     refused = CommandRefused("not found")
     monitor = Monitor({"block-export-del": refused, "nbd-server-stop": refused})
-    await remove_export(monitor)
-    assert monitor.asked[-1] == "nbd-server-stop"
+    await remove_export(monitor, scratch=True)
+    assert monitor.asked[-2:] == ["nbd-server-stop", "blockdev-del"]
+    assert monitor.arguments["blockdev-del"] == {"node-name": "vmtune-node"}
 
 
 async def test_an_answer_that_makes_no_sense_is_said_to() -> None:
     monitor = Monitor({"query-block-exports": [{"no": "id"}]})
     with pytest.raises(HostUnreachable, match="its exports"):
-        await remove_export(monitor)
+        await remove_export(monitor, scratch=False)
 
 
 async def test_an_image_that_cannot_be_made() -> None:
