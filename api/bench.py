@@ -46,21 +46,22 @@ class Bench:
 
 def real_tools() -> BenchTools:
     """Real QEMUs."""
-    from vmtune.bench.ground import look  # noqa: PLC0415 - only where runs are made
+    from vmtune.bench.any_run import run_any  # noqa: PLC0415 - only where runs are made
+    from vmtune.bench.ground import look  # noqa: PLC0415
     from vmtune.bench.libvirt_stage import clear_lab  # noqa: PLC0415
     from vmtune.bench.run_folder import clear_left_behind  # noqa: PLC0415
-    from vmtune.bench.runner import run_migration  # noqa: PLC0415
 
     async def look_at(place: Place, kvm: bool) -> Ground:
         if isinstance(place, DirectPlace):
             return await look(place, kvm)
         return await look(DirectPlace(place.lab.qemu), kvm, await _lab_hosts(place.lab))
 
-    def sweep(folder: Path, settings: LabSettings) -> None:
+    def sweep(folder: Path, scratch: Path, settings: LabSettings) -> None:
         clear_left_behind(folder)
+        clear_left_behind(scratch)
         clear_lab(settings)
 
-    return BenchTools(run_migration, look_at, sweep)
+    return BenchTools(run_any, look_at, sweep)
 
 
 async def _lab_hosts(settings: LabSettings) -> tuple[HostFacts, HostFacts]:
@@ -104,6 +105,8 @@ def make_bench(
         tools.look,
         tools.sweep,
         LabSettings.from_variables(os.environ),
+        settings.bench_scratch_dir,
+        settings.state_dir / "boot",
     )
     RunJob(store, bus, places, tools.run).register(jobs)
     runs = RunService(store, bus, profiles, places, jobs)

@@ -101,6 +101,8 @@ class Settings:
     :param max_import_bytes: likewise of a run that is imported, 1 KiB to 1 GiB.
     :param bench_dir: where benchmark runs keep their sockets while they run; of at most 75
         characters.
+    :param bench_scratch_dir: where the block benchmark makes its files while it runs: on the disk
+        that is to serve them.
     :param bench_qemus: the QEMUs that benchmarks may run, beside the installed one, which is
         called ``system``.
     :param host_changes: allow raising limits of the machine that the service runs on
@@ -138,6 +140,7 @@ class Settings:
     max_body_bytes: int = 1 << 20
     max_import_bytes: int = 64 << 20
     bench_dir: Path = Path("/run/vmtune-bench")
+    bench_scratch_dir: Path = Path("/var/tmp/vmtune-bench")  # noqa: S108 - a folder in it for each
     bench_qemus: tuple[BenchQemu, ...] = ()
     destination_command_line: bool = False
     host_changes: bool = False
@@ -459,6 +462,7 @@ _ACCEPT: Mapping[str, Callable[[object], object]] = {
     "max_body_bytes": _integer(1 << 10, 64 << 20),
     "max_import_bytes": _integer(1 << 10, 1 << 30),
     "bench_dir": _short_folder,
+    "bench_scratch_dir": _path,
     "bench_qemus": _qemus,
     "destination_command_line": _truth,
     "host_changes": _truth,

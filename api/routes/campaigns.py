@@ -29,7 +29,8 @@ Plan = Annotated[
     dict[str, Any],
     Body(
         description="What a campaign's file holds, as JSON: name, scenario, arms, blocks, seed, "
-        "primary_metric, margin_percent, cells and more.",
+        "primary_metric, margin_percent, cells and more; or a matrix, with block or boot in the "
+        "place of scenario and cells.",
         examples=[
             {
                 "name": "stock-against-tuned",

@@ -13,11 +13,15 @@ from vmtune.api.routes.common import PREFIX, After, Limit, Moment, Name, Service
 from vmtune.api.schemas.controlled import RoundPage, RoundView
 from vmtune.api.schemas.migrations import SampleView
 from vmtune.api.schemas.runs import (
+    CpuMarkPage,
+    CpuMarkView,
     CpuSamplePage,
     CpuSampleView,
     EnvironmentView,
     GuestPassPage,
     GuestPassView,
+    ProcessSamplePage,
+    ProcessSampleView,
     RunCreate,
     RunDetail,
     RunPage,
@@ -163,6 +167,25 @@ async def list_run_rounds(
     """Rounds of its reaper, oldest first; none without one."""
     page = await on.runs.series(run, Series.ROUNDS, after, limit)
     return RoundPage(items=[RoundView.of(r) for r in page.items], next=page.next)
+
+
+@router.get("/runs/{run}/processes", responses=problems(404), dependencies=[READ])
+async def list_run_processes(
+    on: Services, run: UUID, limit: Rows = 1000, after: After = None
+) -> ProcessSamplePage:
+    """Looks at the QEMU that served its blocks, oldest first; none for other kinds."""
+    page = await on.runs.series(run, Series.PROCESSES, after, limit)
+    rows = [ProcessSampleView(**to_json(row)) for row in page.items]
+    return ProcessSamplePage(items=rows, next=page.next)
+
+
+@router.get("/runs/{run}/cpu_marks", responses=problems(404), dependencies=[READ])
+async def list_run_cpu_marks(
+    on: Services, run: UUID, limit: Rows = 1000, after: After = None
+) -> CpuMarkPage:
+    """CPU time of the QEMU that served its blocks, oldest first; none for other kinds."""
+    page = await on.runs.series(run, Series.CPU_MARKS, after, limit)
+    return CpuMarkPage(items=[CpuMarkView(**to_json(row)) for row in page.items], next=page.next)
 
 
 class _Html(Response):

@@ -20,6 +20,7 @@ from vmtune.api.schemas.scenarios import (
     ScenarioView,
 )
 from vmtune.api.security import READ
+from vmtune.domain.kinds import ScenarioKind
 from vmtune.domain.metrics import METRICS
 from vmtune.domain.runs import Place
 from vmtune.errors import NotFound
@@ -39,6 +40,7 @@ async def list_scenarios(
         list[str], Query(description="Families, scenarios, or either with *; none gives all.")
     ] = [],  # noqa: B006 - FastAPI copies it
     quick: Annotated[bool, Query(description="The quick selection of them, in small.")] = False,
+    kind: Annotated[ScenarioKind | None, Query(description="Only of this one.")] = None,
     place: Where = Place.DIRECT,
     qemu: Qemu = "",
     kvm: Kvm = None,
@@ -46,7 +48,7 @@ async def list_scenarios(
     after: After = None,
 ) -> ScenarioPage:
     """Scenarios, and whether they can be run on this machine with that QEMU."""
-    found = await on.scenarios.list(tuple(family), quick, place, qemu, kvm)
+    found = await on.scenarios.list(tuple(family), quick, place, qemu, kvm, kind)
     page = part_in_order(found, "scenarios", lambda one: one.scenario.name, after, limit)
     return ScenarioPage(items=[ScenarioView.of(one) for one in page.items], next=page.next)
 

@@ -12,6 +12,7 @@ from vmtune.api.schemas.common import Model, Page
 from vmtune.domain import campaign_file
 from vmtune.domain.campaign import Campaign
 from vmtune.domain.campaign_record import CampaignState, Forecast
+from vmtune.domain.kinds import ScenarioKind
 from vmtune.domain.runs import RunState
 from vmtune.services.campaigns import CampaignStatus, PlannedStatus
 
@@ -60,6 +61,7 @@ class CampaignView(Model):
 
     id: UUID
     name: str
+    kind: ScenarioKind
     title: str
     state: CampaignState
     ended: bool
@@ -92,6 +94,7 @@ def _fields(status: CampaignStatus) -> dict[str, Any]:  # any: CampaignView's
     return {
         "id": record.id,
         "name": campaign.name,
+        "kind": campaign.kind,
         "title": campaign.title,
         "state": record.state,
         "ended": record.state.ended,

@@ -14,7 +14,10 @@ from vmtune.api.schemas.applications import OutcomeView
 from vmtune.api.schemas.common import Model, Page, RawValues, Texts, Values, texts_of
 from vmtune.api.schemas.controlled import ReaperView, StepRecordView
 from vmtune.api.schemas.migrations import SampleView, TotalsView
+from vmtune.domain.block import BlockRecord, LoadPhase
+from vmtune.domain.boot_record import BootRecord
 from vmtune.domain.documents import to_json
+from vmtune.domain.kinds import ScenarioKind
 from vmtune.domain.metrics import METRICS
 from vmtune.domain.runs import HostSide, Place, Run, RunState, Slot
 from vmtune.domain.series import Head, Series
@@ -27,7 +30,8 @@ class RunCreate(Model):
     """A run to make."""
 
     scenario: StrictStr | Json = Field(
-        description="One of the table by its name, or one of your own, all of it.",
+        description="One of the table by its name, or one of your own, all of it: its `kind` "
+        "says what is measured, and without it a migration is.",
         examples=["plain/1gbs.quick"],
     )
     changes: Json = Field(
@@ -44,7 +48,10 @@ class RunCreate(Model):
         default="", max_length=63, description="By its name, as GET /qemus has it; empty for the "
         "installed one."
     )  # fmt: skip
-    kvm: StrictBool | None = Field(default=None, description="Null uses it where it can be.")
+    kvm: StrictBool | None = Field(
+        default=None,
+        description="Null uses it where it can be. For migrations: a boot's scenario says it.",
+    )
     overrides: list[StrictStr] = Field(
         default=[], max_length=50, description="Codes of findings that are to stop nothing."
     )
@@ -68,6 +75,7 @@ class RunView(Model):
 
     id: UUID
     scenario: str
+    kind: ScenarioKind
     state: RunState
     ended: bool
     counts: bool = Field(description="It is a result of its arm, good or bad.")
@@ -100,6 +108,7 @@ def _fields(run: Run, ahead: int | None) -> dict[str, Any]:  # any: RunView's
     return {
         "id": run.id,
         "scenario": run.scenario,
+        "kind": run.kind,
         "state": run.state,
         "ended": run.state.ended,
         "counts": run.state.counts,
@@ -134,7 +143,8 @@ class RunPage(Page[RunView]):
 
 class RunHeadView(Model):
     """What a record has once. Times are milliseconds on the run's own timeline, which begins
-    when both QEMUs are up and the guest writes."""
+    when both QEMUs are up and the guest writes; that of blocks when QEMU's node is exported, and
+    that of a boot just before QEMU is started."""
 
     migration_ms: int | None
     migration_ended_ms: int | None
@@ -145,6 +155,10 @@ class RunHeadView(Model):
     reaper: ReaperView | None
     steps: list[StepRecordView]
     ring_full_exits: int | None
+    block: BlockRecord | None = Field(
+        description="Of a run of blocks, without its series: fio's JSON is whole."
+    )
+    boot: BootRecord | None = Field(description="Of a boot.")
 
     @classmethod
     def of(cls, head: Head) -> RunHeadView:
@@ -158,6 +172,8 @@ class RunHeadView(Model):
             reaper=ReaperView.of(head.reaper),
             steps=[StepRecordView.of(step) for step in head.steps],
             ring_full_exits=head.ring_full_exits,
+            block=head.block,
+            boot=head.boot,
         )
 
 
@@ -230,6 +246,32 @@ class CpuSampleView(Model):
 
 class CpuSamplePage(Page[CpuSampleView]):
     """CPU times of a run's two QEMUs, in the order of time."""
+
+
+class ProcessSampleView(Model):
+    """What a QEMU that serves blocks took of its host."""
+
+    at_ms: float
+    phase: LoadPhase
+    maps: int = Field(description="Its memory maps.")
+    stacks: int = Field(description="Those of them that are coroutines' stacks.")
+    vsz_bytes: int
+    rss_bytes: int
+
+
+class ProcessSamplePage(Page[ProcessSampleView]):
+    """Looks at a run's QEMU, in the order of time."""
+
+
+class CpuMarkView(Model):
+    """CPU time that a QEMU which serves blocks has used so far."""
+
+    at_ms: float
+    cpu_ms: float
+
+
+class CpuMarkPage(Page[CpuMarkView]):
+    """CPU times of a run's QEMU, in the order of time."""
 
 
 class EnvironmentView(Model):

@@ -9,8 +9,10 @@ from uuid import UUID
 from pydantic import Field
 
 from vmtune.api.schemas.common import Model, Page, Texts, Values, texts_of
-from vmtune.domain.metrics import HEADLINE, Direction, Group, Metric
-from vmtune.domain.scenario import to_json
+from vmtune.domain.any_scenario import kind_of, to_json
+from vmtune.domain.kinds import ScenarioKind
+from vmtune.domain.metric import Direction, Group, Metric
+from vmtune.domain.metrics import HEADLINE, METRICS_OF
 from vmtune.services.runs_scenarios import OfferedScenario
 from vmtune.settings import BenchQemu
 from vmtune.store.run_rows import MeasuredScenario
@@ -21,6 +23,7 @@ class ScenarioView(Model):
     """What a run is to do, and whether it can be done here."""
 
     name: str
+    kind: ScenarioKind
     family: str
     family_title: str
     title: str
@@ -30,13 +33,17 @@ class ScenarioView(Model):
     values: Values
     texts: Texts
     longest_s: int = Field(description="The most that a run can take.")
-    setup: dict[str, Any] = Field(description="All of it; parts of this are what changes name.")
+    setup: dict[str, Any] = Field(
+        description="All of it; parts of this are what changes name. Without `kind` it is a "
+        "migration's."
+    )
 
     @classmethod
     def of(cls, offered: OfferedScenario) -> ScenarioView:
         scenario = offered.scenario
         return cls(
             name=scenario.name,
+            kind=kind_of(scenario),
             family=scenario.family,
             family_title=offered.family.title,
             title=scenario.title,
@@ -82,6 +89,7 @@ class MetricView(Model):
     """One figure that runs are reduced to."""
 
     name: str
+    kind: ScenarioKind = Field(description="Of which kind of runs.")
     title: str
     unit: Unit
     better: Direction
@@ -93,6 +101,7 @@ class MetricView(Model):
     def of(cls, metric: Metric) -> MetricView:
         return cls(
             name=metric.name,
+            kind=next(kind for kind, table in METRICS_OF.items() if metric.name in table),
             title=metric.title,
             unit=metric.unit,
             better=metric.direction,

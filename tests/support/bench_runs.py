@@ -11,7 +11,8 @@ from typing import Any
 from tests.support.facts import QEMU_10, direct_host, vm
 from tests.support.records import make_record
 from vmtune.api.bench import BenchTools
-from vmtune.bench.order import Phase, Place, RunOrder, RunProgress, RunResult
+from vmtune.bench.any_order import AnyOrder
+from vmtune.bench.order import Phase, Place, RunProgress, RunResult
 from vmtune.bench.scenarios import Ground
 from vmtune.domain.runs import RunRecord, RunState
 from vmtune.domain.versions import Version
@@ -29,7 +30,7 @@ class FakeRunner:
     error: Exception | None = None
     held: bool = False
     record: Callable[[int], RunRecord] = lambda number: make_record(20, number)
-    orders: list[RunOrder] = field(default_factory=list)
+    orders: list[AnyOrder] = field(default_factory=list)
     running: int = 0
     most_running: int = 0
     ended: int = 0
@@ -38,7 +39,7 @@ class FakeRunner:
     _begun: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def __call__(
-        self, order: RunOrder, on_progress: Callable[[RunProgress], None]
+        self, order: AnyOrder, on_progress: Callable[[RunProgress], None]
     ) -> RunResult:
         self.orders.append(order)
         self.running += 1
@@ -54,7 +55,7 @@ class FakeRunner:
             record = self.record(len(self.orders))
             on_progress(RunProgress(Phase.MIGRATING, 0.5, 3000, record.samples[0]))
             self.ended += 1
-            return RunResult(self.state, record, self.failure, bool(order.kvm))
+            return RunResult(self.state, record, self.failure)
         finally:
             self.running -= 1
             self.cleaned_up += 1
@@ -93,7 +94,9 @@ class FakeLook:
 
 def fake_tools(runner: FakeRunner | None = None, look: FakeLook | None = None) -> BenchTools:
     """The benchmark's tools, without QEMUs."""
-    return BenchTools(runner or FakeRunner(), look or FakeLook(), lambda _folder, _lab: None)
+    return BenchTools(
+        runner or FakeRunner(), look or FakeLook(), lambda _folder, _scratch, _lab: None
+    )
 
 
 def a_program(folder: Path) -> Path:

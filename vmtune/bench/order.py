@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from vmtune.domain.block import ProcessSample
 from vmtune.domain.migration import Sample
 from vmtune.domain.runs import RunRecord, RunState
 from vmtune.domain.scenario import Scenario
@@ -84,13 +85,16 @@ class RunProgress:
 
     :param share: about how much of it is done, 0 to 1; never goes back.
     :param at_ms: on the run's timeline; 0 before the guest works.
+    :param phase: one of :class:`Phase`, or of those of blocks or boots.
     :param sample: the last look at the migration.
+    :param process: the last look at a QEMU that serves blocks.
     """
 
-    phase: Phase
+    phase: StrEnum
     share: float
     at_ms: int
     sample: Sample | None = None
+    process: ProcessSample | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +103,7 @@ class RunResult:
 
     :param state: completed, not converged or failed.
     :param failure: why it failed, in QEMU's, libvirt's or vmtune's words.
-    :param kvm: whether the guest ran by KVM, else by TCG.
+    :param kvm: whether the guest ran by KVM, else by TCG or there was none.
     """
 
     state: RunState

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from vmtune.bench.block_reduce import reduce_block
+from vmtune.bench.boot_reduce import reduce_boot
 from vmtune.bench.guest_metrics import guest_metrics
 from vmtune.bench.passes import Span
 from vmtune.domain.metrics import METRICS
@@ -15,11 +17,15 @@ Found = Iterator[tuple[str, float]]
 
 
 def reduce(record: RunRecord, state: RunState, values: Mapping[str, Value]) -> dict[str, float]:
-    """The metrics of a run that has ended; those that could not be had are missing.
+    """The metrics of a run of any kind that has ended; those that could not be had are missing.
 
     :param values: what the migration was tuned with: without auto-converge there is no throttle
         to tell of.
     """
+    if record.block is not None:
+        return dict(reduce_block(record.block))
+    if record.boot is not None:
+        return dict(reduce_boot(record.boot))
     migration = _migration(record)
     found = {
         **dict(_time(record, state, migration)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import fnmatch
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from vmtune import units
@@ -98,30 +98,42 @@ def _situation(scenario: Scenario, ground: Ground) -> Situation:
 
 
 def select(patterns: Sequence[str]) -> tuple[Scenario, ...]:
-    """The scenarios that *patterns* name: families, scenarios, or either with ``*``; each once,
-    in the order of the table.
+    """The scenarios of migrations that *patterns* name: families, scenarios, or either with ``*``;
+    each once, in the order of the table.
+
+    :raise InvalidInput: with a problem for each pattern that names none.
+    """
+    return tuple(SCENARIOS[name] for name in matching(patterns, SCENARIOS, FAMILIES))
+
+
+def matching(
+    patterns: Sequence[str], names: Iterable[str], families: Iterable[str]
+) -> tuple[str, ...]:
+    """Those of *names* that *patterns* name, likewise.
 
     :raise InvalidInput: with a problem for each pattern that names none.
     """
     reader = Reader()
+    known = tuple(names)
     wanted: set[str] = set()
     for index, pattern in enumerate(patterns):
         found = [
             name
-            for name, scenario in SCENARIOS.items()
-            if fnmatch.fnmatchcase(name, pattern) or fnmatch.fnmatchcase(scenario.family, pattern)
+            for name in known
+            if fnmatch.fnmatchcase(name, pattern)
+            or fnmatch.fnmatchcase(name.partition("/")[0], pattern)
         ]
         wanted.update(found)
         if not found:
-            near = difflib.get_close_matches(pattern, [*FAMILIES, *SCENARIOS], n=3, cutoff=0.5)
+            near = difflib.get_close_matches(pattern, [*families, *known], n=3, cutoff=0.5)
             reader.refuse(
                 f"scenarios.{index}",
                 "unknown_scenario",
                 f"no family and no scenario is called {short(pattern)}",
-                f"did you mean {', '.join(near)}?" if near else f"there are {', '.join(FAMILIES)}",
+                f"did you mean {', '.join(near)}?" if near else f"there are {', '.join(families)}",
             )
     reader.done("the scenarios cannot be chosen")
-    return tuple(scenario for name, scenario in SCENARIOS.items() if name in wanted)
+    return tuple(name for name in known if name in wanted)
 
 
 def quick(scenario: Scenario) -> Scenario:

@@ -54,8 +54,8 @@ def measured(records: Sequence[Document]) -> Iterator[str]:
         (
             scenario,
             *((profile or "none",) if profiles else ()),
-            _states(runs),
-            *(_cell(name, runs) for name in names),
+            states(runs),
+            *(cell(name, runs) for name in names),
         )
         for (scenario, profile), runs in groups.items()
     ]
@@ -72,7 +72,7 @@ def _metrics(records: Sequence[Document]) -> list[str]:
     return [name for name in wanted if any(name in r["metrics"] for r in records)]
 
 
-def _states(runs: Sequence[Document]) -> str:
+def states(runs: Sequence[Document]) -> str:
     """``completed``; ``completed 2, failed 1`` where they differ."""
     counts = Counter(run["state"] for run in runs)
     if len(counts) == 1:
@@ -81,7 +81,8 @@ def _states(runs: Sequence[Document]) -> str:
     return ", ".join(f"{state} {count}" for state, count in counts.items())
 
 
-def _cell(name: str, runs: Sequence[Document]) -> str:
+def cell(name: str, runs: Sequence[Document]) -> str:
+    """The median of a metric, with the smallest and the largest value where there are several."""
     values = sorted(run["metrics"][name] for run in runs if name in run["metrics"])
     if len(values) < 2:
         return metric(name, values[0] if values else None)

@@ -25,13 +25,12 @@ campaign is (:func:`read_campaign`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import product
 from typing import TypeVar
 
 from vmtune.domain import campaign_file
-from vmtune.domain.any_scenario import AnyScenario
 from vmtune.domain.block import (
     LEAST_BLOCK_BYTES,
     LEAST_NODE_BYTES,
@@ -200,7 +199,7 @@ def campaign_of(plan: MatrixPlan) -> Campaign:
     :raise InvalidInput: with a problem for each part that cannot be accepted.
     """
     matrix = plan.matrix
-    base: AnyScenario
+    base: BlockScenario | BootScenario
     if isinstance(matrix, BlockMatrix):
         first, *_ = matrix.cells
         base = BlockScenario(
@@ -217,7 +216,9 @@ def campaign_of(plan: MatrixPlan) -> Campaign:
         name=plan.name,
         scenario=base,
         arms=tuple(Arm(arm.name, qemu=arm.qemu, values=arm.values) for arm in plan.arms),
-        cells=tuple(Cell(cell.name, {"cell": to_json(cell)}) for cell in matrix.cells),
+        cells=tuple(
+            Cell(_cell_name(plan, base, cell), {"cell": to_json(cell)}) for cell in matrix.cells
+        ),
         title=plan.title,
         why=plan.why,
         blocks=plan.blocks,
@@ -226,6 +227,16 @@ def campaign_of(plan: MatrixPlan) -> Campaign:
         margin_percent=plan.margin_percent,
         beside=plan.beside,
     )
+
+
+def _cell_name(
+    plan: MatrixPlan, base: BlockScenario | BootScenario, cell: BlockCell | BootCell
+) -> str:
+    """What a combination is called. A matrix that has no more of a name than its kind measures
+    what others measure by the same name: there it stands for the rest of the setup, too."""
+    if plan.name not in _KINDS:
+        return cell.name
+    return replace(base, cell=cell, name="").variant  # type: ignore[arg-type]  # of one kind
 
 
 def read_toml(text: str) -> MatrixPlan:

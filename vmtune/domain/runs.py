@@ -1,8 +1,10 @@
-"""Benchmark runs: what one measurement of a migration recorded, raw.
+"""Benchmark runs: what one measurement recorded, raw.
 
-A run's timeline begins (0 ms) when both QEMUs are up and the guest writes. It has three parts:
-warm-up, the migration, cool-down. Everything in a run is on that timeline, samples included.
-Metrics are reduced from it by :mod:`vmtune.bench.reduce`; raw values are never thrown away.
+The timeline of a migration's run begins (0 ms) when both QEMUs are up and the guest writes. It has
+three parts: warm-up, the migration, cool-down. Those of blocks and boots are in
+:mod:`vmtune.domain.block` and :mod:`vmtune.domain.boot_record`. Everything in a run is on its
+timeline, samples included. Metrics are reduced from it by :mod:`vmtune.bench.reduce`; raw values
+are never thrown away.
 """
 
 from __future__ import annotations
@@ -14,7 +16,10 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
+from vmtune.domain.block import BlockRecord
+from vmtune.domain.boot_record import BootRecord
 from vmtune.domain.controlled import ReaperReport, StepRecord
+from vmtune.domain.kinds import ScenarioKind, kind_of_setup
 from vmtune.domain.migration import Sample, Totals
 from vmtune.domain.outcome import Outcome
 from vmtune.domain.tunables import Value
@@ -26,11 +31,12 @@ class RunState(StrEnum):
     QUEUED = "queued"
     RUNNING = "running"
     COMPLETED = "completed"
-    """The migration completed, also when the guest was paused to get there."""
+    """The migration completed, also when the guest was paused to get there; the load ran to its
+    end; the guest booted."""
     NOT_CONVERGED = "not converged"
-    """Cancelled by the benchmark at the scenario's limit of time or iterations."""
+    """Given up by the benchmark at the scenario's limit of time or iterations."""
     FAILED = "failed"
-    """The migration failed, or what it needs could not be brought up."""
+    """The migration, the load or the boot failed, or what it needs could not be brought up."""
     CANCELLED = "cancelled"
     """A person ended it: it says nothing about the arm."""
     INTERRUPTED = "interrupted"
@@ -51,7 +57,7 @@ class Place(StrEnum):
     """Where a run's two QEMUs are."""
 
     DIRECT = "direct"
-    """Both started by the benchmark itself, on this machine."""
+    """All started by the benchmark itself, on this machine."""
     LAB = "lab"
     """A libvirt host each, in the lab's two network namespaces."""
 
@@ -120,6 +126,9 @@ class RunRecord:
     also those of samples, of the reaper's rounds and of steps, which elsewhere count from the
     migration's start.
 
+    What a run of blocks or a boot recorded is whole in *block* or *boot*; of the rest it has only
+    its end.
+
     :param migration_ms: when the migration was started; None if it came to that never.
     :param migration_ended_ms: when it was over (completed, failed or cancelled).
     :param ended_ms: the end of cool-down.
@@ -142,6 +151,8 @@ class RunRecord:
     reaper: ReaperReport | None = None
     steps: tuple[StepRecord, ...] = ()
     ring_full_exits: int | None = None
+    block: BlockRecord | None = None
+    boot: BootRecord | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +174,7 @@ class Run:
     """One measurement of one arm.
 
     :param scenario: the scenario's name; *setup* is all of it as it was run, as JSON: the VM,
-        the guest's workload, the limits.
+        the guest's workload, the limits; for blocks and boots what is measured.
     :param values: the tunables of the arm: scenario and profile together.
     :param qemu: which QEMU, by the name that the settings give it.
     :param options: what else its order says: whether to use KVM, which findings stop nothing.
@@ -201,3 +212,8 @@ class Run:
     metrics: Mapping[str, float] = field(default_factory=dict)
     record: RunRecord | None = None
     imported_from: str = ""
+
+    @property
+    def kind(self) -> ScenarioKind:
+        """What was measured."""
+        return kind_of_setup(self.setup)

@@ -11,6 +11,8 @@ from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import Any
 
+from vmtune.domain.block import BlockRecord, CpuMark, ProcessSample
+from vmtune.domain.boot_record import BootRecord
 from vmtune.domain.controlled import ReaperReport, ReaperRound, StepRecord
 from vmtune.domain.migration import Sample, Totals
 from vmtune.domain.outcome import Outcome
@@ -25,6 +27,10 @@ class Series(StrEnum):
     SILENCES = "silences"
     CPU = "cpu"
     ROUNDS = "rounds"
+    PROCESSES = "processes"
+    """What a block benchmark's QEMU took of its host."""
+    CPU_MARKS = "cpu_marks"
+    """CPU time of a block benchmark's QEMU."""
 
 
 KINDS: Mapping[Series, type[Any]] = {
@@ -33,6 +39,8 @@ KINDS: Mapping[Series, type[Any]] = {
     Series.SILENCES: Silence,
     Series.CPU: CpuSample,
     Series.ROUNDS: ReaperRound,
+    Series.PROCESSES: ProcessSample,
+    Series.CPU_MARKS: CpuMark,
 }
 """What each consists of; all have ``at_ms``."""
 assert set(KINDS) == set(Series)
@@ -43,7 +51,7 @@ Rows = Mapping[Series, tuple[Any, ...]]  # any: of the kind of each
 @dataclass(frozen=True, slots=True)
 class Head:
     """What a record has once. The fields are those of :class:`RunRecord`; the reaper's report
-    is without its rounds."""
+    is without its rounds, and the record of blocks without its series."""
 
     migration_ms: int | None = None
     migration_ended_ms: int | None = None
@@ -54,10 +62,14 @@ class Head:
     reaper: ReaperReport | None = None
     steps: tuple[StepRecord, ...] = ()
     ring_full_exits: int | None = None
+    block: BlockRecord | None = None
+    boot: BootRecord | None = None
 
 
 _ONCE = tuple(each.name for each in fields(Head))
-_MANY = tuple(series for series in Series if series is not Series.ROUNDS)
+_OF_BLOCK = {Series.PROCESSES: "processes", Series.CPU_MARKS: "cpu"}
+"""Which part of a record of blocks each is."""
+_MANY = tuple(s for s in Series if s is not Series.ROUNDS and s not in _OF_BLOCK)
 assert {each.name for each in fields(RunRecord)} == {*_ONCE, *_MANY}, "a part without its place"
 
 
@@ -68,6 +80,10 @@ def apart(record: RunRecord) -> tuple[Head, Rows]:
     once["reaper"] = replace(reaper, rounds=()) if reaper else None
     rows: dict[Series, tuple[Any, ...]] = {series: getattr(record, series) for series in _MANY}
     rows[Series.ROUNDS] = reaper.rounds if reaper else ()
+    block = record.block
+    once["block"] = replace(block, processes=(), cpu=()) if block else None
+    for series, part in _OF_BLOCK.items():
+        rows[series] = getattr(block, part) if block else ()
     return Head(**once), rows
 
 
@@ -76,6 +92,9 @@ def together(head: Head, rows: Rows) -> RunRecord:
     parts: dict[str, Any] = {name: getattr(head, name) for name in _ONCE}
     if head.reaper is not None:
         parts["reaper"] = replace(head.reaper, rounds=rows.get(Series.ROUNDS, ()))
+    if head.block is not None:
+        found: dict[str, Any] = {part: rows.get(s, ()) for s, part in _OF_BLOCK.items()}
+        parts["block"] = replace(head.block, **found)
     for series in _MANY:
         parts[series.value] = rows.get(series, ())
     return RunRecord(**parts)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import structlog
 
+from vmtune.bench.catalogue import CATALOGUE
 from vmtune.bench.environment import host_name
 from vmtune.bench.families import SCENARIOS
 from vmtune.domain.any_scenario import AnyScenario
@@ -40,7 +41,7 @@ from vmtune.store import Page, Store
 log = structlog.get_logger(__name__)
 
 KNOWN: Mapping[str, AnyScenario] = {
-    **SCENARIOS,
+    **CATALOGUE,
     **{f"{name}{QUICK}": in_small(scenario) for name, scenario in SCENARIOS.items()},
 }
 """Scenarios that a campaign may name."""

@@ -125,7 +125,8 @@ class ComparisonService:
                     code="unknown_arm",
                     remedy=f"its arms are {', '.join(sorted(names))}",
                 )
-        wanted = {name for pair in against for name in pair}
+        # Without a pair there is one arm, which is shown alone.
+        wanted = {name for pair in against for name in pair} or names
         cells = {scenario_name(campaign, cell): cell for cell in campaign.all_cells}
         of_each = len(campaign.all_cells) * len(campaign.arms)
         found = {

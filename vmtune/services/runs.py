@@ -12,15 +12,16 @@ import structlog
 
 from vmtune.bench.environment import Environment, host_name
 from vmtune.bench.scenarios import why_not
+from vmtune.domain.any_scenario import AnyScenario, kind_of, to_json
 from vmtune.domain.campaign import HostLoad
 from vmtune.domain.documents import check_storable
 from vmtune.domain.inventory import EventTopic
 from vmtune.domain.profile import Revision
 from vmtune.domain.rules import accept_values
 from vmtune.domain.runs import Place, Run, RunState, Slot
-from vmtune.domain.scenario import Scenario, to_json
+from vmtune.domain.scenario import Scenario
 from vmtune.domain.series import Head, Series
-from vmtune.errors import Blocked, InvalidInput, TooLate
+from vmtune.errors import Blocked, InvalidInput, Problem, TooLate
 from vmtune.jobs.base import JobEngine
 from vmtune.services.bus import EventBus
 from vmtune.services.profiles import ProfileService
@@ -45,7 +46,7 @@ class RunRequest:
     :param profile: its values, and its steps if it has any, are laid over the scenario's.
     :param values: tunables as people write them, laid over all; null unsets one.
     :param qemu: a QEMU by its name in the settings; empty for the installed one.
-    :param kvm: None: where this machine can.
+    :param kvm: None: where this machine can. For migrations alone, as *overrides* are.
     :param overrides: codes of preflight findings that are to stop nothing.
     :param host_load: what else the machine does meanwhile.
     :param slot: of which campaign it is.
@@ -134,14 +135,14 @@ class RunService:
         await self._jobs.submit(JOB_KIND, str(run.id))
         return await self._queued(run)
 
-    async def check(self, request: RunRequest) -> Scenario:
+    async def check(self, request: RunRequest) -> AnyScenario:
         """What would be run, without ordering it.
 
         :raise VmtuneError: as :meth:`start`.
         """
         return await self._checked(request, await self._revision(request))
 
-    async def _checked(self, request: RunRequest, revision: Revision | None) -> Scenario:
+    async def _checked(self, request: RunRequest, revision: Revision | None) -> AnyScenario:
         scenario = effective_scenario(request, revision)
         check_storable(to_json(scenario), "scenario")
         self._places.qemu(request.qemu)
@@ -157,11 +158,14 @@ class RunService:
             return (await self._profiles.get(request.profile)).current
         return await self._profiles.revision(request.profile, request.revision)
 
-    async def _check_can_run(self, scenario: Scenario, request: RunRequest) -> None:
+    async def _check_can_run(self, scenario: AnyScenario, request: RunRequest) -> None:
         """:raise Blocked: it cannot be run here, and why."""
-        ground = await self._places.ground(request.place, request.qemu, request.kvm)
-        why = why_not(scenario, ground)
-        if why is not None:
+        if isinstance(scenario, Scenario):
+            ground = await self._places.ground(request.place, request.qemu, request.kvm)
+            why = why_not(scenario, ground)
+        else:
+            why = self._places.why_not_alone(scenario, request.place, request.qemu)
+        if why:
             raise Blocked(
                 f"{scenario.name} cannot be run here: {why}",
                 field="scenario",
@@ -279,7 +283,7 @@ class RunService:
         await self._bus.tell(EventTopic.RUN, run.id, event_data(run))
 
 
-def effective_scenario(request: RunRequest, revision: Revision | None) -> Scenario:
+def effective_scenario(request: RunRequest, revision: Revision | None) -> AnyScenario:
     """What is run: the scenario, the profile over it, the request's own values over both.
 
     :raise InvalidInput: there is no such scenario, or parts contradict each other.
@@ -289,11 +293,39 @@ def effective_scenario(request: RunRequest, revision: Revision | None) -> Scenar
     if revision is not None:
         laid_over |= revision.values
     values = accept_values({**laid_over, **request.values}, "values.")
+    if not isinstance(scenario, Scenario):
+        _check_alone(scenario, request, revision)
+        return replace(scenario, values=values)
     steps = revision.steps if revision is not None and revision.steps else scenario.steps
     try:
         return replace(scenario, values=values, steps=steps)
     except InvalidInput as error:
         raise InvalidInput(error.message, problems=error.problems) from error
+
+
+def _check_alone(scenario: AnyScenario, request: RunRequest, revision: Revision | None) -> None:
+    """:raise InvalidInput: the request has what only a migration can have."""
+    kind = kind_of(scenario)
+    given = {
+        "place": request.place is not Place.DIRECT,
+        "kvm": request.kvm is not None,
+        "overrides": bool(request.overrides),
+        "profile": revision is not None and bool(revision.steps),
+    }
+    problems = [
+        Problem(
+            name,
+            "not_for_kind",
+            "the profile has steps, which only a migration can take"
+            if name == "profile"
+            else f"{name} says something of a migration, and this is a {kind}",
+            "leave it out",
+        )
+        for name, wrong in given.items()
+        if wrong
+    ]
+    if problems:
+        raise InvalidInput(f"{scenario.name} cannot be run so", problems=problems)
 
 
 def _options(request: RunRequest) -> dict[str, Json]:

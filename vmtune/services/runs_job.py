@@ -13,14 +13,15 @@ from uuid import UUID
 
 import structlog
 
+from vmtune.bench.any_order import AnyOrder
 from vmtune.bench.environment import conditions, fingerprint
 from vmtune.bench.host_load import loaded
-from vmtune.bench.order import RunOrder, RunProgress, RunResult
+from vmtune.bench.order import RunProgress, RunResult
 from vmtune.bench.reduce import reduce
+from vmtune.domain.any_scenario import from_json
 from vmtune.domain.campaign import HostLoad
 from vmtune.domain.inventory import EventTopic
 from vmtune.domain.runs import Run, RunRecord, RunState
-from vmtune.domain.scenario import from_json
 from vmtune.errors import SetupError, VmtuneError
 from vmtune.jobs.base import JobEngine
 from vmtune.services.bus import EventBus
@@ -37,8 +38,8 @@ _CANCELLED = "cancelled before its end"
 _WRITE_ATTEMPTS = 5
 _WRITE_AGAIN_AFTER_S = 2.0
 
-Runner = Callable[[RunOrder, Callable[[RunProgress], None]], Awaitable[RunResult]]
-"""Does a run: :func:`vmtune.bench.runner.run_migration`."""
+Runner = Callable[[AnyOrder, Callable[[RunProgress], None]], Awaitable[RunResult]]
+"""Does a run: :func:`vmtune.bench.any_run.run_any`."""
 
 
 class RunJob:
@@ -95,14 +96,14 @@ class RunJob:
         else:
             await self._record(run, result)
 
-    async def _begin(self, run: Run) -> RunOrder:
+    async def _begin(self, run: Run) -> AnyOrder:
         """Record that it runs, and where.
 
         :raise VmtuneError: its QEMU is gone, or its scenario can no longer be read.
         """
         scenario = from_json(run.setup, "setup")
-        kvm = self._places.kvm(run.options.get("kvm"))
-        place = self._places.place(run.place, run.qemu)
+        kvm = self._places.kvm(run.options.get("kvm"), scenario)
+        order = self._places.order(run, scenario)
 
         def look_and_record() -> Run:
             environment = self._places.environment(run.place, run.qemu, scenario, kvm)
@@ -110,8 +111,7 @@ class RunJob:
             return self._store.runs.start(run.id, environment, fingerprint(environment), now)
 
         await self._tell(await asyncio.to_thread(look_and_record))
-        overrides = frozenset(run.options.get("overrides", ()))
-        return RunOrder(scenario, place=place, kvm=kvm, overrides=overrides)
+        return order
 
     async def _record(self, run: Run, result: RunResult) -> None:
         metrics = reduce(result.record, result.state, run.values)
@@ -187,6 +187,7 @@ def event_data(run: Run) -> dict[str, object]:
     return {
         "state": run.state.value,
         "scenario": run.scenario,
+        "kind": run.kind.value,
         "profile": run.profile,
         "failure": run.failure,
         "campaign": str(run.slot.campaign) if run.slot else None,
@@ -195,11 +196,14 @@ def event_data(run: Run) -> dict[str, object]:
 
 
 def run_progress_data(progress: RunProgress) -> dict[str, object]:
-    """What a progress bar shows: the share done, the phase, and the migration's own figures
-    while there is one."""
+    """What a progress bar shows: the share done, the phase, and the migration's own figures, or
+    those of the QEMU that serves blocks, while there is one."""
     of_migration = progress_data(progress.sample, progress.share) if progress.sample else {}
+    process = progress.process
+    of_process = {"maps": process.maps, "rss_bytes": process.rss_bytes} if process else {}
     return {
         **of_migration,
+        **of_process,
         "share": round(progress.share, 4),
         "phase": progress.phase.value,
         "at_ms": progress.at_ms,

@@ -6,15 +6,22 @@ import asyncio
 import os
 import shutil
 import subprocess
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from ipaddress import ip_interface
 from pathlib import Path
 
 from vmtune.bench import order
+from vmtune.bench.any_order import AnyOrder
+from vmtune.bench.block_order import DEFAULT_SCRATCH, BlockOrder
+from vmtune.bench.boot_order import DEFAULT_CACHE, BootOrder
+from vmtune.bench.catalogue import why_not_alone
 from vmtune.bench.environment import Environment, Subject, read_environment
 from vmtune.bench.scenarios import Ground
-from vmtune.domain.runs import Place
+from vmtune.domain.any_scenario import AnyScenario
+from vmtune.domain.block import BlockScenario
+from vmtune.domain.boot import BootScenario
+from vmtune.domain.runs import Place, Run
 from vmtune.domain.scenario import Scenario, Transport
 from vmtune.drivers.local_host import read_local_host
 from vmtune.errors import InvalidInput, SetupError
@@ -24,9 +31,11 @@ from vmtune.settings import SYSTEM_QEMU, BenchQemu
 
 Look = Callable[[order.Place, bool], Awaitable[Ground]]
 """Finds out what QEMU and the hosts of a place can do."""
-Sweep = Callable[[Path, LabSettings], None]
-"""Ends what runs left that were killed: given where direct runs and the lab's are."""
-_LIBVIRT_ANSWERS_WITHIN_S = 10.0
+Sweep = Callable[[Path, Path, LabSettings], None]
+"""Ends what runs left that were killed: given where direct runs, their scratch files and the
+lab's are."""
+_ANSWERS_WITHIN_S = 10.0
+_NONE: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +51,8 @@ class BenchPlaces:
     """The places of runs, and what is known of them.
 
     :param qemus: by name; ``system`` is among them.
-    :param folder: where runs keep their sockets.
+    :param folder: where runs keep their sockets; *scratch* where their files are, which are on
+        the disk that is measured, and *cache* what is kept between boots.
     :param look: what talks to QEMUs; likewise *sweep*.
     :param sysctls: what tells of this machine right now.
     """
@@ -54,11 +64,14 @@ class BenchPlaces:
         look: Look,
         sweep: Sweep,
         lab: LabSettings | None = None,
+        scratch: Path = DEFAULT_SCRATCH,
+        cache: Path = DEFAULT_CACHE,
         kvm_usable: Callable[[], bool] = kvm_usable,
         sysctls: Callable[[], Mapping[str, int]] = lambda: read_local_host().sysctls,
     ) -> None:
         self._qemus = qemus
         self._folder = folder
+        self._scratch, self._cache = scratch, cache
         self._look = look
         self._sweep = sweep
         self._lab = lab or LabSettings()
@@ -92,14 +105,44 @@ class BenchPlaces:
 
         :raise InvalidInput: there is no such QEMU.
         """
-        if place is Place.LAB:
-            return order.LibvirtPlace(self._lab)
+        return order.LibvirtPlace(self._lab) if place is Place.LAB else self._direct(qemu)
+
+    def _direct(self, qemu: str) -> order.DirectPlace:
         program = self.qemu(qemu)
         return order.DirectPlace(program.binary, program.data_folder, self._folder)
 
-    def kvm(self, wanted: bool | None) -> bool:
-        """Whether a run is to use KVM: where it does not say so, if it can."""
+    def order(self, run: Run, scenario: AnyScenario) -> AnyOrder:
+        """What is to be done for *run*.
+
+        :raise InvalidInput: there is no such QEMU.
+        """
+        if isinstance(scenario, BlockScenario):
+            return BlockOrder(scenario, place=self._direct(run.qemu), scratch=self._scratch)
+        if isinstance(scenario, BootScenario):
+            return BootOrder(scenario, place=self._direct(run.qemu), cache=self._cache)
+        return order.RunOrder(
+            scenario,
+            place=self.place(run.place, run.qemu),
+            kvm=self.kvm(run.options.get("kvm"), scenario),
+            overrides=frozenset(run.options.get("overrides", ())),
+        )
+
+    def kvm(self, wanted: bool | None, scenario: AnyScenario | None = None) -> bool:
+        """Whether a run is to use KVM: where it does not say so, if it can. Blocks are served
+        without a guest, and a boot's scenario says it."""
+        if isinstance(scenario, BlockScenario | BootScenario):
+            return scenario.needs_kvm
         return self._kvm_usable() if wanted is None else wanted
+
+    def why_not_alone(self, scenario: BlockScenario | BootScenario, place: Place, qemu: str) -> str:
+        """Why blocks or a boot cannot be measured here; empty where nothing is known against it.
+
+        :raise InvalidInput: there is no such QEMU.
+        """
+        if place is not Place.DIRECT:
+            return "it is measured on one QEMU of this machine, not between two hosts"
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        return why_not_alone(scenario, self._direct(qemu), self._kvm_usable(), memory)
 
     async def ground(
         self, where: Place = Place.DIRECT, qemu: str = "", kvm: bool | None = None
@@ -122,8 +165,10 @@ class BenchPlaces:
         host = replace(ground.host, sysctls=dict(await asyncio.to_thread(self._sysctls)))
         return replace(ground, host=host, destination=host)
 
-    def environment(self, place: Place, qemu: str, scenario: Scenario, kvm: bool) -> Environment:
+    def environment(self, place: Place, qemu: str, scenario: AnyScenario, kvm: bool) -> Environment:
         """Where a run is about to run. Blocks for some milliseconds."""
+        if not isinstance(scenario, Scenario):
+            return self._environment_of_one(qemu, scenario, kvm)
         if place is Place.LAB:
             lab = self._lab
             return read_environment(
@@ -139,9 +184,21 @@ class BenchPlaces:
         program = _program(self.qemu(qemu).binary, kvm).path
         return read_environment(Subject(program, kvm, "127.0.0.1" if over_network else ""))
 
+    def _environment_of_one(
+        self, qemu: str, scenario: BlockScenario | BootScenario, kvm: bool
+    ) -> Environment:
+        """Where one QEMU is about to run, of which nothing goes over a network."""
+        program = _program(self.qemu(qemu).binary, kvm).path
+        found = {**read_environment(Subject(program, kvm, ""))}
+        del found["network"]
+        if isinstance(scenario, BlockScenario):
+            del found["accelerator"]  # there is no guest
+            found["fio"] = _said_version(("fio", "--version"))
+        return found
+
     def clear_left_behind(self) -> None:
         """End what runs left that did not live to their end. Blocks."""
-        self._sweep(self._folder, self._lab)
+        self._sweep(self._folder, self._scratch, self._lab)
 
 
 def _program(binary: Path, kvm: bool) -> _Program:
@@ -166,13 +223,18 @@ def _libvirt_version(lab: LabSettings) -> str:
     if lab.libvirt_root is not None:
         found = sorted(str(path) for path in lab.libvirt_root.glob("usr/lib/*-linux-gnu"))
         libraries = {"LD_LIBRARY_PATH": os.pathsep.join(found)}
+    return _said_version((str(lab.daemon), "--version"), libraries)
+
+
+def _said_version(command: Sequence[str], libraries: Mapping[str, str] = _NONE) -> str:
+    """The last word that a program says when asked for its version; empty where it says none."""
     try:
         asked = subprocess.run(
-            [str(lab.daemon), "--version"],
+            command,
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=_LIBVIRT_ANSWERS_WITHIN_S,
+            timeout=_ANSWERS_WITHIN_S,
             env={**os.environ, **libraries},
             check=False,
         )

@@ -6,23 +6,24 @@ run in small is called ``family/variant.quick``, and what was changed gets a nam
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from vmtune.bench.families import FAMILIES, SCENARIOS, Family
-from vmtune.bench.scenarios import quick, select, why_not
+from vmtune.bench.catalogue import CATALOGUE, OFFERED, OfferedFamily
+from vmtune.bench.families import SCENARIOS
+from vmtune.bench.scenarios import Ground, matching, quick, why_not
+from vmtune.domain.any_scenario import AnyScenario, from_json, kind_of, to_json
+from vmtune.domain.kinds import ScenarioKind
 from vmtune.domain.runs import Place
-from vmtune.domain.scenario import Scenario, from_json, to_json
+from vmtune.domain.scenario import Scenario
+from vmtune.domain.scenario_names import digest
 from vmtune.errors import InvalidInput, NotFound, SetupError
 from vmtune.services.runs_places import BenchPlaces
 from vmtune.settings import BenchQemu
 
 QUICK = ".quick"
 _LONGEST_VARIANT = 56  # so that a digest and its dot still fit
-_DIGITS = 6
 
 Json = Any  # any JSON
 
@@ -34,8 +35,8 @@ class OfferedScenario:
     :param why_not: why it cannot be run; empty where nothing is known against it.
     """
 
-    scenario: Scenario
-    family: Family
+    scenario: AnyScenario
+    family: OfferedFamily
     why_not: str = ""
 
 
@@ -52,19 +53,24 @@ class ScenarioService:
         place: Place = Place.DIRECT,
         qemu: str = "",
         kvm: bool | None = None,
+        kind: ScenarioKind | None = None,
     ) -> tuple[OfferedScenario, ...]:
         """Scenarios in the order of the table.
 
         :param patterns: families, scenarios, or either with ``*``; empty for all.
         :param quick_ones: in small, and of families only those that the quick selection has.
+        :param kind: only of this one.
         :raise InvalidInput: a pattern that names none, or no such QEMU.
         """
         small = {pattern.removesuffix(QUICK) for pattern in patterns if pattern.endswith(QUICK)}
         named = {pattern.removesuffix(QUICK) for pattern in patterns}
+        known = [n for n, one in CATALOGUE.items() if kind is None or kind_of(one) is kind]
+        families = [n for n, one in OFFERED.items() if kind is None or one.kind is kind]
+        names = matching(sorted(named), known, families) if named else known
         chosen = [
             in_small(one) if quick_ones or one.name in small else one
-            for one in (select(sorted(named)) if named else SCENARIOS.values())
-            if not quick_ones or one.name in named or one.variant in FAMILIES[one.family].quick
+            for one in map(CATALOGUE.__getitem__, names)
+            if not quick_ones or one.name in named or one.variant in OFFERED[one.family].quick
         ]
         return await self._judged(chosen, place, qemu, kvm)
 
@@ -80,7 +86,7 @@ class ScenarioService:
         :raise NotFound: there is none of that name.
         """
         full = name.removesuffix(QUICK)
-        if full not in SCENARIOS:
+        if full not in CATALOGUE or (full != name and full not in SCENARIOS):
             raise NotFound(
                 f"there is no scenario {name[:130]!r}",
                 field="scenario",
@@ -95,27 +101,35 @@ class ScenarioService:
         return self._places.qemus.values()
 
     async def _judged(
-        self, scenarios: Sequence[Scenario], place: Place, qemu: str, kvm: bool | None
+        self, scenarios: Sequence[AnyScenario], place: Place, qemu: str, kvm: bool | None
     ) -> tuple[OfferedScenario, ...]:
         self._places.qemu(qemu)
-        try:
-            ground = await self._places.ground(place, qemu, kvm)
-        except SetupError as error:
-            reasons = [str(error)] * len(scenarios)
-        else:
-            reasons = [why_not(one, ground) or "" for one in scenarios]
+        ground: Ground | str = ""
+        if any(isinstance(one, Scenario) for one in scenarios):
+            try:
+                ground = await self._places.ground(place, qemu, kvm)
+            except SetupError as error:
+                ground = str(error)
         return tuple(
-            OfferedScenario(one, FAMILIES[one.family], reason)
-            for one, reason in zip(scenarios, reasons, strict=True)
+            OfferedScenario(one, OFFERED[one.family], self._why_not(one, ground, place, qemu))
+            for one in scenarios
         )
 
+    def _why_not(self, scenario: AnyScenario, ground: Ground | str, place: Place, qemu: str) -> str:
+        if isinstance(scenario, Scenario):
+            return ground if isinstance(ground, str) else why_not(scenario, ground) or ""
+        return self._places.why_not_alone(scenario, place, qemu)
 
-def in_small(scenario: Scenario) -> Scenario:
-    """*scenario* as the quick selection runs it, under its own name."""
+
+def in_small(scenario: AnyScenario) -> AnyScenario:
+    """*scenario* as the quick selection runs it, under its own name. Only a migration's can be
+    made small: others are what they are called."""
+    if not isinstance(scenario, Scenario):
+        return scenario
     return replace(quick(scenario), name=scenario.name + QUICK)
 
 
-def chosen_scenario(chosen: str | Mapping[str, Json], changes: Mapping[str, Json]) -> Scenario:
+def chosen_scenario(chosen: str | Mapping[str, Json], changes: Mapping[str, Json]) -> AnyScenario:
     """The scenario that a request names or writes out, with its changes.
 
     :raise InvalidInput: there is none of that name, or a part cannot be accepted.
@@ -126,25 +140,28 @@ def chosen_scenario(chosen: str | Mapping[str, Json], changes: Mapping[str, Json
     changed = from_json(changes, "changes", scenario)
     if changed == scenario or "name" in changes:
         return changed
+    if not isinstance(changed, Scenario):
+        return replace(changed, name="")  # what it is called follows from what it is
     variant = changed.variant[:_LONGEST_VARIANT]
     return replace(changed, name=f"{changed.family}/{variant}.{_digest(changed)}")
 
 
-def _named(name: str) -> Scenario:
+def _named(name: str) -> AnyScenario:
     """:raise InvalidInput: there is no such scenario; with the nearest names."""
     full = name.removesuffix(QUICK)
     if full in SCENARIOS:
         return SCENARIOS[full] if full == name else in_small(SCENARIOS[full])
-    found = select([full])  # a family or a pattern is no scenario; what is neither is refused
+    if name in CATALOGUE:
+        return CATALOGUE[name]
+    found = matching([full], CATALOGUE, OFFERED)  # a family or a pattern is no scenario
     raise InvalidInput(
         f"{name[:60]!r} is {len(found)} scenarios",
         field="scenario",
         code="not_one_scenario",
-        remedy=f"name one, such as {found[0].name}",
+        remedy=f"name one, such as {found[0]}",
     )
 
 
-def _digest(scenario: Scenario) -> str:
+def _digest(scenario: AnyScenario) -> str:
     """The same for the same setup, whatever it is called."""
-    setup = {**to_json(scenario), "name": "", "title": "", "why": ""}
-    return hashlib.sha256(json.dumps(setup, sort_keys=True).encode()).hexdigest()[:_DIGITS]
+    return digest({**to_json(scenario), "name": "", "title": "", "why": ""})

@@ -9,8 +9,12 @@ import pytest
 
 from tests.support.api import Api, running_api
 from tests.support.bench_runs import FakeLook, fake_tools
+from vmtune.bench.catalogue import CATALOGUE
 from vmtune.bench.families import FAMILIES, SCENARIOS
 from vmtune.bench.order import LibvirtPlace
+from vmtune.domain.any_scenario import from_json as any_from_json
+from vmtune.domain.any_scenario import kind_of
+from vmtune.domain.kinds import ScenarioKind
 from vmtune.domain.metrics import HEADLINE, METRICS
 from vmtune.domain.scenario import from_json
 from vmtune.domain.versions import Version
@@ -41,7 +45,10 @@ async def names(api: Api, query: str = "") -> list[str]:
 
 
 async def test_every_scenario_is_listed_in_the_order_of_the_table(bench: Api) -> None:
-    assert await names(bench) == list(SCENARIOS)
+    assert await names(bench) == list(CATALOGUE)
+    for kind in ScenarioKind:
+        found = [name for name, one in CATALOGUE.items() if kind_of(one) is kind]
+        assert await names(bench, f"&kind={kind}") == found
     first = (await bench.get("/scenarios"))["items"][0]
     scenario = next(iter(SCENARIOS.values()))
     assert from_json(first["setup"]) == scenario
@@ -49,6 +56,21 @@ async def test_every_scenario_is_listed_in_the_order_of_the_table(bench: Api) ->
     assert (first["family"], first["family_title"]) == (
         scenario.family, FAMILIES[scenario.family].title)  # fmt: skip
     assert first["longest_s"] == scenario.longest_s
+
+
+async def test_scenarios_of_blocks_and_boots(bench: Api) -> None:
+    for family in ("block", "boot"):
+        items = (await bench.get(f"/scenarios?family={family}"))["items"]
+        assert {item["kind"] for item in items} == {family}
+        for item in items:
+            scenario = any_from_json(item["setup"])
+            assert scenario == CATALOGUE[item["name"]]
+            assert item["title"] == scenario.title != ""
+            assert await bench.get(f"/scenarios/{item['name']}") == item
+    assert await bench.refused("GET", "/scenarios/boot/linux.quick", status=404) == [
+        ("scenario", "not_found")]  # fmt: skip
+    on_lab = await bench.get("/scenarios?family=block&place=lab")
+    assert all("one QEMU of this machine" in item["reason"] for item in on_lab["items"])
 
 
 async def test_families_are_chosen(bench: Api) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from vmtune.bench.reduce import reduce
 from vmtune.domain.controlled import ReaperEnd, ReaperReport, ReaperRound
-from vmtune.domain.metrics import METRICS
+from vmtune.domain.metrics import MIGRATION_METRICS
 from vmtune.domain.migration import QemuStatus, Sample, Totals
 from vmtune.domain.runs import CpuSample, GuestPass, HostSide, RunRecord, RunState, Silence
 
@@ -264,7 +264,7 @@ def test_any_record_gives_metrics_of_the_table(
     record: RunRecord, state: RunState, values: Mapping[str, bool]
 ) -> None:
     found = reduce(record, state, values)
-    assert list(found) == [name for name in METRICS if name in found]
+    assert list(found) == [name for name in MIGRATION_METRICS if name in found]
     for name, value in found.items():
         assert value >= 0, name
     for side in HostSide:
@@ -286,4 +286,4 @@ def test_every_metric_of_the_table_is_computed() -> None:
         ring_full_exits=3,
     )
     values = dict.fromkeys(("auto_converge", "dirty_limit", "zero_copy_send"), True)
-    assert list(reduce(everything, COMPLETED, values)) == list(METRICS)
+    assert list(reduce(everything, COMPLETED, values)) == list(MIGRATION_METRICS)

@@ -81,7 +81,7 @@ def assemble(
         qemus,
         folder / "bench",
         look,
-        lambda base, _lab: swept.append(base),
+        lambda base, *_others: swept.append(base),
         kvm_usable=lambda: False,
         sysctls=lambda: sysctls,
     )

@@ -10,6 +10,8 @@ from vmtune.client.session import common
 _HERE = "vmtune.client.commands.bench_"
 PLACES = {
     "migration": (_HERE + "migration:migration", "Measure live migrations of fresh VMs."),
+    "block": (_HERE + "block:block", "Measure block I/O of a QEMU."),
+    "boot": (_HERE + "boot:boot", "Measure how long a VM takes to boot."),
     "campaign": (_HERE + "campaign:campaign", "Compare arms in randomised blocks, from a file."),
     "scenarios": (_HERE + "scenarios:scenarios", "List what can be measured, and what not here."),
     "metrics": (_HERE + "scenarios:metrics", "List the figures of a run and what they mean."),

@@ -56,8 +56,9 @@ class _Group(LazyGroup):
 def campaign() -> None:
     """Compare arms in randomised blocks, from a file.
 
-    FILE.toml is a file of yours or the name of one that ships: `vmtune reference scenarios`
-    lists them. What decides about the verdict is fixed in it before the first run.
+    FILE.toml is a file of yours, a campaign's or a matrix of blocks or boots, or the name of one
+    that ships: `vmtune reference scenarios` lists them. What decides about the verdict is fixed
+    in it before the first run.
     """
 
 
@@ -183,28 +184,24 @@ def _read(name: str) -> dict[str, Any]:  # any: TOML
 
 
 def _shipped(name: str) -> str:
-    from vmtune.reference.files import FileKind, scenario_file, scenario_files
+    from vmtune.reference.files import scenario_file, scenario_files
 
-    campaigns = [f.name for f in scenario_files().values() if f.kind is FileKind.CAMPAIGN]
     try:
-        found = scenario_file(name)
+        return scenario_file(name).text
     except NotFound:
-        found = None
-    if found is None or found.kind is not FileKind.CAMPAIGN:
         raise InvalidInput(
             "there is no such file, and none of that name ships",
             field=name,
             code="no_file",
-            remedy=f"name a file of yours, or one of {', '.join(campaigns)}",
-        )
-    return found.text
+            remedy=f"name a file of yours, or one of {', '.join(scenario_files())}",
+        ) from None
 
 
 def expected(forecast: Document) -> Iterator[str]:
     """What a campaign can find, and how long it takes."""
     found = forecast["detectable_percent"]
     yield (
-        "it has too few blocks for a verdict: it will show values"
+        "too few blocks, or nothing to compare, for a verdict: it will show values"
         if found is None
         else f"it can find a difference of {found:g} % (in 80 % of such campaigns; runs of one "
         f"arm spread by {forecast['noise_percent']:g} %: {forecast['noise_reason']})"

@@ -122,7 +122,7 @@ def migration(
     or nothing could be run. Ctrl-C cancels the run that is under way, and starts no more.
     """  # fmt: skip
     small = quick or not (names or families)
-    everything = offered(session, [*names, *families], small, qemu, kvm, place)
+    everything = offered(session, [*names, *families], small, qemu, kvm, place, "migration")
     body = {
         "profile": profile,
         "revision": revision,

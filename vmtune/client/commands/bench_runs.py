@@ -16,7 +16,14 @@ from vmtune.client.output import Column, fields, table
 from vmtune.client.runs import resolve, short
 from vmtune.client.session import Session, common, pass_session
 
-_SHOWN = ("total_time_ms", "downtime_ms", "guest_silence_ms")
+_SHOWN = {
+    "migration": {
+        "total_time_ms": "TOTAL TIME", "downtime_ms": "DOWNTIME", "guest_silence_ms": "SILENCE",
+    },
+    "block": {"iops": "IOPS", "latency_p99_us": "99 % LATENCY"},
+    "boot": {"boot_to_kernel_ms": "TO KERNEL", "boot_to_userspace_ms": "TO USER SPACE"},
+}  # fmt: skip
+"""Of each kind of run, its columns."""
 
 
 @click.command()
@@ -56,14 +63,14 @@ def runs(
 
 
 def _table(rows: list[Document]) -> Iterator[str]:
+    kinds = {row["kind"] for row in rows} or {"migration"}
+    shown = {n: t for kind, metrics in _SHOWN.items() if kind in kinds for n, t in metrics.items()}
     columns = (
         Column("RUN"),
         Column("SCENARIO"),
         Column("PROFILE"),
         Column("STATE"),
-        Column("TOTAL TIME", right=True),
-        Column("DOWNTIME", right=True),
-        Column("SILENCE", right=True),
+        *(Column(title, right=True) for title in shown.values()),
         Column("BEGUN", spare=True),
         Column("ENVIRONMENT", spare=True),
     )
@@ -73,7 +80,7 @@ def _table(rows: list[Document]) -> Iterator[str]:
             row["scenario"],
             render.profile(row),
             row["state"],
-            *(render.metric(name, row["metrics"].get(name)) for name in _SHOWN),
+            *(render.metric(name, row["metrics"].get(name)) for name in shown),
             render.moment(row["created_at"]),
             row["fingerprint"] or "",
         )
@@ -144,6 +151,9 @@ def _metrics(metrics: Mapping[str, float]) -> Iterator[str]:
 
 
 def _record(record: Document) -> Iterator[str]:
+    if record["boot"]:
+        yield ""
+        yield from _boot(record["boot"])
     if record["outcomes"]:
         yield ""
         yield from render.outcomes(record["outcomes"])
@@ -175,6 +185,24 @@ def _record(record: Document) -> Iterator[str]:
         yield from table(columns, cells, "no steps")
 
 
+def _boot(boot: Document) -> Iterator[str]:
+    """The marks of a boot, and what it booted."""
+    columns = (Column("REACHED"), Column("AT", right=True), Column("REGION UPDATES", right=True))
+    cells = [
+        (
+            mark["name"],
+            f"{mark['at_ms']:,.0f} ms",
+            "-" if mark["region_updates"] is None else f"{mark['region_updates']:,}",
+        )
+        for mark in boot["marks"]
+    ]
+    yield from table(columns, cells, "nothing was reached")
+    yield ""
+    yield from fields(
+        [("ended", boot["end"]), ("guest", boot["kernel"]), ("firmware", boot["firmware"])]
+    )
+
+
 def _place(record: Document) -> Iterator[str]:
     place = record["environment"]
     if not place:
@@ -188,6 +216,7 @@ def _place(record: Document) -> Iterator[str]:
         ("kernel", place.get("kernel", {}).get("release", "")),
         ("qemu", place.get("qemu", {}).get("version", "")),
         ("libvirt", place.get("libvirt", "")),
+        ("fio", place.get("fio", "")),
         ("network", place.get("network", {}).get("kind", "")),
         ("load before", "" if load is None else f"{load:g}"),
     ]

@@ -38,9 +38,11 @@ def offered(
     qemu: str | None,
     kvm: bool | None,
     place: str | None = None,
+    kind: str | None = None,
 ) -> list[Document]:
     """Scenarios as the service offers them."""
     query = {
+        "kind": kind,
         "place": place,
         "family": list(patterns),
         "quick": "true" if quick else None,

@@ -138,7 +138,7 @@ def report_lines(report: Report) -> Iterator[str]:
         yield f"No verdicts: {report.withheld}."
     for each in terminal_tables(report):
         yield ""
-        yield from _table(each)
+        yield from table_lines(each)
     if report.notes:
         yield ""
     for note in report.notes:
@@ -151,7 +151,8 @@ def _title(report: Report) -> str:
     return f"{report.title} (campaign {report.campaign}, {report.blocks} blocks)"
 
 
-def _table(each: TextTable) -> Iterator[str]:
+def table_lines(each: TextTable) -> Iterator[str]:
+    """A report's table as people read it."""
     yield each.title
     yield from each.lead
     columns = [

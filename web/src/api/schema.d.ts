@@ -73,6 +73,47 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/browsers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Browsers
+         * @description Everybody's browsers that are signed in, by the names of who they are.
+         */
+        get: operations["list_browsers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/browsers/{browser}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Sign Browser Out
+         * @description Sign somebody's browser out: from now on its cookie lets nobody in. The token that it
+         *     signed in with still does; revoke that to keep them out.
+         */
+        delete: operations["sign_browser_out"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/session/oidc": {
         parameters: {
             query?: never;
@@ -312,6 +353,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/hosts/{name}/owner": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Set Host Owner
+         * @description Let another service drive a host: nothing may be open on it.
+         */
+        put: operations["set_host_owner"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/hosts/{name}/vms": {
         parameters: {
             query?: never;
@@ -324,6 +385,27 @@ export interface paths {
          * @description The VMs that a host lists right now.
          */
         get: operations["list_host_vms"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/services": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Services
+         * @description The services that share a PostgreSQL database, and which hosts each drives. None where one
+         *     service drives every host.
+         */
+        get: operations["list_services"];
         put?: never;
         post?: never;
         delete?: never;
@@ -925,6 +1007,155 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/evacuations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Evacuations
+         * @description Evacuations of all hosts, newest first.
+         */
+        get: operations["list_evacuations"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/hosts/{name}/evacuations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Host Evacuations
+         * @description Evacuations of a host, newest first.
+         */
+        get: operations["list_host_evacuations"];
+        put?: never;
+        /**
+         * Start Evacuation
+         * @description Move all VMs of a host to others. It goes on as a job, also across restarts of the service.
+         *     What its preflight finds blocked is not moved, and listed with the reason.
+         */
+        post: operations["start_evacuation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/hosts/{name}/evacuations/plan": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Plan Evacuation
+         * @description What would move where, and what a preflight of each VM finds. Changes nothing.
+         */
+        post: operations["plan_evacuation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/hosts/{name}/evacuations/{evacuation}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Evacuation
+         * @description One evacuation, and how far it is.
+         */
+        get: operations["get_evacuation"];
+        put?: never;
+        post?: never;
+        /**
+         * Cancel Evacuation
+         * @description End it: what waits never begins, and migrations that are under way are aborted.
+         */
+        delete: operations["cancel_evacuation"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/hosts/{name}/evacuations/{evacuation}/vms": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Leaving Vms
+         * @description Its VMs in the order of moving, and where each stands.
+         */
+        get: operations["list_leaving_vms"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/hosts/{name}/evacuations/{evacuation}/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Pause Evacuation
+         * @description Begin no more migrations; those that are under way run to their end.
+         */
+        post: operations["pause_evacuation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/hosts/{name}/evacuations/{evacuation}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resume Evacuation
+         * @description Go on where it was paused.
+         */
+        post: operations["resume_evacuation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/hooks/qemu": {
         parameters: {
             query?: never;
@@ -1236,6 +1467,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs/{run}/processes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Run Processes
+         * @description Looks at the QEMU that served its blocks, oldest first; none for other kinds.
+         */
+        get: operations["list_run_processes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run}/cpu_marks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Run Cpu Marks
+         * @description CPU time of the QEMU that served its blocks, oldest first; none for other kinds.
+         */
+        get: operations["list_run_cpu_marks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/runs/{run}/plot": {
         parameters: {
             query?: never;
@@ -1476,7 +1747,9 @@ export interface paths {
         };
         /**
          * Get History
-         * @description A metric of a scenario over time, with the places where it changed (from 20 runs on).
+         * @description A metric of a scenario over time, in the newest 2,000 runs that have it, with the places
+         *     where it changed (from 20 runs on). An item is a setup, with all its runs; the one with the
+         *     most comes first.
          */
         get: operations["get_history"];
         put?: never;
@@ -1721,11 +1994,215 @@ export interface components {
             created_at: string;
         };
         /**
+         * BlockRecord
+         * @description Everything that was recorded. Times are milliseconds on the measurement's timeline, which
+         *     begins (0 ms) when QEMU is up and tuned, and its node is exported.
+         *
+         *     :param qemu: its version.
+         *     :param load_ms: when fio was started; None if it came to that never. *load_ended_ms* when it
+         *         had ended, or QEMU had.
+         *     :param measured_ms: when what fio counts began and ended, its ramp left out; None where fio
+         *         told nothing.
+         *     :param fio: fio's JSON, whole; None where it wrote none.
+         *     :param fio_said: what it wrote beside.
+         *     :param fio_status: its exit status, below 0 for a signal; None where it never ran.
+         *     :param qemu_said: the last that QEMU wrote to its standard error.
+         *     :param qemu_ended: how it ended by itself (``died of SIGABRT``); empty where it did not.
+         */
+        BlockRecord: {
+            /**
+             * Qemu
+             * @default
+             */
+            qemu: string;
+            /** Load Ms */
+            load_ms?: number | null;
+            /** Load Ended Ms */
+            load_ended_ms?: number | null;
+            /** Measured Ms */
+            measured_ms?: number[] | null;
+            /**
+             * Ended Ms
+             * @default 0
+             */
+            ended_ms: number;
+            /** Fio */
+            fio?: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Fio Said
+             * @default
+             */
+            fio_said: string;
+            /** Fio Status */
+            fio_status?: number | null;
+            /**
+             * Processes
+             * @default []
+             */
+            processes: components["schemas"]["ProcessSample"][];
+            /**
+             * Cpu
+             * @default []
+             */
+            cpu: components["schemas"]["CpuMark"][];
+            foreseen?: components["schemas"]["Foreseen"] | null;
+            /**
+             * Qemu Said
+             * @default
+             */
+            qemu_said: string;
+            /**
+             * Qemu Ended
+             * @default
+             */
+            qemu_ended: string;
+        };
+        /**
+         * BootEnd
+         * @description How a boot ended.
+         * @enum {string}
+         */
+        BootEnd: "user space" | "given up" | "died";
+        /**
+         * BootMark
+         * @description A part of the boot was reached.
+         *
+         *     :param at_ms: since the start of QEMU's process, by the host's clock.
+         *     :param region_updates: how often KVM's memory regions had been updated by then; None where
+         *         that was not counted.
+         */
+        BootMark: {
+            name: components["schemas"]["BootMarkName"];
+            /** At Ms */
+            at_ms: number;
+            /** Region Updates */
+            region_updates?: number | null;
+        };
+        /**
+         * BootMarkName
+         * @description A part of a boot that was reached, in order.
+         * @enum {string}
+         */
+        BootMarkName: "guest" | "firmware" | "loading" | "kernel" | "user space";
+        /**
+         * BootRecord
+         * @description Everything that was recorded of a boot.
+         *
+         *     :param ended_ms: when it reached user space, was given up, or was found dead.
+         *     :param region_updates: by the name of QEMU's trace event, how often it came in all; None
+         *         where that was not counted.
+         *     :param cpu_ms: user and system time of QEMU's process; None where it could not be read.
+         *     :param qemu: its version, in its own words.
+         *     :param kernel: the guest's, in its own words.
+         *     :param firmware: its name, and its version or hash.
+         *     :param host_kernel: the release of the host's.
+         *     :param srcutree: the parameters of the host kernel's SRCU, where it has such.
+         *     :param serial_tail: the end of what came over the serial port.
+         */
+        BootRecord: {
+            end: components["schemas"]["BootEnd"];
+            /** Ended Ms */
+            ended_ms: number;
+            /**
+             * Marks
+             * @default []
+             */
+            marks: components["schemas"]["BootMark"][];
+            /** Region Updates */
+            region_updates?: {
+                [key: string]: number;
+            } | null;
+            /** Cpu Ms */
+            cpu_ms?: number | null;
+            /**
+             * Qemu
+             * @default
+             */
+            qemu: string;
+            /**
+             * Kernel
+             * @default
+             */
+            kernel: string;
+            /**
+             * Firmware
+             * @default
+             */
+            firmware: string;
+            /**
+             * Host Kernel
+             * @default
+             */
+            host_kernel: string;
+            /** Srcutree */
+            srcutree?: {
+                [key: string]: string;
+            };
+            /**
+             * Serial Tail
+             * @default
+             */
+            serial_tail: string;
+        };
+        /**
          * Bound
          * @description How an estimate is to be read where some values are known only as "more than".
          * @enum {string}
          */
         Bound: "exact" | "at least" | "at most" | "unknown";
+        /**
+         * BrowserPage
+         * @description Browsers that are signed in, by the names of who they are.
+         */
+        BrowserPage: {
+            /** Items */
+            items: components["schemas"]["BrowserView"][];
+            /**
+             * Next
+             * @description Pass it as `after` for the items that follow; null at the end.
+             */
+            next: string | null;
+        };
+        /**
+         * BrowserView
+         * @description A browser that is signed in.
+         */
+        BrowserView: {
+            /** Id */
+            id: string;
+            /** @description The token that it signed in with, or whom the identity provider vouched for. */
+            who: components["schemas"]["ActorView"];
+            /** @description Of a token's it has what its creator still has. */
+            rights: components["schemas"]["RightsView"];
+            /**
+             * Address
+             * @description From where it signed in.
+             */
+            address: string;
+            /**
+             * Signed In At
+             * Format: date-time
+             */
+            signed_in_at: string;
+            /**
+             * Seen At
+             * Format: date-time
+             * @description When it asked last, to the minute or so.
+             */
+            seen_at: string;
+            /**
+             * Expires At
+             * Format: date-time
+             */
+            expires_at: string;
+            /**
+             * Own
+             * @description It is the one that asks.
+             */
+            own: boolean;
+        };
         /**
          * CampaignDetail
          * @description A campaign, with all of its plan.
@@ -1738,6 +2215,7 @@ export interface components {
             id: string;
             /** Name */
             name: string;
+            kind: components["schemas"]["ScenarioKind"];
             /** Title */
             title: string;
             state: components["schemas"]["CampaignState"];
@@ -1842,6 +2320,7 @@ export interface components {
             id: string;
             /** Name */
             name: string;
+            kind: components["schemas"]["ScenarioKind"];
             /** Title */
             title: string;
             state: components["schemas"]["CampaignState"];
@@ -2066,6 +2545,39 @@ export interface components {
          * @enum {string}
          */
         Connection: "libvirt" | "qmp";
+        /**
+         * CpuMark
+         * @description CPU time that all threads of a QEMU have used so far, user and system together.
+         */
+        CpuMark: {
+            /** At Ms */
+            at_ms: number;
+            /** Cpu Ms */
+            cpu_ms: number;
+        };
+        /**
+         * CpuMarkPage
+         * @description CPU times of a run's QEMU, in the order of time.
+         */
+        CpuMarkPage: {
+            /** Items */
+            items: components["schemas"]["CpuMarkView"][];
+            /**
+             * Next
+             * @description Pass it as `after` for the items that follow; null at the end.
+             */
+            next: string | null;
+        };
+        /**
+         * CpuMarkView
+         * @description CPU time that a QEMU which serves blocks has used so far.
+         */
+        CpuMarkView: {
+            /** At Ms */
+            at_ms: number;
+            /** Cpu Ms */
+            cpu_ms: number;
+        };
         /**
          * CpuSamplePage
          * @description CPU times of a run's two QEMUs, in the order of time.
@@ -2327,11 +2839,191 @@ export interface components {
             };
         };
         /**
+         * EvacuationCreate
+         * @description What is to move, and how. Nothing given moves all VMs to any eligible hosts.
+         */
+        EvacuationCreate: {
+            /**
+             * Destinations
+             * @description Hosts; none for any that is eligible.
+             * @default []
+             */
+            destinations: string[];
+            /** @default priority */
+            order: components["schemas"]["Order"];
+            /**
+             * Overrides
+             * @description Codes of blockers to override for all VMs; what they concern is left out.
+             * @default []
+             */
+            overrides: string[];
+            /**
+             * Vm Overrides
+             * @description Likewise for single VMs, by UUID.
+             * @default {}
+             */
+            vm_overrides: {
+                [key: string]: string[];
+            };
+            /**
+             * Profile
+             * @description None for the one that is assigned to each VM.
+             */
+            profile?: string | null;
+            /**
+             * Priority
+             * @description Of its migrations in the queue; higher goes first.
+             * @default 0
+             */
+            priority: number;
+            /**
+             * Max Outgoing
+             * @description Fewer at once than the service lets leave.
+             */
+            max_outgoing?: number | null;
+            /**
+             * Stop After Failures
+             * @description Stop once so many migrations have failed.
+             */
+            stop_after_failures?: number | null;
+        };
+        /**
+         * EvacuationPage
+         * @description Evacuations, newest first.
+         */
+        EvacuationPage: {
+            /** Items */
+            items: components["schemas"]["EvacuationView"][];
+            /**
+             * Next
+             * @description Pass it as `after` for the items that follow; null at the end.
+             */
+            next: string | null;
+        };
+        /**
+         * EvacuationPlanView
+         * @description What would move where, and what stands against it.
+         */
+        EvacuationPlanView: {
+            /** Host */
+            host: string;
+            order: components["schemas"]["Order"];
+            /**
+             * Movable
+             * @description VMs that would be migrated.
+             */
+            movable: number;
+            /**
+             * Left
+             * @description VMs that run and would stay, each with its reason.
+             */
+            left: number;
+            /**
+             * Considered
+             * @description Hosts that were looked at; others need not be, where these have room.
+             */
+            considered: string[];
+            /**
+             * Refused
+             * @description Hosts that can take none of its VMs, and why.
+             */
+            refused: {
+                [key: string]: string;
+            };
+            /**
+             * Vms
+             * @description In the order of moving.
+             */
+            vms: components["schemas"]["LeavingVmView"][];
+        };
+        /**
+         * EvacuationState
+         * @description How an evacuation ended, or where it stands.
+         * @enum {string}
+         */
+        EvacuationState: "running" | "paused" | "completed" | "incomplete" | "failed" | "cancelled";
+        /**
+         * EvacuationView
+         * @description An evacuation, and how far it is.
+         */
+        EvacuationView: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Host */
+            host: string;
+            /**
+             * Destinations
+             * @description Empty for any that is eligible.
+             */
+            destinations: string[];
+            order: components["schemas"]["Order"];
+            /** Priority */
+            priority: number;
+            /** Max Outgoing */
+            max_outgoing: number | null;
+            /** Stop After Failures */
+            stop_after_failures: number | null;
+            /**
+             * Profile
+             * @description Null for the one that is assigned to each VM.
+             */
+            profile: string | null;
+            state: components["schemas"]["EvacuationState"];
+            /** Ended */
+            ended: boolean;
+            /**
+             * Reason
+             * @description Why it failed; empty where a person said so.
+             */
+            reason: string;
+            /**
+             * Total
+             * @description VMs.
+             */
+            total: number;
+            /**
+             * Over
+             * @description VMs of which nothing more will happen.
+             */
+            over: number;
+            /** Moved */
+            moved: number;
+            /**
+             * Left
+             * @description VMs that run and stay, each with its reason.
+             */
+            left: number;
+            /**
+             * States
+             * @description How many VMs are in each state.
+             */
+            states: {
+                [key: string]: number;
+            };
+            /**
+             * Total Bytes
+             * @description Memory of the VMs that were to move.
+             */
+            total_bytes: number;
+            /** Moved Bytes */
+            moved_bytes: number;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Ended At */
+            ended_at: string | null;
+        };
+        /**
          * EventTopic
          * @description What an event is about.
          * @enum {string}
          */
-        EventTopic: "host" | "vm" | "profile" | "assignment" | "application" | "migration" | "arrival" | "run" | "campaign";
+        EventTopic: "host" | "vm" | "profile" | "assignment" | "application" | "migration" | "arrival" | "run" | "campaign" | "evacuation";
         /**
          * ExplanationView
          * @description Which assignment a VM gets, and those it was chosen over.
@@ -2438,6 +3130,31 @@ export interface components {
             duration_reason: string;
         };
         /**
+         * Foreseen
+         * @description What the pool model (:mod:`vmtune.domain.pools`) says before the load.
+         *
+         *     :param requests: that QEMU handles at once, at most.
+         *     :param most_pooled: coroutines that are kept when nothing is in flight.
+         *     :param most_maps: of the process, in the worst case.
+         *     :param limit: vm.max_map_count; None where it cannot be read.
+         */
+        Foreseen: {
+            /** Design */
+            design: string;
+            /** Requests */
+            requests: number;
+            /** Soft Limit */
+            soft_limit: number;
+            /** Hard Limit */
+            hard_limit: number | null;
+            /** Most Pooled */
+            most_pooled: number;
+            /** Most Maps */
+            most_maps: number;
+            /** Limit */
+            limit: number | null;
+        };
+        /**
          * Form
          * @description How the log is exported.
          * @enum {string}
@@ -2454,7 +3171,7 @@ export interface components {
          * @description What a metric is about.
          * @enum {string}
          */
-        Group: "time" | "guest" | "CPU" | "transfer" | "control" | "load" | "memory";
+        Group: "time" | "guest" | "CPU" | "transfer" | "control" | "load" | "memory" | "boot";
         /**
          * GuestPassPage
          * @description Passes of a run's guest, in the order of time.
@@ -2519,14 +3236,19 @@ export interface components {
          * @description A metric of a scenario over time, apart for each setup that it ran with.
          */
         HistoryView: {
+            /** Items */
+            items: components["schemas"]["StrandView"][];
+            /**
+             * Next
+             * @description Pass it as `after` for the items that follow; null at the end.
+             */
+            next: string | null;
             /** Scenario */
             scenario: string;
             /** Metric */
             metric: string;
             /** Unit */
             unit: string;
-            /** Items */
-            items: components["schemas"]["StrandView"][];
         };
         /**
          * HostCreate
@@ -2576,6 +3298,11 @@ export interface components {
              * Format: date-time
              */
             created_at: string;
+            /**
+             * Owner
+             * @description The service that drives it; empty where nobody does yet, or one service drives every host.
+             */
+            owner: string;
             /** @description Null where it does not answer. */
             facts: components["schemas"]["HostFactsView"] | null;
             /**
@@ -2625,6 +3352,17 @@ export interface components {
             local: boolean;
         };
         /**
+         * HostOwner
+         * @description The service that is to drive a host.
+         */
+        HostOwner: {
+            /**
+             * Service
+             * @example node1-vmtune
+             */
+            service: string;
+        };
+        /**
          * HostPage
          * @description Hosts in the order of their names.
          */
@@ -2661,6 +3399,11 @@ export interface components {
              * Format: date-time
              */
             created_at: string;
+            /**
+             * Owner
+             * @description The service that drives it; empty where nobody does yet, or one service drives every host.
+             */
+            owner: string;
         };
         /**
          * IntegrityView
@@ -2712,6 +3455,76 @@ export interface components {
             labels: {
                 [key: string]: string;
             };
+        };
+        /**
+         * LeavingState
+         * @description Where one VM of an evacuation stands.
+         * @enum {string}
+         */
+        LeavingState: "waiting" | "ordered" | "moved" | "failed" | "aborted" | "blocked" | "not placed" | "not running" | "gone" | "not begun";
+        /**
+         * LeavingVmPage
+         * @description VMs of an evacuation, in the order of moving.
+         */
+        LeavingVmPage: {
+            /** Items */
+            items: components["schemas"]["LeavingVmView"][];
+            /**
+             * Next
+             * @description Pass it as `after` for the items that follow; null at the end.
+             */
+            next: string | null;
+        };
+        /**
+         * LeavingVmView
+         * @description One VM of an evacuation.
+         */
+        LeavingVmView: {
+            /**
+             * Vm
+             * Format: uuid
+             */
+            vm: string;
+            /** Name */
+            name: string;
+            /**
+             * Memory Bytes
+             * @description 0 where it does not run.
+             */
+            memory_bytes: number;
+            /**
+             * Priority
+             * @description The value of its label `priority`.
+             */
+            priority: number;
+            state: components["schemas"]["LeavingState"];
+            /**
+             * Destination
+             * @description Null where there is none for it.
+             */
+            destination: string | null;
+            /**
+             * Reason
+             * @description Why it is left; empty otherwise.
+             */
+            reason: string;
+            /**
+             * Findings
+             * @description What the preflight found.
+             */
+            findings: components["schemas"]["FindingView"][];
+            /**
+             * Blockers
+             * @description Codes of those that stop it and can be overridden.
+             */
+            blockers: string[];
+            /** Overrides */
+            overrides: string[];
+            /**
+             * Migration
+             * @description Null until it is ordered.
+             */
+            migration: string | null;
         };
         /**
          * Level
@@ -2797,6 +3610,12 @@ export interface components {
             };
         };
         /**
+         * LoadPhase
+         * @description Where a look at QEMU belongs.
+         * @enum {string}
+         */
+        LoadPhase: "before" | "during" | "after";
+        /**
          * MeasuredScenarioPage
          * @description Scenarios that runs were made of, by their names.
          */
@@ -2855,6 +3674,8 @@ export interface components {
         MetricView: {
             /** Name */
             name: string;
+            /** @description Of which kind of runs. */
+            kind: components["schemas"]["ScenarioKind"];
             /** Title */
             title: string;
             unit: components["schemas"]["Unit"];
@@ -2936,6 +3757,12 @@ export interface components {
              * @default []
              */
             overrides: string[];
+            /**
+             * Priority
+             * @description Among those that wait for their turn; higher goes first.
+             * @default 0
+             */
+            priority: number;
         };
         /**
          * MigrationPage
@@ -3061,7 +3888,28 @@ export interface components {
             active_at: string | null;
             /** Ended At */
             ended_at: string | null;
+            /**
+             * Queued
+             * @description It waits for its turn.
+             */
+            queued: boolean;
+            /**
+             * Ahead
+             * @description How many are served before it; null once it began.
+             */
+            ahead: number | null;
+            /**
+             * Waits For
+             * @description What it waits for, in words; empty once it began.
+             */
+            waits_for: string;
         };
+        /**
+         * Order
+         * @description Which VMs move first.
+         * @enum {string}
+         */
+        Order: "priority" | "largest-first" | "smallest-first";
         /**
          * Outcome
          * @description What became of an attempt.
@@ -3405,6 +4253,63 @@ export interface components {
              * @default
              */
             remedy: string;
+        };
+        /**
+         * ProcessSample
+         * @description What a QEMU takes of its host, as /proc tells.
+         *
+         *     :param at_ms: on the measurement's timeline.
+         *     :param maps: its memory maps, of which *stacks* are coroutines' stacks.
+         *     :param vsz_bytes: its address space; *rss_bytes* what of it is in memory.
+         */
+        ProcessSample: {
+            /** At Ms */
+            at_ms: number;
+            phase: components["schemas"]["LoadPhase"];
+            /** Maps */
+            maps: number;
+            /** Stacks */
+            stacks: number;
+            /** Vsz Bytes */
+            vsz_bytes: number;
+            /** Rss Bytes */
+            rss_bytes: number;
+        };
+        /**
+         * ProcessSamplePage
+         * @description Looks at a run's QEMU, in the order of time.
+         */
+        ProcessSamplePage: {
+            /** Items */
+            items: components["schemas"]["ProcessSampleView"][];
+            /**
+             * Next
+             * @description Pass it as `after` for the items that follow; null at the end.
+             */
+            next: string | null;
+        };
+        /**
+         * ProcessSampleView
+         * @description What a QEMU that serves blocks took of its host.
+         */
+        ProcessSampleView: {
+            /** At Ms */
+            at_ms: number;
+            phase: components["schemas"]["LoadPhase"];
+            /**
+             * Maps
+             * @description Its memory maps.
+             */
+            maps: number;
+            /**
+             * Stacks
+             * @description Those of them that are coroutines' stacks.
+             */
+            stacks: number;
+            /** Vsz Bytes */
+            vsz_bytes: number;
+            /** Rss Bytes */
+            rss_bytes: number;
         };
         /**
          * ProfileCreate
@@ -3984,6 +4889,7 @@ export interface components {
          * @description What came out under one set of conditions.
          *
          *     :param comparisons: the primary metric's first, then the others' in their order.
+         *     :param spreads: of arms that are in no comparison, in the same order.
          */
         ReportCell: {
             /** Name */
@@ -3992,6 +4898,11 @@ export interface components {
             title: string;
             /** Comparisons */
             comparisons: components["schemas"]["Comparison"][];
+            /**
+             * Spreads
+             * @default []
+             */
+            spreads: components["schemas"]["Spread"][];
         };
         /**
          * ReportEnvironment
@@ -4196,7 +5107,7 @@ export interface components {
         RunCreate: {
             /**
              * Scenario
-             * @description One of the table by its name, or one of your own, all of it.
+             * @description One of the table by its name, or one of your own, all of it: its `kind` says what is measured, and without it a migration is.
              * @example plain/1gbs.quick
              */
             scenario: string | {
@@ -4241,7 +5152,7 @@ export interface components {
             qemu: string;
             /**
              * Kvm
-             * @description Null uses it where it can be.
+             * @description Null uses it where it can be. For migrations: a boot's scenario says it.
              */
             kvm?: boolean | null;
             /**
@@ -4263,6 +5174,7 @@ export interface components {
             id: string;
             /** Scenario */
             scenario: string;
+            kind: components["schemas"]["ScenarioKind"];
             state: components["schemas"]["RunState"];
             /** Ended */
             ended: boolean;
@@ -4367,7 +5279,8 @@ export interface components {
         /**
          * RunHeadView
          * @description What a record has once. Times are milliseconds on the run's own timeline, which begins
-         *     when both QEMUs are up and the guest writes.
+         *     when both QEMUs are up and the guest writes; that of blocks when QEMU's node is exported, and
+         *     that of a boot just before QEMU is started.
          */
         RunHeadView: {
             /** Migration Ms */
@@ -4386,6 +5299,10 @@ export interface components {
             steps: components["schemas"]["StepRecordView"][];
             /** Ring Full Exits */
             ring_full_exits: number | null;
+            /** @description Of a run of blocks, without its series: fio's JSON is whole. */
+            block: components["schemas"]["BlockRecord"] | null;
+            /** @description Of a boot. */
+            boot: components["schemas"]["BootRecord"] | null;
         };
         /**
          * RunPage
@@ -4431,6 +5348,7 @@ export interface components {
             id: string;
             /** Scenario */
             scenario: string;
+            kind: components["schemas"]["ScenarioKind"];
             state: components["schemas"]["RunState"];
             /** Ended */
             ended: boolean;
@@ -4564,6 +5482,12 @@ export interface components {
          */
         Scale: "ratio" | "difference" | "share";
         /**
+         * ScenarioKind
+         * @description What is measured. The word is ``kind`` in a scenario's JSON; without it, a migration.
+         * @enum {string}
+         */
+        ScenarioKind: "migration" | "block" | "boot";
+        /**
          * ScenarioPage
          * @description Scenarios, in the order in which they are run.
          */
@@ -4583,6 +5507,7 @@ export interface components {
         ScenarioView: {
             /** Name */
             name: string;
+            kind: components["schemas"]["ScenarioKind"];
             /** Family */
             family: string;
             /** Family Title */
@@ -4616,7 +5541,7 @@ export interface components {
             longest_s: number;
             /**
              * Setup
-             * @description All of it; parts of this are what changes name.
+             * @description All of it; parts of this are what changes name. Without `kind` it is a migration's.
              */
             setup: {
                 [key: string]: unknown;
@@ -4633,7 +5558,55 @@ export interface components {
          * @description What a run has many of.
          * @enum {string}
          */
-        Series: "samples" | "passes" | "silences" | "cpu" | "rounds";
+        Series: "samples" | "passes" | "silences" | "cpu" | "rounds" | "processes" | "cpu_marks";
+        /**
+         * ServiceList
+         * @description The services, by name; none where one service drives every host.
+         */
+        ServiceList: {
+            /** Items */
+            items: components["schemas"]["ServiceView"][];
+        };
+        /**
+         * ServiceState
+         * @description What a service was, when it last said something of itself.
+         * @enum {string}
+         */
+        ServiceState: "running" | "stopped" | "taken over";
+        /**
+         * ServiceView
+         * @description A service on this database.
+         */
+        ServiceView: {
+            /** Name */
+            name: string;
+            /** Machine */
+            machine: string;
+            /** Version */
+            version: string;
+            state: components["schemas"]["ServiceState"];
+            /**
+             * Here
+             * @description It is the one that answers.
+             */
+            here: boolean;
+            /**
+             * Hosts
+             * @description The hosts that it drives.
+             */
+            hosts: string[];
+            /**
+             * Started At
+             * Format: date-time
+             */
+            started_at: string;
+            /**
+             * Seen At
+             * Format: date-time
+             * @description When it last said that it lives, by its own clock.
+             */
+            seen_at: string;
+        };
         /**
          * SessionView
          * @description Who asks, and what they may do.
@@ -4771,6 +5744,15 @@ export interface components {
             block: number;
             /** Position */
             position: number;
+        };
+        /**
+         * Spread
+         * @description How a metric's values lie, of an arm that is held against none.
+         */
+        Spread: {
+            /** Metric */
+            metric: string;
+            summary: components["schemas"]["Summary"];
         };
         /**
          * Status
@@ -6015,6 +6997,222 @@ export interface operations {
             };
             /** @description Who asks may not do this; or the request comes from a page of another origin. */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    list_browsers: {
+        parameters: {
+            query?: {
+                /** @description Most items on the page. */
+                limit?: number;
+                /** @description What the page before gave as `next`. */
+                after?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BrowserPage"];
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    sign_browser_out: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                browser: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7785,6 +8983,140 @@ export interface operations {
             };
         };
     };
+    set_host_owner: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["HostOwner"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HostView"];
+                };
+            };
+            /** @description The body is no JSON. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
     list_host_vms: {
         parameters: {
             query?: {
@@ -7888,6 +9220,107 @@ export interface operations {
             };
             /** @description A host or its QEMU did not answer, or not to the end: what was asked for is then unknown, and has to be looked at again. */
             424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    list_services: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ServiceList"];
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -12760,6 +14193,1118 @@ export interface operations {
             };
         };
     };
+    list_evacuations: {
+        parameters: {
+            query?: {
+                /** @description Any of them. */
+                state?: components["schemas"]["EvacuationState"][];
+                /** @description Most items on the page. */
+                limit?: number;
+                /** @description What the page before gave as `next`. */
+                after?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EvacuationPage"];
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    list_host_evacuations: {
+        parameters: {
+            query?: {
+                /** @description Any of them. */
+                state?: components["schemas"]["EvacuationState"][];
+                /** @description Most items on the page. */
+                limit?: number;
+                /** @description What the page before gave as `next`. */
+                after?: string | null;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EvacuationPage"];
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    start_evacuation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["EvacuationCreate"] | null;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    /** @description Where what was made is found. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EvacuationView"];
+                };
+            };
+            /** @description The body is no JSON. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A host or its QEMU did not answer, or not to the end: what was asked for is then unknown, and has to be looked at again. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    plan_evacuation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["EvacuationCreate"] | null;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EvacuationPlanView"];
+                };
+            };
+            /** @description The body is no JSON. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A host or its QEMU did not answer, or not to the end: what was asked for is then unknown, and has to be looked at again. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    get_evacuation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                evacuation: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EvacuationView"];
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    cancel_evacuation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                evacuation: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EvacuationView"];
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    list_leaving_vms: {
+        parameters: {
+            query?: {
+                /** @description Most items on the page. */
+                limit?: number;
+                /** @description What the page before gave as `next`. */
+                after?: string | null;
+            };
+            header?: never;
+            path: {
+                evacuation: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LeavingVmPage"];
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    pause_evacuation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                evacuation: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EvacuationView"];
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    resume_evacuation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                evacuation: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EvacuationView"];
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
     vm_arrives: {
         parameters: {
             query?: never;
@@ -12898,6 +15443,8 @@ export interface operations {
                 family?: string[];
                 /** @description The quick selection of them, in small. */
                 quick?: boolean;
+                /** @description Only of this one. */
+                kind?: components["schemas"]["ScenarioKind"] | null;
                 /** @description Where it is to be run. */
                 place?: components["schemas"]["Place"];
                 /** @description By its name, as GET /qemus has it. */
@@ -14758,6 +17305,240 @@ export interface operations {
             };
         };
     };
+    list_run_processes: {
+        parameters: {
+            query?: {
+                /** @description Most rows on the page. */
+                limit?: number;
+                /** @description What the page before gave as `next`. */
+                after?: string | null;
+            };
+            header?: never;
+            path: {
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProcessSamplePage"];
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    list_run_cpu_marks: {
+        parameters: {
+            query?: {
+                /** @description Most rows on the page. */
+                limit?: number;
+                /** @description What the page before gave as `next`. */
+                after?: string | null;
+            };
+            header?: never;
+            path: {
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CpuMarkPage"];
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
     plot_run: {
         parameters: {
             query?: never;
@@ -16332,6 +19113,10 @@ export interface operations {
                 scenario: string;
                 metric?: string;
                 profile?: string | null;
+                /** @description Most items on the page. */
+                limit?: number;
+                /** @description What the page before gave as `next`. */
+                after?: string | null;
             };
             header?: never;
             path?: never;

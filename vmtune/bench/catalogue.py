@@ -1,0 +1,149 @@
+"""Every scenario that ships, of each kind, by its name; and why one cannot be run here.
+
+Those of migrations are in :mod:`vmtune.bench.families`. Of blocks and boots each combination can be
+asked for (`vmtune bench block`, `vmtune bench boot`); the few that are listed are those which tell
+most.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from vmtune import units
+from vmtune.bench.boot_firmware import find_firmware
+from vmtune.bench.families import FAMILIES, SCENARIOS
+from vmtune.bench.order import DirectPlace
+from vmtune.domain import block, boot
+from vmtune.domain.any_scenario import AnyScenario, kind_of
+from vmtune.domain.block import BlockScenario
+from vmtune.domain.boot import BootScenario
+from vmtune.domain.kinds import ScenarioKind
+from vmtune.domain.matrix_cells import (
+    Accelerator,
+    BlockCell,
+    BootCell,
+    BootGuest,
+    Firmware,
+    IoPattern,
+    NodeKind,
+)
+from vmtune.domain.scenario import MIB
+from vmtune.errors import SetupError
+from vmtune.units import Unit
+
+_BLOCK_WHY = (
+    "What QEMU's block layer takes for each request, without a guest: null-co is the cost of the "
+    "layer alone, raw and qcow2 add a file and a format. Hold two QEMUs, or two sizes of a pool, "
+    "against each other with it."
+)
+_BOOT_WHY = (
+    "How long a VM takes from QEMU's start to its user space, and how often KVM's memory regions "
+    "change meanwhile: on each change an affected kernel waits. Run it before and after a change "
+    "of the host's kernel."
+)
+_K4, _K128 = 4096, 128 * 1024
+_BLOCKS = (
+    (NodeKind.NULL, IoPattern.RANDREAD, _K4, 1, 1),
+    (NodeKind.NULL, IoPattern.RANDREAD, _K4, 64, 1),
+    (NodeKind.NULL, IoPattern.RANDRW, _K4, 64, 16),
+    (NodeKind.RAW, IoPattern.RANDREAD, _K4, 64, 1),
+    (NodeKind.RAW, IoPattern.RANDWRITE, _K4, 64, 1),
+    (NodeKind.RAW, IoPattern.READ, _K128, 8, 1),
+    (NodeKind.QCOW2, IoPattern.RANDREAD, _K4, 64, 1),
+    (NodeKind.QCOW2, IoPattern.RANDWRITE, _K4, 64, 1),
+)
+_BOOTS = tuple(
+    (guest, firmware, accelerator, 1, 512 * MIB)
+    for guest in BootGuest
+    for firmware in Firmware
+    if not boot.why_not(guest, firmware)
+    for accelerator in Accelerator
+)
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedFamily:
+    """Scenarios that are listed together.
+
+    :param quick: the variants that the quick selection has, in small.
+    """
+
+    name: str
+    title: str
+    kind: ScenarioKind
+    quick: tuple[str, ...] = ()
+
+
+def _block(cell: BlockCell) -> BlockScenario:
+    size = units.render(cell.block_size_bytes, Unit.BYTES)
+    jobs = f"{cell.numjobs} job{'s' if cell.numjobs > 1 else ''}"
+    title = f"{cell.rw} of {size} on {cell.node}, {cell.iodepth} at once, {jobs}"
+    return BlockScenario(cell, title, _BLOCK_WHY)
+
+
+def _boot(cell: BootCell) -> BootScenario:
+    guest = "The project's guest" if cell.guest is BootGuest.PROJECT else "Linux"
+    firmware = "SeaBIOS" if cell.firmware is Firmware.SEABIOS else "OVMF"
+    title = f"{guest} by {firmware}, with {cell.accelerator.value.upper()}"
+    return BootScenario(cell, title, _BOOT_WHY)
+
+
+def _by_name(found: Iterable[AnyScenario]) -> Mapping[str, AnyScenario]:
+    return MappingProxyType({one.name: one for one in found})
+
+
+BLOCK_SCENARIOS = _by_name(_block(BlockCell(*each)) for each in _BLOCKS)
+BOOT_SCENARIOS = _by_name(_boot(BootCell(*each)) for each in _BOOTS)
+CATALOGUE: Mapping[str, AnyScenario] = MappingProxyType(
+    {**SCENARIOS, **BLOCK_SCENARIOS, **BOOT_SCENARIOS}
+)
+"""Every scenario by name, in the order in which they are listed."""
+
+OFFERED: Mapping[str, OfferedFamily] = MappingProxyType(
+    {
+        **{
+            family.name: OfferedFamily(
+                family.name, family.title, ScenarioKind.MIGRATION, family.quick
+            )
+            for family in FAMILIES.values()
+        },
+        block.KIND: OfferedFamily(block.KIND, "Block I/O of a QEMU", ScenarioKind.BLOCK),
+        boot.KIND: OfferedFamily(boot.KIND, "Boot of a VM", ScenarioKind.BOOT),
+    }
+)
+"""Every family by name, likewise."""
+assert {one.family for one in CATALOGUE.values()} == set(OFFERED)
+assert all(OFFERED[one.family].kind is kind_of(one) for one in CATALOGUE.values())
+
+
+def why_not_alone(
+    scenario: BlockScenario | BootScenario,
+    place: DirectPlace,
+    kvm_usable: bool,
+    memory_bytes: int | None,
+) -> str:
+    """Why what needs no more than one QEMU of this machine cannot be run; empty where nothing is
+    known against it.
+
+    :param memory_bytes: the host's; None where it is not known.
+    """
+    if shutil.which(place.qemu) is None:
+        return f"there is no program {place.qemu}"
+    if isinstance(scenario, BlockScenario):
+        return "" if shutil.which("fio") else "fio is not installed (on Debian: the package fio)"
+    if scenario.needs_kvm and not kvm_usable:
+        return "it needs KVM, and this machine has no usable /dev/kvm"
+    needed = scenario.cell.memory_bytes
+    if memory_bytes is not None and memory_bytes < needed:
+        return (
+            f"the VM needs {units.render(needed, Unit.BYTES)}, and the host has "
+            f"{units.approximate(memory_bytes, Unit.BYTES)}"
+        )
+    try:
+        find_firmware(scenario.cell.firmware, place.data_folder)
+    except SetupError as error:
+        return str(error)
+    return ""
