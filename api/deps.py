@@ -21,6 +21,7 @@ from vmtune.domain.situation import Permissions
 from vmtune.domain.tunable_table import extended
 from vmtune.drivers.base import Driver
 from vmtune.drivers.guard import OPEN, Guard
+from vmtune.errors import VmtuneError
 from vmtune.jobs.base import JobEngine
 from vmtune.packs import load as load_packs
 from vmtune.services.access import Access
@@ -259,6 +260,9 @@ async def _settling(*chores: Callable[[], Awaitable[None]]) -> AsyncIterator[Non
             for chore in chores:
                 try:
                     await chore()
+                except VmtuneError as error:
+                    # The database is away for a moment, or another service has taken over.
+                    log.warning("a chore failed", reason=error.message)
                 except Exception:
                     # Tried again in 15 s; what fails once must not end the looking.
                     log.exception("a chore failed")

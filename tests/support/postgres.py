@@ -39,17 +39,58 @@ def why_no_postgres() -> str:
     return "" if postgres_bin() else "PostgreSQL's postgres and initdb are not installed"
 
 
+class Postgres:
+    """A running server, which tests may restart.
+
+    :param url: ``postgresql+psycopg://postgres@/postgres?host=<folder of the socket>``
+    """
+
+    def __init__(self, folder: Path, command: list[str], user: dict[str, Any]) -> None:
+        self.url = f"postgresql+psycopg://postgres@/postgres?host={folder}"
+        self._folder = folder
+        self._command = command
+        self._user = user
+        self._server: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Return once it takes connections."""
+        with (self._folder / "log").open("ab") as log:
+            self._server = subprocess.Popen(
+                self._command,
+                stdout=log,
+                stderr=log,
+                cwd=self._folder,
+                preexec_fn=_die_with_parent,  # noqa: PLW1509 - it calls one C function
+                **self._user,
+            )
+        _wait_until_ready(self._server, self.url, self._folder / "log")
+
+    def stop(self) -> None:
+        """End it, and the sessions that are left ("fast")."""
+        if self._server is not None:
+            self._server.send_signal(signal.SIGINT)
+            self._server.wait()
+            self._server = None
+
+
 @contextlib.contextmanager
 def running_postgres() -> Iterator[str]:
     """Run a server without TCP; yields the URL of its database ``postgres``.
 
     :return: ``postgresql+psycopg://postgres@/postgres?host=<folder of the socket>``
     """
+    with postgres_server() as server:
+        yield server.url
+
+
+@contextlib.contextmanager
+def postgres_server() -> Iterator[Postgres]:
+    """Run a server without TCP."""
     programs = postgres_bin()
     assert programs is not None, why_no_postgres()
     # Not pytest's tmp_path: its parents belong to root, and the server does not.
     folder = Path(tempfile.mkdtemp(prefix="vmtune-postgres-"))
-    server: subprocess.Popen[bytes] | None = None
+    server: Postgres | None = None
     try:
         user = _unprivileged_user(folder)
         data = f"{folder}/data"
@@ -57,23 +98,12 @@ def running_postgres() -> Iterator[str]:
         done = subprocess.run(command, capture_output=True, cwd=folder, check=False, **user)
         assert done.returncode == 0, done.stderr.decode()
         command = [f"{programs}/postgres", "-F", "-D", data, "-k", str(folder)]
-        command += ["-c", "listen_addresses="]
-        with (folder / "log").open("wb") as log:
-            server = subprocess.Popen(
-                command,
-                stdout=log,
-                stderr=log,
-                cwd=folder,
-                preexec_fn=_die_with_parent,  # noqa: PLW1509 - it calls one C function
-                **user,
-            )
-        url = f"postgresql+psycopg://postgres@/postgres?host={folder}"
-        _wait_until_ready(server, url, folder / "log")
-        yield url
+        server = Postgres(folder, [*command, "-c", "listen_addresses="], user)
+        server.start()
+        yield server
     finally:
         if server is not None:
-            server.send_signal(signal.SIGINT)  # "fast": ends sessions that are left
-            server.wait()
+            server.stop()
         shutil.rmtree(folder)
 
 

@@ -1,0 +1,135 @@
+"""Two real services on one PostgreSQL, and a real lab whose hosts they share."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.live import wait_for, why_no_lab
+from tests.support.postgres import why_no_postgres
+from tests.support.sharing import TAKEN_OVER_WITHIN_S, LiveFleet, SharingService, live_fleet
+from vmtune.client.errors import ClientError, Refused
+from vmtune.client.http import Document
+
+WHY_NOT = why_no_lab() or why_no_postgres()
+pytestmark = [
+    pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT or "never"),
+    pytest.mark.timeout(300),
+]
+SLOW = {"max_bandwidth_bytes_per_s": "8MiB/s", "downtime_limit_ms": 450}
+
+
+@pytest.fixture(scope="module")
+def it(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveFleet]:
+    with live_fleet(tmp_path_factory.mktemp("sharing"), number=62) as made:
+        made.profile("slow", **SLOW)
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def _both_serve(it: LiveFleet) -> None:
+    """Each test begins with two services, the first of which drives both hosts."""
+    one, two = it.services
+    for service in it.services:
+        service.revive()
+    it.service = one
+    for host in "ab":
+        if one.client.get(f"/hosts/{host}")["owner"] != one.name:
+            it.give(host, one)
+    wait_for(lambda: one.drives() == {"a", "b"} and not two.drives(), "the first to drive both")
+
+
+def test_what_is_ordered_at_one_is_carried_and_cancelled_by_the_other(it: LiveFleet) -> None:
+    two = it.services[1]
+    with it.vm() as vm:
+        record = two.client.post(
+            "/migrations", {"vm": vm.uuid, "destination": "b", "profile": "slow"}
+        )
+        it.until_active(record)
+        for service in it.services:
+            with pytest.raises(Refused) as caught:
+                service.client.put("/hosts/a/owner", {"service": two.name})
+            assert caught.value.problems[0].code == "host_in_use"
+        two.client.delete(f"/migrations/{record['id']}")
+        done = it.ended(record)
+        assert (done["state"], done["abort"]) == ("cancelled", "aborted")
+        assert it.states(vm) == {"a": "running"}
+    assert "goes on" not in two.said()
+
+
+def test_a_dead_ones_migration_is_the_others_within_30_s(it: LiveFleet) -> None:
+    one, two = it.services
+    with it.vm() as vm:
+        record = it.migrate(vm, "b", profile="slow")
+        it.until_active(record)
+        it.service = two
+        one.kill()
+        wait_for(lambda: two.drives() == {"a", "b"}, "the hosts to go over", TAKEN_OVER_WITHIN_S)
+        assert it.record(record)["state"] == "active"
+        two.client.delete(f"/migrations/{record['id']}")
+        done = it.ended(record)
+        assert (done["state"], done["abort"], done["problems"]) == ("cancelled", "aborted", [])
+        assert it.states(vm) == {"a": "running"}
+
+
+def test_one_that_only_seemed_dead_changes_nothing_and_ends(it: LiveFleet) -> None:
+    one, two = it.services
+    with it.vm() as vm:
+        record = it.migrate(vm, "b", profile="slow")
+        it.until_active(record)
+        it.service = two
+        one.pause()
+        wait_for(lambda: two.drives() == {"a", "b"}, "the hosts to go over", TAKEN_OVER_WITHIN_S)
+        one.go_on()
+        assert _refused(one, vm.uuid)
+        assert one.process is not None
+        assert one.process.wait(30) == 1
+        assert "another service has taken over" in one.said()
+        assert "Traceback" not in one.said()
+        assert it.record(record)["state"] == "active"
+        two.client.delete(f"/migrations/{record['id']}")
+        done = it.ended(record)
+        assert (done["state"], done["abort"], done["problems"]) == ("cancelled", "aborted", [])
+        assert two.client.get(f"/vms/{vm.uuid}")["labels"] == {}
+
+
+def _refused(woken: SharingService, vm: str) -> bool:
+    """Whether what is asked of it is refused, or nobody answers any more."""
+    try:
+        woken.client.put(f"/vms/{vm}/labels", {"labels": {"tier": "db"}})
+    except ClientError:
+        return True
+    return False
+
+
+def test_a_name_is_taken_once(it: LiveFleet) -> None:
+    one, two = it.services
+    twin = two.environment | {"VMTUNE_SERVICE_NAME": one.name}
+    folder = two.folder / "twin"
+    folder.mkdir(exist_ok=True)
+    command = [sys.executable, "-m", "vmtune", "serve", "--listen-port", "0"]
+    ended = subprocess.run(
+        [*command, "--state-dir", str(folder), "--socket", str(folder / "s")],
+        env=twin,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ended.returncode == 1
+    assert "service_name" in ended.stderr
+    assert one.drives() == {"a", "b"}
+
+
+def services_of(it: LiveFleet) -> list[Document]:
+    return list(it.services[0].client.get("/services")["items"])
+
+
+def test_the_services_are_listed(it: LiveFleet) -> None:
+    one, two = services_of(it)
+    assert (one["name"], one["here"], one["hosts"], one["state"]) == (
+        "one", True, ["a", "b"], "running")  # fmt: skip
+    assert (two["name"], two["here"], two["hosts"]) == ("two", False, [])
