@@ -69,8 +69,9 @@ async def run_boot(order: BootOrder, on_progress: Callable[[BootProgress], None]
     version = (await asyncio.to_thread(read_qemu, program)).get("version", "")
     await asyncio.to_thread(clear_left_behind, place.folder)
     with run_folder(place.folder) as folder:
-        files = await asyncio.to_thread(
-            lay_out, program, place.data_folder, folder, guest, firmware
+        # To its end also when cancelled: nothing may be made in a folder that is just going.
+        files = await finish(
+            asyncio.to_thread(lay_out, program, place.data_folder, folder, guest, firmware)
         )
         boot = _Boot(scenario, files, guest, firmware, telling)
         return await boot.run(version)
