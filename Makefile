@@ -11,10 +11,10 @@ WEB_SOURCES := $(shell find web/src web/public -type f) web/index.html web/vite.
 NPM := PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix web --silent
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint lint-web format screenshots bench fuzz web wheel deb test-deb packages packages-for-tests lock openapi clean
+.PHONY: help demo test lint lint-web format screenshots bench fuzz web wheel deb test-deb packages packages-for-tests lock openapi qemu-patched clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: packages $(READY) $(WEB_BUILT)  ## migrate a VM between two libvirt hosts, tuned and not (KEEP=1 stays up)
 	@$(BIN)/vmtune demo $(if $(KEEP),--keep)
@@ -93,6 +93,11 @@ lock: $(READY)  ## write requirements.lock anew from pyproject.toml
 openapi: $(READY) $(WEB_READY)  ## write api/openapi.json anew, and the web UI's types from it
 	@$(BIN)/python -m vmtune.api.openapi
 	@$(NPM) run types
+
+# Whoever runs this builds QEMU from Debian's sources; nothing else needs it. Outside of the checkout,
+# so that `make clean` leaves it: rm -r the folder instead.
+qemu-patched:  ## build the QEMU of the pack qemu-patched, into ~/.cache/vmtune/qemu-patched or PATCHED_QEMU=FOLDER
+	@PATCHED_QEMU="$(PATCHED_QEMU)" sh vmtune/packs/qemu-10/build.sh
 
 clean:  ## remove what was built, and the environment
 	@rm -rf $(VENV) .cache build dist web/node_modules vmtune/webui *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

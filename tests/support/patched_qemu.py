@@ -48,7 +48,9 @@ class PatchedQemu(FakeQemu):
         if command == "object-add" and arguments["qom-type"] == TYPE:
             self.commands.append((command, dict(arguments)))
             if self.made:
-                raise CommandRefused(f"only one {TYPE} instance allowed")
+                raise CommandRefused(
+                    f"there is an object of the type {TYPE}: it sets the whole QEMU"
+                )
             self.made = arguments["id"]
             self.properties[f"/objects/{self.made}"] = {**SETTABLE, **COUNTERS}
             return {}
@@ -64,11 +66,9 @@ class PatchedQemu(FakeQemu):
             raise CommandRefused(f"Insufficient permission to perform this operation on {name}")
         if name == "reaper-policy":
             if value not in POLICIES:
-                raise CommandRefused(f"Parameter 'reaper-policy' does not accept value '{value}'")
+                known = f"{', '.join(POLICIES[:-1])} or {POLICIES[-1]}"
+                raise CommandRefused(f"reaper-policy expects {known}, not '{value}'")
             return
         least, most = RANGES[name]
-        now = self.properties[f"/objects/{self.made}"]
-        if name == "reaper-interval-min":
-            most = now["reaper-interval-max"]
         if not least <= value <= most:
-            raise CommandRefused(f"{name} expects a value between {least} and {most}")
+            raise CommandRefused(f"{name} expects a value between {least} and {most}, not {value}")

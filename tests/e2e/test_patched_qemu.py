@@ -1,0 +1,208 @@
+"""The patched QEMU through the real service, and in libvirt beside an unpatched one. Where no
+patched QEMU is built, all of this is skipped and says so."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import UUID, uuid4
+from xml.etree.ElementTree import fromstring, tostring
+
+import pytest
+
+from tests.perf.pool_model import Monitor
+from tests.support.live import QEMU, Live, Service, live, wait_for, why_no_lab
+from tests.support.patched_build import OBJECT, TYPE, patched
+from tests.support.qemu import running
+from vmtune import lab
+from vmtune.client.errors import Refused
+from vmtune.drivers.qemu_process import QemuProcess
+from vmtune.lab.namespaces import namespace_inode, processes_in
+from vmtune.packs import load
+
+WHY_NOT = patched().why_not
+pytestmark = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT or "never")
+NO_LAB = why_no_lab()
+VALUES = {
+    "qemu_reaper_policy": "levels",
+    "qemu_reaper_least_interval_us": 20_000,
+    "qemu_pool_hard_limit_count": 512,
+    "qemu_pool_resize_period_s": 15,
+}
+STOCK = {
+    "qemu_reaper_policy": "stock",
+    "qemu_reaper_least_interval_us": 50_000,
+    "qemu_pool_hard_limit_count": 0,
+    "qemu_pool_resize_period_s": 0,
+}
+COUNTERS = {
+    "qemu_ring_full_exits_count", "qemu_reaper_rounds_count", "qemu_pages_reaped_count",
+    "qemu_coroutines_in_use_count", "qemu_coroutines_pooled_count",
+    "qemu_coroutines_created_count", "qemu_coroutines_peak_count",
+}  # fmt: skip
+
+
+def with_the_pack(monkeypatch: pytest.MonkeyPatch) -> None:
+    (pack,) = load(["qemu-patched"])
+    consents = ",".join(name.removeprefix("qom:") for name in sorted(pack.consents))
+    monkeypatch.setenv("VMTUNE_PACKS", "qemu-patched")
+    monkeypatch.setenv("VMTUNE_ALLOW_QOM", consents)
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    with pytest.MonkeyPatch.context() as patch:
+        with_the_pack(patch)
+        made = Service(tmp_path_factory.mktemp("patched"))
+        made.start()
+    try:
+        made.client.post("/profiles", {"name": "p", "values": VALUES})
+        made.client.post("/profiles", {"name": "s", "values": STOCK})
+        yield made
+    finally:
+        made.stop()
+
+
+def values_of(service: Service, vm: UUID) -> dict[str, object]:
+    readings = service.client.get(f"/vms/{vm}/effective")["readings"]
+    return {name: readings[name]["value"] for name in VALUES}
+
+
+def test_planned_applied_verified_drifted_and_reverted(service: Service, tmp_path: Path) -> None:
+    vm, name, client = uuid4(), f"a-{secrets.token_hex(2)}", service.client
+    more = tmp_path / "more.sock"
+    extra = ("-qmp", f"unix:{more},server=on,wait=off")
+    with running(patched(), tmp_path / "a", uuid=vm, extra=extra) as qemu:
+        client.post("/hosts", {"name": name, "uri": f"qmp+unix://{tmp_path / 'a'}"})
+        assert values_of(service, vm) == STOCK
+        plan = client.post(f"/vms/{vm}/plan", {"profile": "p"})
+        assert plan["findings"] == []
+        assert {item["tunable"] for item in plan["items"] if item["differs"]} == set(VALUES)
+
+        done = client.post(f"/vms/{vm}/applications", {"profile": "p"})
+        assert done["state"] == "applied", done["problems"]
+        assert {o["status"] for o in done["outcomes"]} == {"effective"}
+        assert values_of(service, vm) == VALUES
+        assert client.post(f"/vms/{vm}/verify")["clean"] is True
+        readings = client.get(f"/vms/{vm}/effective")["readings"]
+        assert all(readings[counter]["value"] >= 0 for counter in COUNTERS)
+        assert readings["qemu_coroutines_created_count"]["value"] > 0
+        assert readings["qemu_reaper_interval_us"]["value"] == 80_000
+
+        with Monitor(more) as monitor:  # behind vmtune's back
+            monitor.execute("qom-set", path=OBJECT, property="pool-resize-period", value=3)
+        verified = client.post(f"/vms/{vm}/verify")
+        assert verified["clean"] is False
+        drifted = {o["tunable"] for o in verified["outcomes"] if o["status"] == "overwritten"}
+        assert drifted == {"qemu_pool_resize_period_s"}
+
+        assert client.post(f"/applications/{done['id']}/revert")["state"] == "reverted"
+        assert values_of(service, vm) == STOCK
+        assert qemu.process.poll() is None, qemu.said()
+        client.delete(f"/hosts/{name}")
+
+
+def test_what_this_qemu_refuses_is_put_back_and_said(service: Service, tmp_path: Path) -> None:
+    """The pack's limit reaches further than vm.max_map_count lets this QEMU's."""
+    room = (int(Path("/proc/sys/vm/max_map_count").read_text()) - 5000) // 2
+    if room >= 1_000_000:
+        pytest.skip(f"vm.max_map_count has room for {room:,} coroutines: nothing is refused")
+    vm, name, client = uuid4(), f"a-{secrets.token_hex(2)}", service.client
+    wants = {"qemu_reaper_policy": "aimd", "qemu_pool_hard_limit_count": 1_000_000}
+    client.post("/profiles", {"name": name, "values": wants})
+    with running(patched(), tmp_path, uuid=vm):
+        client.post("/hosts", {"name": name, "uri": f"qmp+unix://{tmp_path}"})
+        failed = client.post(f"/vms/{vm}/applications", {"profile": name})
+        assert failed["state"] == "failed"
+        (problem,) = failed["problems"]
+        assert problem["field"] == "values.qemu_pool_hard_limit_count"
+        assert problem["message"].startswith("pool-hard-limit expects a value between 0 and ")
+        assert values_of(service, vm) == STOCK
+        client.delete(f"/hosts/{name}")
+
+
+# --- In libvirt ---
+
+
+@pytest.fixture
+def it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Live]:
+    if NO_LAB:
+        pytest.skip(NO_LAB)
+    with_the_pack(monkeypatch)
+    with live(tmp_path, number=177) as made:
+        yield made
+
+
+def with_emulator(xml: str, program: str) -> str:
+    """A domain's XML with another QEMU."""
+    domain = fromstring(xml)
+    emulator = domain.find("./devices/emulator")
+    assert emulator is not None
+    emulator.text = program
+    return tostring(domain, encoding="unicode")
+
+
+def program_on(host: lab.HostStatus) -> str:
+    """Which QEMU runs on the host."""
+    found = set()
+    for pid in processes_in(namespace_inode(host.namespace)):
+        with contextlib.suppress(OSError):  # it has ended
+            found.add(Path(f"/proc/{pid}/exe").readlink())
+    (qemu,) = (str(path) for path in found if path.name.startswith("qemu-system"))
+    return qemu
+
+
+def test_one_vm_in_libvirt_there_and_back_between_patched_and_unpatched(
+    it: Live, tmp_path: Path
+) -> None:
+    ours = patched().program
+    stock = str(QEMU)
+    client = it.client
+    it.profile("p", **VALUES)
+    with it.vm() as vm:
+        a, b = (it.host(which) for which in "ab")
+        # As docs/patched-qemu.md says: the emulator of one VM, from its next start on.
+        at_rest = lab.virsh(a.uri, "dumpxml", "--inactive", vm.name)
+        lab.virsh(a.uri, "define", "/proc/self/fd/0", stdin=with_emulator(at_rest, ours))
+        lab.virsh(a.uri, "destroy", vm.name)
+        lab.virsh(a.uri, "start", vm.name)
+        assert program_on(a) == str(Path(ours).resolve())
+        done = client.post(f"/vms/{vm.uuid}/applications", {"profile": "p"})
+        assert done["state"] == "applied", done["problems"]
+        assert client.post(f"/vms/{vm.uuid}/verify")["clean"] is True
+
+        for source, target, program in ((a, b, stock), (b, a, ours)):
+            arrives = tmp_path / "arrives.xml"
+            running_xml = lab.virsh(source.uri, "dumpxml", "--migratable", vm.name)
+            arrives.write_text(with_emulator(running_xml, program))
+            lab.virsh(
+                source.uri, "migrate", "--live", "--p2p", "--persistent", "--undefinesource",
+                "--xml", str(arrives), "--persistent-xml", str(arrives), vm.name, target.peer_uri,
+                timeout_s=60,
+            )  # fmt: skip
+            assert program_on(target) == str(Path(program).resolve())
+            where = "ab"[(a, b).index(target)]
+            assert it.states(vm) == {where: "running"}
+            wait_for(lambda: client.get(f"/vms/{vm.uuid}")["host"] == where, "vmtune to see it")  # noqa: B023
+            said = len(vm.serial.read_text())
+            wait_for(lambda: len(vm.serial.read_text()) > said, "the guest to go on")  # noqa: B023
+            if program == stock:
+                plan = client.post(f"/vms/{vm.uuid}/plan", {"profile": "p"})
+                assert "not_offered_by_qemu" in plan["blockers"]
+                with pytest.raises(Refused):
+                    client.post(f"/vms/{vm.uuid}/applications", {"profile": "p"})
+        # It came back without the object, as to any QEMU: vmtune sets it anew.
+        again = client.post(f"/vms/{vm.uuid}/applications", {"profile": "p"})
+        assert again["state"] == "applied", again["problems"]
+
+
+def test_the_patched_qemu_offers_the_object(tmp_path: Path) -> None:
+    with running(patched(), tmp_path) as qemu:
+        assert QemuProcess(qemu.pid).maps() is not None
+        with Monitor(qemu.socket) as monitor:
+            types = monitor.execute("qom-list-types", implements="user-creatable")
+            assert TYPE in {row["name"] for row in types}
+            version = monitor.execute("query-version")
+            assert TYPE in version["package"]

@@ -1,0 +1,210 @@
+"""The patch of QEMU, and the script that builds it as far as it goes without building."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.support.patched_build import RELEASE, place
+from tests.support.patched_qemu import COUNTERS, POLICIES, RANGES, SETTABLE
+from vmtune.packs import shipped
+
+FOLDER = Path(__file__).parents[3] / "vmtune/packs/qemu-10"
+PATCH = (FOLDER / "x-vmtune.patch").read_text()
+SCRIPT = (FOLDER / "build.sh").read_text()
+VERSION = "1:10.0.13+ds-0+deb13u1"
+
+
+def test_the_patch_holds_our_lines_only() -> None:
+    header, _, body = PATCH.partition("\n--- ")
+    assert "SPDX-License-Identifier: GPL-2.0-or-later" in header
+    assert VERSION in header
+    kinds = {line[:1] for line in body.splitlines()[1:] if not line.startswith(("--- ", "+++ "))}
+    assert kinds == {"+", "@"}, "context lines or lines that are taken away"
+    added = {int(count or 1) for count in re.findall(r"^@@ -\d+,(\d+)? ", PATCH, re.MULTILINE)}
+    assert added == {0}
+
+
+def test_each_new_file_says_its_licence() -> None:
+    new = re.findall(r"^--- /dev/null\n\+\+\+ b/(\S+)\n@@.*\n((?:\+.*\n)+)", PATCH, re.MULTILINE)
+    assert {name for name, _ in new} == {
+        "include/qemu/vmtune.h", "system/vmtune.c", "util/vmtune-pool.c.inc",
+    }  # fmt: skip
+    for name, text in new:
+        assert "SPDX-License-Identifier: GPL-2.0-or-later" in text, name
+    assert "Version 2, June 1991" in (FOLDER / "COPYING").read_text()
+
+
+def test_names_ranges_and_defaults_are_the_packs() -> None:
+    rows = re.findall(
+        r'^\+    \[\w+\] = \{ "([\w-]+)", (\d+), (\d+), (\d+), (\d+),', PATCH, re.MULTILINE
+    )
+    ranges = {name: (int(least), int(most)) for name, least, most, _, _ in rows}
+    stock = {name: int(value) for name, _, _, value, _ in rows}
+    begins = {name: int(value) for name, _, _, _, value in rows}
+    policies = re.search(r"policies\[POLICIES\] = \{ (.*) \};", PATCH)
+    counters = re.findall(r'^\+    \{ "([\w-]+)", vmtune_\w+ \},', PATCH, re.MULTILINE)
+    assert policies
+    assert re.findall(r'"(\w+)"', policies[1]) == list(POLICIES)
+    assert stock == begins == {k: v for k, v in SETTABLE.items() if k != "reaper-policy"}
+    assert ranges == RANGES
+    assert counters == list(COUNTERS)
+    pack = tomllib.loads(shipped()["qemu-patched"].read_text())["tunable"]
+    assert {r["qom"]["property"]: r["default"] for r in pack if "default" in r} == SETTABLE
+    in_pack = {
+        r["qom"]["property"]: (r["minimum"], r["maximum"])
+        for r in pack
+        if "default" in r and r["type"] == "integer"
+    }
+    assert in_pack == ranges
+
+
+def test_the_script_the_tests_and_the_checksums_are_of_one_version() -> None:
+    assert f"version='{VERSION}'" in SCRIPT
+    assert f"release={RELEASE}\n" in SCRIPT
+    names = [line.split()[1] for line in (FOLDER / "sources.sha256").read_text().splitlines()]
+    debian = VERSION.partition(":")[2]
+    upstream = debian.rpartition("-")[0]
+    assert names == [
+        f"qemu_{debian}.dsc", f"qemu_{upstream}.orig.tar.xz", f"qemu_{debian}.debian.tar.xz",
+    ]  # fmt: skip
+
+
+# --- The script, where apt is a stub ---
+
+STUBS = {
+    # All packages are there; the mirror is one, and has what the test says.
+    "dpkg-query": "echo installed",
+    "apt-get": """
+case " $* " in
+    *" indextargets "*) printf "http://mirror.test/debian %s\\n" bookworm trixie ;;
+    *" source "*) for f in $SOURCES; do echo wrong >"$f"; done ;;
+esac
+echo "apt-get $*" >>"$CALLS"
+""",
+    "apt-cache": """
+echo "apt-cache $*" >>"$CALLS"
+printf "Package: qemu\\nVersion: %s\\n" "$OFFERED"
+""",
+    "dpkg-source": "echo unpacking >&2; exit 1",
+}
+
+
+class Machine:
+    """A folder with stubs of apt, and a home of its own."""
+
+    def __init__(self, at: Path) -> None:
+        self.folder = at / "built"
+        self.calls = at / "calls"
+        self.calls.touch()
+        self._bin = at / "bin"
+        self._bin.mkdir()
+        for name, text in STUBS.items():
+            self.stub(name, text)
+        self._variables = {
+            "PATH": f"{self._bin}:{os.environ['PATH']}", "HOME": str(at),
+            "PATCHED_QEMU": str(self.folder), "CALLS": str(self.calls),
+            "OFFERED": VERSION, "SOURCES": "",
+        }  # fmt: skip
+
+    def stub(self, name: str, text: str) -> None:
+        path = self._bin / name
+        path.write_text(f"#!/bin/sh\n{text}\n")
+        path.chmod(0o755)
+
+    def build(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["sh", str(FOLDER / "build.sh"), *arguments], capture_output=True, text=True,
+            timeout=30, check=False, env={**self._variables, **variables},
+        )  # fmt: skip
+
+
+def _here() -> str:
+    release = Path("/etc/os-release")
+    text = release.read_text() if release.exists() else ""
+    if os.uname().machine != "x86_64" or not re.search(
+        "^VERSION_CODENAME=(bookworm|trixie)$", text, re.M
+    ):
+        return "the script is for Debian 12 and 13 on x86_64"
+    return "" if shutil.which("flock") else "flock is not installed"
+
+
+NOT_HERE = _here()
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    if NOT_HERE:
+        pytest.skip(NOT_HERE)
+    return Machine(tmp_path)
+
+
+def test_an_unknown_version_is_refused_with_what_there_is(machine: Machine) -> None:
+    done = machine.build(OFFERED="1:10.0.14+ds-0+deb13u1")
+    assert done.returncode == 1
+    assert "has QEMU 1:10.0.14+ds-0+deb13u1 in trixie" in done.stderr
+    assert f"the patch is for {VERSION} only" in done.stderr
+    assert "snapshot.debian.org" in done.stderr
+    assert " source " not in machine.calls.read_text()
+
+
+def test_only_lists_of_its_own_are_used(machine: Machine) -> None:
+    machine.build(OFFERED="1:10.0.14+ds-0+deb13u1")
+    own = machine.folder / f"qemu-{RELEASE}/apt"
+    (line,) = (own / "sources.list").read_text().splitlines()
+    assert line.startswith("deb-src ")
+    assert line.endswith("http://mirror.test/debian trixie main")
+    for call in machine.calls.read_text().splitlines():
+        assert "indextargets" in call or f"-c {own}/apt.conf" in call
+    kept = re.findall(r'^Dir::\S+ "(\S+)";', (own / "apt.conf").read_text(), re.MULTILINE)
+    assert all(Path(path).is_relative_to(own) for path in kept if path != "/dev/null")
+
+
+def test_other_sources_than_those_of_the_patch_are_refused(machine: Machine) -> None:
+    names = [line.split()[1] for line in (FOLDER / "sources.sha256").read_text().splitlines()]
+    done = machine.build(SOURCES=" ".join(names))
+    assert done.returncode == 1
+    assert "are not those that the patch is for" in done.stderr
+    assert not (machine.folder / f"qemu-{RELEASE}/source").exists()
+
+
+def test_one_build_at_a_time(machine: Machine) -> None:
+    machine.folder.mkdir()
+    with (machine.folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = machine.build()
+    assert done.returncode == 1
+    assert "another build is at work" in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="not root: it cannot be another user")
+def test_who_is_not_root_is_told_what_to_install(machine: Machine) -> None:
+    machine.stub("dpkg-query", '[ "$3" = ninja-build ] || echo installed')
+    machine.stub("id", "echo 1000")
+    done = machine.build()
+    assert done.returncode == 1
+    assert done.stderr.strip().endswith("install by hand: ninja-build")
+
+
+@pytest.mark.parametrize("wrong", ["here", "/tmp/with space", "/tmp/$(x)"])
+def test_a_folder_that_cannot_be_is_refused(machine: Machine, wrong: str) -> None:
+    done = machine.build(PATCHED_QEMU=wrong)
+    assert done.returncode == 1
+    assert "PATCHED_QEMU" in done.stderr
+    assert machine.build("--help").returncode == 1
+
+
+def test_tests_look_where_the_script_builds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PATCHED_QEMU", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", "/caches")
+    assert place() == Path("/caches/vmtune/qemu-patched")
+    assert "${XDG_CACHE_HOME:-$HOME/.cache}/vmtune/qemu-patched" in SCRIPT
+    monkeypatch.setenv("PATCHED_QEMU", "/opt/q")
+    assert place() == Path("/opt/q")
