@@ -196,6 +196,8 @@ async def open_container(
         await share(fleet, own, store, applications)
         chores = (
             job.settle_unknown,
+            lambda: job.settle_orphans(engine),
+            lambda: found.settle_orphans(engine),
             applications.settle_unknown,
             limits.settle,
             bus.forget_old,

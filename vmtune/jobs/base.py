@@ -106,6 +106,10 @@ class JobEngine(Protocol):
         :raise NotFound: when there is no such job.
         """
 
+    async def carries(self, job_id: str) -> bool:
+        """Whether a job runs here, or is left to another service; False also where it has ended
+        or there is none."""
+
     async def state(self, job_id: str) -> JobState:
         """:raise NotFound: when there is no such job."""
 

@@ -94,6 +94,7 @@ class DurableEngine:
         self._dbos_loop: LoopThread | None = None
         self._workflow: _Workflow | None = None
         self._ended: dict[str, asyncio.Event] = {}
+        self._carried: set[str] = set()
 
     def register(self, kind: str, phases: Sequence[tuple[str, Phase]]) -> None:
         if self._dbos_loop is not None:
@@ -159,12 +160,14 @@ class DurableEngine:
                 )
                 return Outcome(JobStatus(stored["status"]), stored["error"])
 
+            self._carried.add(job_id)  # atomic, from any thread
             try:
                 # In a task, and so outside the workflow: not a step of it.
                 if await asyncio.create_task(_cancel_requested(job_id), context=Context()):
                     service_loop.call_soon_threadsafe(self._runner.cancel, job_id)
                 outcome = await run_in_order(names, run)
             finally:
+                self._carried.discard(job_id)
                 with contextlib.suppress(RuntimeError):  # the service's loop has ended
                     service_loop.call_soon_threadsafe(self._note_end, job_id)
             return {"status": outcome.status.value, "error": outcome.error}
@@ -236,6 +239,9 @@ class DurableEngine:
             if one.cancelled:
                 await self.cancel(one.job_id)
         return taken
+
+    async def carries(self, job_id: str) -> bool:
+        return job_id in self._carried
 
     async def state(self, job_id: str) -> JobState:
         dbos_loop, database, _ = self._require_started()

@@ -70,6 +70,10 @@ class InlineEngine:
         self._runner.cancel(job_id)
         return True
 
+    async def carries(self, job_id: str) -> bool:
+        job = self._jobs.get(job_id)
+        return job is not None and job.task is not None and not job.task.done()
+
     async def state(self, job_id: str) -> JobState:
         return self._job(job_id).state
 

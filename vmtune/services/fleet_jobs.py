@@ -53,6 +53,12 @@ class SharedJobs:
             return True
         return await self._engine.cancel(job_id)
 
+    async def carries(self, job_id: str) -> bool:
+        """See :meth:`JobEngine.carries`."""
+        if await self._engine.carries(job_id):
+            return True
+        return await asyncio.to_thread(self._store.fleet.ordered, job_id) is not None
+
     async def state(self, job_id: str) -> JobState:
         """See :meth:`JobEngine.state`."""
         order = await asyncio.to_thread(self._store.fleet.ordered, job_id)

@@ -24,6 +24,7 @@ from vmtune.domain.migration import (
     QemuStatus,
     Sample,
     Snapshot,
+    Trigger,
 )
 from vmtune.domain.outcome import Outcome
 from vmtune.domain.plan import Plan
@@ -31,13 +32,22 @@ from vmtune.domain.proving import SET_NOW, before_migrating, in_setup, set_now, 
 from vmtune.domain.tunables import Route
 from vmtune.drivers.base import Driver, MigrateOrder, MigrationHandle
 from vmtune.drivers.watching import fraction, watch
-from vmtune.errors import CommandRefused, Conflict, NotFound, OutcomeUnknown, TooLate, VmtuneError
+from vmtune.errors import (
+    CommandRefused,
+    Conflict,
+    NotFound,
+    OutcomeUnknown,
+    SetupError,
+    TooLate,
+    VmtuneError,
+)
 from vmtune.jobs.base import JobEngine
 from vmtune.services.admission import Admission
 from vmtune.services.bus import EventBus
 from vmtune.services.carrying import refuse
 from vmtune.services.controlling import Controlling, reaper_progress
 from vmtune.services.hosts import HostService
+from vmtune.services.patience import patiently
 from vmtune.services.planning import Planned, PlanService
 from vmtune.services.profiles import Chosen
 from vmtune.services.records import Fields, MigrationRecords
@@ -70,6 +80,8 @@ class Run:
 class MigrationJob:
     """Carries migrations out, phase by phase."""
 
+    _trigger = Trigger.VMTUNE
+
     def __init__(
         self,
         store: Store,
@@ -87,9 +99,10 @@ class MigrationJob:
         self._settler = settler
         self._admission = admission
         self._sample_hz = sample_hz
-        self._records = MigrationRecords(store, bus)
+        self._records = MigrationRecords(store, bus, patient=True)
         self._controlling = Controlling(store, self._records)
         self._runs: dict[UUID, Run] = {}
+        self._orphans: set[UUID] = set()
 
     def register(self, jobs: JobEngine) -> None:
         """Give the job engine the phases."""
@@ -298,16 +311,19 @@ class MigrationJob:
     async def settle(self, job_id: str) -> None:
         """Find out how it ended, put back what was set for it, complete the record."""
         id = UUID(job_id)
-        run = self._run(id)
         try:
-            await self._flush(id, run)
-            record = await self._controlling.close(await self._get(job_id))
-            if not record.state.ended:
-                evidence = self._evidence(record, run)
-                await self._records.save(id, await self._settler.settle(record, evidence))
+            await patiently(lambda: self._settle(job_id, self._run(id)))
         finally:
             self._runs.pop(id, None)
             self._admission.changed()
+
+    async def _settle(self, job_id: str, run: Run) -> None:
+        id = UUID(job_id)
+        await self._store_samples(id, run)
+        record = await self._controlling.close(await self._get(job_id))
+        if not record.state.ended:
+            evidence = self._evidence(record, run)
+            await self._records.save(id, await self._settler.settle(record, evidence))
 
     def _evidence(self, record: Migration, run: Run) -> Evidence:
         return Evidence(run.handle, run.snapshot, run.error)
@@ -321,11 +337,27 @@ class MigrationJob:
             if fields.get("state") is not MigrationState.UNKNOWN:
                 await self._records.save(record.id, fields)
 
+    async def settle_orphans(self, jobs: JobEngine) -> None:
+        """Settle migrations that no job carries any more: its own record could not be written (a
+        full disk). Seen so twice, since a job may just be going from one service to another."""
+        before, self._orphans = self._orphans, set()
+        for record in await asyncio.to_thread(self._store.migrations.unfinished):
+            if record.trigger is not self._trigger or not self._hosts.drives(record.source):
+                continue
+            if await jobs.carries(str(record.id)):
+                continue
+            if record.id not in before:
+                self._orphans.add(record.id)
+                continue
+            log.warning("a migration without its job is settled", migration=str(record.id))
+            await self.settle(str(record.id))
+
     def _run(self, migration: UUID) -> Run:
         return self._runs.setdefault(migration, Run())
 
     async def _get(self, job_id: str) -> Migration:
-        return await asyncio.to_thread(self._store.migrations.get, UUID(job_id))
+        get = self._store.migrations.get
+        return await patiently(lambda: asyncio.to_thread(get, UUID(job_id)))
 
     async def _planned(self, record: Migration) -> Planned:
         """The plan: the one that was just made, or one made anew after a restart."""
@@ -338,9 +370,21 @@ class MigrationJob:
         return run.planned
 
     async def _flush(self, migration: UUID, run: Run) -> None:
+        try:
+            await self._store_samples(migration, run)
+        except SetupError as error:
+            # Kept for the next time; the migration goes on, and is watched on.
+            log.info("samples are not stored yet", migration=str(migration), reason=str(error))
+
+    async def _store_samples(self, migration: UUID, run: Run) -> None:
+        """:raise SetupError: the database cannot be used; nothing is lost by it."""
         samples, run.samples = run.samples, []
-        if samples:
-            await asyncio.to_thread(self._store.migrations.add_samples, migration, samples)
+        try:
+            if samples:
+                await asyncio.to_thread(self._store.migrations.add_samples, migration, samples)
+        except SetupError:
+            run.samples = samples + run.samples
+            raise
         if run.controllers is not None:
             await self._controlling.flush(migration, run.controllers)
 

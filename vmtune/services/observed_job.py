@@ -13,7 +13,7 @@ import structlog
 
 from vmtune.domain.changes import Change, undo
 from vmtune.domain.facts import Connection
-from vmtune.domain.migration import Migration, MigrationState, QemuStatus, Snapshot
+from vmtune.domain.migration import Migration, MigrationState, QemuStatus, Snapshot, Trigger
 from vmtune.domain.observed import Applied, can_be_set, when_found, when_set
 from vmtune.domain.outcome import Outcome
 from vmtune.drivers.base import Driver
@@ -60,6 +60,7 @@ class Departures:
 class ObservedJob(MigrationJob):
     """Carries observed migrations, phase by phase: from finding them to their record's end."""
 
+    _trigger = Trigger.OBSERVED
     departed: Departures
     """Filled by who listens to the hosts."""
 

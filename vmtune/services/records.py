@@ -14,6 +14,7 @@ from vmtune.domain.migration import AbortState, Migration, MigrationState, Total
 from vmtune.domain.outcome import Outcome
 from vmtune.errors import Problem
 from vmtune.services.bus import EventBus
+from vmtune.services.patience import patiently
 from vmtune.store import Store
 
 
@@ -35,15 +36,23 @@ class Fields(TypedDict, total=False):
 
 
 class MigrationRecords:
-    """Writes a migration's record, and tells of it once it is written."""
+    """Writes a migration's record, and tells of it once it is written.
 
-    def __init__(self, store: Store, bus: EventBus) -> None:
+    :param patient: wait while the database cannot be used, as jobs do.
+    """
+
+    def __init__(self, store: Store, bus: EventBus, patient: bool = False) -> None:
         self._store = store
         self._bus = bus
+        self._patient = patient
 
     async def save(self, migration: UUID, fields: Fields) -> Migration:
         """Change the record; a changed state or abort is told as an event."""
-        record = await asyncio.to_thread(self._store.migrations.update, migration, **fields)
+
+        async def update() -> Migration:
+            return await asyncio.to_thread(self._store.migrations.update, migration, **fields)
+
+        record = await (patiently(update) if self._patient else update())
         if "state" in fields or "abort" in fields:
             await self.tell(record)
         return record
@@ -65,4 +74,8 @@ class MigrationRecords:
                 "effect": step.effect.value,
                 "detail": step.detail,
             }
-        await self._bus.tell(EventTopic.MIGRATION, record.id, data)
+
+        async def out() -> None:
+            await self._bus.tell(EventTopic.MIGRATION, record.id, data)
+
+        await (patiently(out) if self._patient else out())

@@ -1,0 +1,111 @@
+"""What has to hold after a fault, whatever the fault was."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from tests.fault.ground import Ground, states
+from vmtune import lab
+from vmtune.client.http import Document
+
+_SETTLED = ("completed", "failed", "cancelled")
+
+
+@dataclass
+class Try:
+    """One try of a fault.
+
+    :param before: what the VM ran with before its migration was ordered.
+    :param vm_may_die: the fault ends the guest itself.
+    """
+
+    number: int
+    vm: lab.LabVm
+    migration: str
+    before: Mapping[str, object]
+    note: str = ""
+    vm_may_die: bool = False
+    record: Document = field(default_factory=dict)
+
+    @property
+    def ended(self) -> bool:
+        """Whether its record is settled."""
+        return self.record.get("state") in _SETTLED
+
+
+def settings_of(ground: Ground, vm: lab.LabVm) -> dict[str, object]:
+    """What the VM's tunables are set to, by name."""
+    readings = ground.live.client.get(f"/vms/{vm.uuid}/effective")["readings"]
+    return {name: reading["value"] for name, reading in readings.items()}
+
+
+def wrong(ground: Ground, tried: Try) -> list[str]:
+    """What does not hold; empty where nothing was lost or invented."""
+    found: list[str] = []
+    record = tried.record
+    listed = list(ground.live.client.items("/migrations", {"vm": tried.vm.uuid}))
+    if [one["id"] for one in listed] != [tried.migration]:
+        found.append(f"{len(listed)} records of one migration")
+    if not tried.ended:
+        found.append(f"its record is {record['state']}")
+    at = states(ground.live, tried.vm)
+    running = sorted(host for host, state in at.items() if state == "running")
+    found += _place(record, running, tried.vm_may_die)
+    if running and tried.ended:
+        found += _left_behind(tried.before, settings_of(ground, tried.vm), running[0])
+    found += _record(record)
+    found += _stored(ground, tried)
+    return found
+
+
+def _place(record: Document, running: Collection[str], vm_may_die: bool) -> list[str]:
+    if len(running) > 1:
+        return ["the VM runs on two hosts"]
+    if not running:
+        if not vm_may_die:
+            return ["the VM runs on no host"]
+        return [] if record["state"] == "failed" else [f"it is lost, and {record['state']}"]
+    expected = "b" if record["state"] == "completed" else "a"
+    here = next(iter(running))
+    return [] if here == expected else [f"it is {record['state']}, and runs on {here}"]
+
+
+def _left_behind(before: Mapping[str, object], now: Mapping[str, object], where: str) -> list[str]:
+    return [
+        f"{name} is {now.get(name)} on {where}, and was {value}"
+        for name, value in before.items()
+        if now.get(name) != value
+    ]
+
+
+def _record(record: Document) -> list[str]:
+    found: list[str] = []
+    if record["state"] == "failed" and not record["failure"]:
+        found.append("it failed, and does not say why")
+    if record["abort"] == "requested":
+        found.append("its abort is still only requested")
+    return found
+
+
+def _stored(ground: Ground, tried: Try) -> list[str]:
+    """Of the records themselves, past the service."""
+    found: list[str] = []
+    with ground.store() as store:
+        id = UUID(tried.migration)
+        samples = store.migrations.samples(id)
+        moments = [sample.at_ms for sample in samples]
+        if moments != sorted(moments):
+            found.append("its samples are not in order")
+        if len(samples) != store.migrations.sample_count(id):
+            found.append("samples are lost")
+        names = {"", *(service.name for service in store.fleet.all())}
+        held = set().union(*(store.fleet.operations_of(name) for name in names))
+        if tried.ended and tried.migration in held:
+            found.append("it still has the VM to itself")
+        if store.audit.check().broken_at is not None:
+            found.append("the audit log is broken")
+        if any(store.fleet.orders(name) for name in names):
+            found.append("a job that nobody begins")
+    return found
