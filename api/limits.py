@@ -19,11 +19,11 @@ JOURNAL = "host-journal.json"
 
 def make_limits(settings: Settings, hosts: HostService, bus: EventBus) -> HostLimits:
     """The host's limits, as the operator allows."""
-    writer: Writer = UnitSysctls()
+    wishes = settings.state_dir / WISHES
+    writer: Writer = UnitSysctls(wishes=wishes)
     if os.geteuid() == 0:
         writer = Sysctls(settings.state_dir / JOURNAL, PROC_SYS, SYSCTL_D)
-    file = WishFile(settings.state_dir / WISHES)
-    return HostLimits(hosts, bus, writer, file, settings.host_changes)
+    return HostLimits(hosts, bus, writer, WishFile(wishes), settings.host_changes)
 
 
 def carry_out(

@@ -296,6 +296,21 @@ class TestUnit:
             assert unit.live()[MAPS] == live
         assert unit.journal() == read_journal(tree.journal) == {}
 
+    def test_a_change_that_systemd_forgets_is_told_again(self, tree: Machine) -> None:
+        wishes = tree.folder / "wishes.json"
+        wanted = asks(tree, 8)
+        write_wishes(wishes, wanted)
+        forgotten = wishes.stat().st_mtime_ns
+
+        def path_unit(_: float) -> None:
+            if wishes.stat().st_mtime_ns != forgotten:
+                carry_out(wishes, tree.journal, tree.proc, tree.etc)
+
+        UnitSysctls(tree.journal, tree.proc, sleep=path_unit, wishes=wishes, tell_every_s=0).reach(
+            wanted
+        )
+        assert Sysctls(tree.journal, tree.proc).live()[MAPS] == 65538
+
     def test_a_root_part_that_is_silent_is_told_with_its_remedy(self, tree: Machine) -> None:
         unit = UnitSysctls(tree.journal, tree.proc, within_s=0)
         with pytest.raises(CommandRefused) as refused:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,23 +14,32 @@ from vmtune.errors import CommandRefused
 ROOT_JOURNAL = Path("/var/lib/vmtune-limits/journal.json")
 """The unit's own: who may ask for limits must not say what they were before."""
 _LOOK_EVERY_S = 0.05
+_TELL_EVERY_S = 1.0
 
 
 class UnitSysctls:
     """Waits until systemd's path unit has seen the wishes and its service carried them out.
 
     The wishes are in the file that the unit watches by the time that :meth:`reach` is called.
+    systemd forgets a change that it sees while the service still ends after the one before
+    (src/core/path.c: what PathChanged watches is not looked at again then), so the file is
+    touched until they are carried out.
 
     :param journal: the root part's, which everybody may read.
+    :param wishes: the file.
     """
 
     def __init__(
         self,
         journal: Path = ROOT_JOURNAL,
         proc: Path = PROC_SYS,
-        within_s: float = 5.0,
+        within_s: float = 10.0,
         sleep: Callable[[float], None] = time.sleep,
+        wishes: Path | None = None,
+        tell_every_s: float = _TELL_EVERY_S,
     ) -> None:
+        self._wishes = wishes
+        self._tell_every_s = tell_every_s
         self._journal = journal
         self._seen = Sysctls(journal, proc)
         self._within_s = within_s
@@ -48,9 +58,14 @@ class UnitSysctls:
 
         :raise CommandRefused: nothing has happened.
         """
-        deadline = time.monotonic() + self._within_s
+        told = time.monotonic()
+        deadline = told + self._within_s
         while not self._reached(wishes):
-            if time.monotonic() > deadline:
+            now = time.monotonic()
+            if self._wishes is not None and now - told >= self._tell_every_s:
+                told = now
+                os.utime(self._wishes)
+            if now > deadline:
                 raise CommandRefused(
                     "the root part did not carry it out",
                     field="host",
