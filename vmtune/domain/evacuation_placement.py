@@ -106,7 +106,7 @@ def _why_nowhere(
     if not hosts:
         return "there is no host that it could go to"
     reasons: list[str] = []
-    for host in hosts:
+    for host in sorted(hosts, key=lambda host: host.name):
         left = room[host.name]
         if (vm.vm, host.name) in refused:
             reasons.append(f"{host.name}: {refused[vm.vm, host.name]}")
