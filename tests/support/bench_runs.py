@@ -12,8 +12,12 @@ from tests.support.facts import QEMU_10, direct_host, vm
 from tests.support.records import make_record
 from vmtune.api.bench import BenchTools
 from vmtune.bench.any_order import AnyOrder
+from vmtune.bench.block_order import BlockOrder
+from vmtune.bench.boot_order import BootOrder
 from vmtune.bench.order import Phase, Place, RunProgress, RunResult
 from vmtune.bench.scenarios import Ground
+from vmtune.domain.block import BlockRecord, CpuMark, Foreseen, LoadPhase, ProcessSample
+from vmtune.domain.boot_record import BootEnd, BootMark, BootMarkName, BootRecord
 from vmtune.domain.runs import RunRecord, RunState
 from vmtune.domain.versions import Version
 
@@ -52,13 +56,22 @@ class FakeRunner:
             await asyncio.sleep(0)
             if self.error is not None:
                 raise self.error
-            record = self.record(len(self.orders))
-            on_progress(RunProgress(Phase.MIGRATING, 0.5, 3000, record.samples[0]))
+            record = self._recorded(order)
+            sample = record.samples[0] if record.samples else None
+            on_progress(RunProgress(Phase.MIGRATING, 0.5, 3000, sample))
             self.ended += 1
             return RunResult(self.state, record, self.failure)
         finally:
             self.running -= 1
             self.cleaned_up += 1
+
+    def _recorded(self, order: AnyOrder) -> RunRecord:
+        number = len(self.orders)
+        if isinstance(order, BlockOrder):
+            return RunRecord(ended_ms=2500, block=block_record(number))
+        if isinstance(order, BootOrder):
+            return RunRecord(ended_ms=900, boot=boot_record(number))
+        return self.record(number)
 
     async def begun(self) -> None:
         """Wait until a run has begun."""
@@ -90,6 +103,78 @@ class FakeLook:
         host = direct_host(qemu=self.version)
         why = "" if kvm else "it is switched off"
         return Ground(host, host, vm(self.version, may_lock_memory=True), kvm, why)
+
+
+def block_record(number: int = 1, processes: int = 5) -> BlockRecord:
+    """A load's record with all that belongs to it; each *number* is a little faster."""
+    phases = [LoadPhase.BEFORE, *[LoadPhase.DURING] * (processes - 2), LoadPhase.AFTER]
+    return BlockRecord(
+        qemu="10.0.2",
+        load_ms=500.0,
+        load_ended_ms=1500.0,
+        measured_ms=(500.0, 1500.0),
+        ended_ms=2500.0,
+        fio=fio_json(30_000 + number),
+        fio_status=0,
+        processes=tuple(
+            ProcessSample(at * 400.0, phase, 300 + at, 4 * at, (1 << 30) + at, (40 << 20) + at)
+            for at, phase in enumerate(phases)
+        ),
+        cpu=tuple(CpuMark(at * 500.0, at * 250.0) for at in range(6)),
+        foreseen=Foreseen("thread-local", 16, 64, None, 64, 2000, 65530),
+    )
+
+
+def fio_json(iops: int) -> dict[str, Any]:
+    """What fio reports of a second of random reads, as far as it is read."""
+    clat = {
+        "min": 9000,
+        "max": 90_000,
+        "mean": 33_000.5,
+        "stddev": 10.25,
+        "N": iops,
+        "percentile": {"50.000000": 30_000, "99.000000": 60_000, "99.900000": 80_000},
+    }
+    nothing = {"total_ios": 0, "iops": 0.0, "bw_bytes": 0, "runtime": 0}
+    read = {
+        **nothing,
+        "total_ios": iops,
+        "iops": float(iops),
+        "bw_bytes": iops * 4096,
+        "runtime": 1000,
+        "clat_ns": clat,
+    }
+    job = {
+        "jobname": "load",
+        "error": 0,
+        "job options": {"rw": "randread"},
+        "read": read,
+        "write": nothing,
+        "usr_cpu": 10.0,
+        "sys_cpu": 20.0,
+        "job_runtime": 1000,
+    }
+    return {"fio version": "fio-3.33", "jobs": [job], "not read": {"kept": [1, 2.5, None, "x"]}}
+
+
+def boot_record(number: int = 1) -> BootRecord:
+    """A boot's record with all that belongs to it."""
+    name = BootMarkName
+    marks = ((name.GUEST, 100.5), (name.FIRMWARE, 120.0), (name.KERNEL, 400.0 + number),
+             (name.USER_SPACE, 800.0 + number))  # fmt: skip
+    return BootRecord(
+        end=BootEnd.USER_SPACE,
+        ended_ms=800.0 + number,
+        marks=tuple(BootMark(each, at, 10 + round(at / 100)) for each, at in marks),
+        region_updates={"kvm_set_user_memory": 32},
+        cpu_ms=700.0,
+        qemu="10.0.2",
+        kernel="the project's guest",
+        firmware="SeaBIOS 1.16.2",
+        host_kernel="6.1.0",
+        srcutree={"srcu_max_nodelay": "400"},
+        serial_tail="vmtune guest",
+    )
 
 
 def fake_tools(runner: FakeRunner | None = None, look: FakeLook | None = None) -> BenchTools:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from vmtune.bench.report import ReportArm
+from vmtune.domain.boot import BootScenario
 from vmtune.domain.campaign import Arm, Campaign, OtherEnvironment
 from vmtune.domain.runs import Run, RunState
 from vmtune.domain.tunable_table import TUNABLES
@@ -136,4 +137,7 @@ def meant_by(campaign: Campaign) -> tuple[str, ...]:
         meant.append("qemu")
     if len({arm.place for arm in campaign.arms}) > 1:
         meant += ["libvirt", "network"]
+    boots = (campaign.scenario_of(c, arm) for c in campaign.all_cells for arm in campaign.arms)
+    if len({boot.cell.accelerator for boot in boots if isinstance(boot, BootScenario)}) > 1:
+        meant += ["accelerator", "kvm"]
     return tuple(meant)

@@ -153,7 +153,8 @@ def _named(name: str) -> AnyScenario:
         return SCENARIOS[full] if full == name else in_small(SCENARIOS[full])
     if name in CATALOGUE:
         return CATALOGUE[name]
-    found = matching([full], CATALOGUE, OFFERED)  # a family or a pattern is no scenario
+    # A family or a pattern is no scenario; and of blocks and boots there is none in small.
+    found = matching([name if full in CATALOGUE else full], CATALOGUE, OFFERED)
     raise InvalidInput(
         f"{name[:60]!r} is {len(found)} scenarios",
         field="scenario",

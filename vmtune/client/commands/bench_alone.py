@@ -175,7 +175,10 @@ def measure(session: Session, asked: Wanted, no_wait: bool) -> int:
         session.say(record, f"ordered {what} {id}")
         return CLEAN
     if session.talks and not asked.single:
-        for line in (f"{record['name']}: campaign {id}", *expected(record["forecast"])):
+        for line in (
+            f"{record['name']}: campaign {id}",
+            *expected(record["forecast"], len(record["arms"])),
+        ):
             click.echo(line, err=True)
     shown: Shown = RunShown(record["scenario"]) if asked.single else CampaignShown()
     try:

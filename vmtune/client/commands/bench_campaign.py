@@ -110,14 +110,15 @@ def run(
     plan |= {name: v for name, v in (("blocks", blocks), ("seed", seed)) if v is not None}
     if dry_run:
         document = session.client.post("/campaigns/forecast", plan)
-        session.show(document, lambda: expected(document["forecast"]))
+        arms = len(document["campaign"]["arms"])
+        session.show(document, lambda: expected(document["forecast"], arms))
         return CLEAN
     record = session.client.post("/campaigns", plan)
     if detach:
         session.show(record, lambda: lines(record))
         return CLEAN
     if session.talks:
-        for line in (f"{record['name']}: campaign {record['id']}", *expected(record["forecast"])):
+        for line in (f"{record['name']}: campaign {record['id']}", *_expected(record)):
             click.echo(line, err=True)
     return _followed(session, str(record["id"]))
 
@@ -197,12 +198,13 @@ def _shipped(name: str) -> str:
         ) from None
 
 
-def expected(forecast: Document) -> Iterator[str]:
-    """What a campaign can find, and how long it takes."""
+def expected(forecast: Document, arms: int) -> Iterator[str]:
+    """What a campaign of so many arms can find, and how long it takes."""
     found = forecast["detectable_percent"]
     yield (
-        "too few blocks, or nothing to compare, for a verdict: it will show values"
-        if found is None
+        f"it has {'one arm, and nothing to compare' if arms == 1 else 'too few blocks'} for a "
+        "verdict: it will show values"
+        if found is None or arms == 1
         else f"it can find a difference of {found:g} % (in 80 % of such campaigns; runs of one "
         f"arm spread by {forecast['noise_percent']:g} %: {forecast['noise_reason']})"
     )
@@ -210,6 +212,10 @@ def expected(forecast: Document) -> Iterator[str]:
         f"{forecast['runs']} runs take about {lasting(forecast['duration_s'])} "
         f"({forecast['duration_reason']})"
     )
+
+
+def _expected(record: Document) -> Iterator[str]:
+    yield from expected(record["forecast"], len(record["arms"]))
 
 
 def lasting(seconds: float | None) -> str:
@@ -297,7 +303,7 @@ def lines(record: Document) -> Iterator[str]:
             ("ended", render.moment(record["ended_at"])),
         ]
     )
-    yield from expected(record["forecast"])
+    yield from _expected(record)
 
 
 @click.command()
