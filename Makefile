@@ -11,7 +11,7 @@ WEB_SOURCES := $(shell find web/src web/public -type f) web/index.html web/vite.
 NPM := PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix web --silent
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint lint-web format screenshots bench fuzz web wheel deb test-deb packages packages-for-tests lock openapi qemu-patched clean
+.PHONY: help demo test lint lint-web format screenshots bench fault fuzz web wheel deb test-deb packages packages-for-tests lock openapi qemu-patched clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -67,6 +67,9 @@ screenshots: packages-for-tests $(READY) $(WEB_BUILT)  ## take the README's scre
 
 bench: packages-for-tests $(READY) $(WEB_BUILT)  ## run the benchmarks; NAME=apply_latency runs one
 	@$(BIN)/python -m tests.perf $(NAME)
+
+fault: packages-for-tests $(READY)  ## faults at random moments of migrations (hours); TRIES=20 FAULT="--fault link"
+	@$(BIN)/python -m tests.fault --tries $(or $(TRIES),20) $(FAULT)
 
 fuzz: packages $(READY)  ## fuzz the HTTP API for MINUTES=20
 	@$(BIN)/python -m tests.fuzz.api $(MINUTES)

@@ -14,6 +14,7 @@ from tests.fault.ground import Ground
 from tests.support.live import wait_for
 from vmtune.client.errors import ClientError, Refused
 from vmtune.client.http import Document
+from vmtune.domain.workload import Workload
 
 PROFILE = "put-back"
 VALUES = {
@@ -22,7 +23,8 @@ VALUES = {
     "multifd": True,
     "multifd_channels": 3,
 }
-"""64 MiB of guest at 24 MiB/s: some three seconds, so that every phase is hit."""
+WORKLOAD = Workload(region_bytes=64 << 20, idle_ms=60_000)
+"""One pass over 64 MiB, then rest: at 24 MiB/s some three seconds, so that every phase is hit."""
 _LONGEST_MOMENT_S = 5.0
 _SETTLES_WITHIN_S = 120
 _ASKED_WITHIN_S = 30
@@ -59,7 +61,7 @@ def try_often(
     ground.live.profile(PROFILE, **VALUES)
     for number in range(1, tries + 1):
         begun = time.monotonic()
-        with ground.live.vm() as vm:
+        with ground.live.vm(workload=WORKLOAD) as vm:
             tried = Try(number, vm, "", settings_of(ground, vm), vm_may_die=fault.vm_may_die)
             wait_s = chance.uniform(0, _LONGEST_MOMENT_S)
             tried.migration = ground.live.migrate(vm, "b", profile=PROFILE)["id"]
