@@ -13,11 +13,12 @@ from xml.etree.ElementTree import fromstring, tostring
 import pytest
 
 from tests.perf.pool_model import Monitor
-from tests.support.live import QEMU, Live, Service, live, wait_for, why_no_lab
+from tests.support.live import ENDED, QEMU, Live, Service, live, wait_for, why_no_lab
 from tests.support.patched_build import OBJECT, TYPE, patched
 from tests.support.qemu import running
 from vmtune import lab
 from vmtune.client.errors import Refused
+from vmtune.client.http import Document
 from vmtune.drivers.qemu_process import QemuProcess
 from vmtune.lab.namespaces import namespace_inode, processes_in
 from vmtune.packs import load
@@ -102,6 +103,34 @@ def test_planned_applied_verified_drifted_and_reverted(service: Service, tmp_pat
         assert values_of(service, vm) == STOCK
         assert qemu.process.poll() is None, qemu.said()
         client.delete(f"/hosts/{name}")
+
+
+def test_a_migration_carries_it_along_to_another_patched_qemu(
+    service: Service, tmp_path: Path
+) -> None:
+    """QEMU hands nothing of it on: vmtune makes the object where the VM arrives."""
+    vm, names, client = uuid4(), [f"{side}-{secrets.token_hex(2)}" for side in "ab"], service.client
+    folders = [tmp_path / "a", tmp_path / "b"]
+    waits = ("-incoming", "defer")
+    with (
+        running(patched(), folders[0], uuid=vm),
+        running(patched(), folders[1], uuid=vm, extra=waits),
+    ):
+        for name, folder in zip(names, folders, strict=True):
+            client.post("/hosts", {"name": name, "uri": f"qmp+unix://{folder}"})
+        order = {"vm": str(vm), "destination": names[1], "profile": "p"}
+        record = client.post("/migrations", order)
+
+        def now() -> Document:
+            return client.get(f"/migrations/{record['id']}")
+
+        wait_for(lambda: now()["state"] in ENDED, "the migration to end")
+        assert now()["state"] == "completed", now()["failure"]
+        assert {o["status"] for o in now()["outcomes"]} == {"effective"}
+        assert client.get(f"/vms/{vm}")["host"] == names[1]
+        assert values_of(service, vm) == VALUES
+        for name in names:
+            client.delete(f"/hosts/{name}")
 
 
 def test_what_this_qemu_refuses_is_put_back_and_said(service: Service, tmp_path: Path) -> None:
