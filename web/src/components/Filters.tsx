@@ -11,17 +11,35 @@ import { type ReactNode, useEffect, useState } from "react";
 import { useSearchParams } from "react-router";
 import { useSettled } from "./settled";
 
+const LEAST_WIDTH = "11rem"; // of a choice, whose arrow would lie over its text
 const QUIET_MS = 300; // what is being typed asks the service nothing yet
 
-/** The filters in the address by these names, and what changes one. */
+type Choice = string | readonly [value: string, text: string];
+
+/** A filter: *label* says what it lets through. It is chosen where it has *choices*, else typed. */
+export interface Filter<Name extends string> {
+  name: Name;
+  label: string;
+  /** What it says while it lets everything through. */
+  empty: string;
+  choices?: readonly Choice[];
+}
+
+const wordOf = (choice: Choice) => (typeof choice === "string" ? choice : choice[0]);
+const textOf = (choice: Choice) => (typeof choice === "string" ? choice : choice[1]);
+
+/**
+ * What *filters* are set to in the page's address, and what changes one. A choice that there is
+ * none of is passed over: addresses are typed by people, too.
+ */
 export function useFilters<Name extends string>(
-  names: readonly Name[],
+  filters: readonly Pick<Filter<Name>, "name" | "choices">[],
 ): [Partial<Record<Name, string>>, (name: Name, value: string) => void] {
   const [search, setSearch] = useSearchParams();
   const found: Partial<Record<Name, string>> = {};
-  for (const name of names) {
+  for (const { name, choices } of filters) {
     const value = search.get(name);
-    if (value) found[name] = value;
+    if (value && (choices?.some((each) => wordOf(each) === value) ?? true)) found[name] = value;
   }
   const choose = (name: Name, value: string) =>
     setSearch(
@@ -36,26 +54,47 @@ export function useFilters<Name extends string>(
   return [found, choose];
 }
 
-export function Filters({ children }: { children: ReactNode }) {
+/** Filters side by side; *children* stand behind them. */
+export function Filters<Name extends string>({
+  filters,
+  chosen,
+  choose,
+  children,
+}: {
+  filters: readonly Filter<Name>[];
+  chosen: Partial<Record<Name, string>>;
+  choose: (name: Name, value: string) => void;
+  children?: ReactNode;
+}) {
   return (
     <Toolbar aria-label="Filters">
-      <ToolbarContent rowWrap={{ default: "wrap" }}>{children}</ToolbarContent>
+      <ToolbarContent rowWrap={{ default: "wrap" }}>
+        {filters.map(({ name, choices, ...said }) => {
+          const one = {
+            ...said,
+            value: chosen[name] ?? "",
+            choose: (value: string) => choose(name, value),
+          };
+          return (
+            <ToolbarItem key={name} style={{ minInlineSize: LEAST_WIDTH }}>
+              {choices ? <ChoiceFilter {...one} choices={choices} /> : <TextFilter {...one} />}
+            </ToolbarItem>
+          );
+        })}
+        {children && <ToolbarItem>{children}</ToolbarItem>}
+      </ToolbarContent>
     </Toolbar>
   );
 }
 
-/** A filter that is typed. *label* says what it lets through. */
-export function TextFilter({
-  label,
-  placeholder,
-  value = "",
-  choose,
-}: {
+interface One {
   label: string;
-  placeholder: string;
-  value: string | undefined;
+  empty: string;
+  value: string;
   choose: (value: string) => void;
-}) {
+}
+
+function TextFilter({ label, empty, value, choose }: One) {
   const [typed, setTyped] = useState(value);
   const settled = useSettled(typed, QUIET_MS);
   // biome-ignore lint/correctness/useExhaustiveDependencies: only what was typed is told
@@ -67,40 +106,29 @@ export function TextFilter({
     if (value !== settled) setTyped(value);
   }, [value]);
   return (
-    <ToolbarItem>
-      <SearchInput
-        aria-label={label}
-        placeholder={placeholder}
-        value={typed}
-        onChange={(_event, text) => setTyped(text)}
-        onClear={() => setTyped("")}
-      />
-    </ToolbarItem>
+    <SearchInput
+      aria-label={label}
+      placeholder={empty}
+      value={typed}
+      onChange={(_event, text) => setTyped(text)}
+      onClear={() => setTyped("")}
+    />
   );
 }
 
-/** A filter that is chosen; the first choice lets everything through. */
-export function ChoiceFilter({
+function ChoiceFilter({
   label,
-  all,
-  choices,
-  value = "",
+  empty,
+  value,
   choose,
-}: {
-  label: string;
-  all: string;
-  choices: readonly (readonly [value: string, text: string])[];
-  value: string | undefined;
-  choose: (value: string) => void;
-}) {
+  choices,
+}: One & { choices: readonly Choice[] }) {
   return (
-    <ToolbarItem>
-      <FormSelect aria-label={label} value={value} onChange={(_event, chosen) => choose(chosen)}>
-        <FormSelectOption value="" label={all} />
-        {choices.map(([each, text]) => (
-          <FormSelectOption key={each} value={each} label={text} />
-        ))}
-      </FormSelect>
-    </ToolbarItem>
+    <FormSelect aria-label={label} value={value} onChange={(_event, chosen) => choose(chosen)}>
+      <FormSelectOption value="" label={empty} />
+      {choices.map((each) => (
+        <FormSelectOption key={wordOf(each)} value={wordOf(each)} label={textOf(each)} />
+      ))}
+    </FormSelect>
   );
 }

@@ -3,7 +3,7 @@ import type { Schemas } from "../api/client";
 import { bytes, duration, way } from "./format";
 import { type ColumnOf, ListTable } from "./ListTable";
 import { Moment } from "./Moment";
-import { MigrationLabel } from "./StateLabel";
+import { MigrationLabel, startedBy } from "./StateLabel";
 
 type Migration = Schemas["MigrationView"];
 
@@ -22,10 +22,8 @@ const VM: ColumnOf<Migration> = {
 };
 const HOW: readonly ColumnOf<Migration>[] = [
   { title: "From, to", cell: way },
-  {
-    title: "Profile",
-    cell: (each) => each.profile ?? (each.trigger === "observed" ? "observed" : "none"),
-  },
+  { title: "Profile", cell: (each) => each.profile ?? "none" },
+  { title: "Started by", cell: startedBy },
   { title: "State", text: "short", cell: (each) => <MigrationLabel state={each.state} /> },
   {
     title: "Total time",
@@ -37,27 +35,30 @@ const HOW: readonly ColumnOf<Migration>[] = [
     text: "short",
     cell: (each) => (each.totals ? duration(each.totals.downtime_ms) : "–"),
   },
-  {
-    title: "Transferred",
-    text: "short",
-    cell: (each) => (each.totals ? bytes(each.totals.transferred_bytes) : "–"),
-  },
 ];
-const OF_ONE_VM = [WHEN, ...HOW];
-const OF_SEVERAL = [WHEN, VM, ...HOW];
+const TRANSFERRED: ColumnOf<Migration> = {
+  title: "Transferred",
+  text: "short",
+  cell: (each) => (each.totals ? bytes(each.totals.transferred_bytes) : "–"),
+};
+const COLUMNS = {
+  "of one VM": [WHEN, ...HOW, TRANSFERRED],
+  "of several VMs": [WHEN, VM, ...HOW, TRANSFERRED],
+  "in short": [WHEN, VM, ...HOW],
+};
 
-/** Migrations, a row each. */
+/** Migrations, a row each; *shown* says which there are, and for how much there is room. */
 export function MigrationTable({
   migrations,
-  showVm = false,
+  shown,
 }: {
   migrations: readonly Migration[];
-  showVm?: boolean;
+  shown: keyof typeof COLUMNS;
 }) {
   return (
     <ListTable
       label="Migrations"
-      columns={showVm ? OF_SEVERAL : OF_ONE_VM}
+      columns={COLUMNS[shown]}
       rows={migrations}
       name={(each) => each.id}
       below="grid-lg"

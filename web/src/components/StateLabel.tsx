@@ -21,6 +21,16 @@ export function MigrationLabel({ state }: { state: Schemas["MigrationState"] }) 
   return <Labelled look={MIGRATION[state]}>{state}</Labelled>;
 }
 
+const STARTED_BY: Record<Schemas["Trigger"], string> = {
+  vmtune: "vmtune",
+  observed: "others",
+};
+
+/** Who began a migration: vmtune, or others, in which case it was only observed. */
+export function startedBy(migration: { trigger: Schemas["Trigger"] }): string {
+  return STARTED_BY[migration.trigger];
+}
+
 const VM: Record<Schemas["VmState"], Look> = {
   running: "success",
   paused: "warning",

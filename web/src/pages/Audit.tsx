@@ -5,7 +5,7 @@ import { useState } from "react";
 import type { Schemas } from "../api/client";
 import { type AuditFilter, audit, auditExport, integrity } from "../api/queries";
 import { Empty } from "../components/Async";
-import { ChoiceFilter, Filters, TextFilter, useFilters } from "../components/Filters";
+import { type Filter, Filters, useFilters } from "../components/Filters";
 import { count } from "../components/format";
 import { PagedList } from "../components/ListTable";
 import { Moment } from "../components/Moment";
@@ -22,14 +22,21 @@ const OUTCOMES: Record<Entry["outcome"], Look> = {
   refused: "warning",
   failed: "danger",
 };
-const NAMES = ["actor", "action", "outcome", "about"] as const;
+const FILTERS: readonly Filter<keyof AuditFilter>[] = [
+  { name: "actor", label: "Only of this user's number or token's id", empty: "Who, by id" },
+  { name: "action", label: "Only this operation", empty: "What, as in apply_to_vm" },
+  { name: "about", label: "Only where the subject has this in it", empty: "About" },
+  {
+    name: "outcome",
+    label: "Only with this outcome",
+    empty: "Any outcome",
+    choices: Object.keys(OUTCOMES),
+  },
+];
 
 export default function Audit() {
-  const [{ outcome, ...named }, choose] = useFilters(NAMES);
-  const filter: AuditFilter = {
-    ...named,
-    ...(outcome ? { outcome: outcome as Entry["outcome"] } : {}),
-  };
+  const [chosen, choose] = useFilters(FILTERS);
+  const filter = chosen as AuditFilter;
   const list = useInfiniteQuery(audit(filter));
   return (
     <>
@@ -50,33 +57,7 @@ export default function Audit() {
         Who changed what and why, and who was refused.
       </PageHead>
       <PageSection>
-        <Filters>
-          <TextFilter
-            label="Only of this user's number or token's id"
-            placeholder="Who, by id"
-            value={named.actor}
-            choose={(value) => choose("actor", value)}
-          />
-          <TextFilter
-            label="Only this operation"
-            placeholder="What, as in apply_to_vm"
-            value={named.action}
-            choose={(value) => choose("action", value)}
-          />
-          <TextFilter
-            label="Only where the subject has this in it"
-            placeholder="About"
-            value={named.about}
-            choose={(value) => choose("about", value)}
-          />
-          <ChoiceFilter
-            label="Only with this outcome"
-            all="Any outcome"
-            choices={Object.keys(OUTCOMES).map((each) => [each, each])}
-            value={outcome}
-            choose={(value) => choose("outcome", value)}
-          />
-        </Filters>
+        <Filters filters={FILTERS} chosen={chosen} choose={choose} />
         <Integrity />
         <PagedList list={list} empty={<Empty title="No entry matches" />}>
           {(rows) => (

@@ -1,32 +1,57 @@
-import {
-  FormSelect,
-  FormSelectOption,
-  PageSection,
-  Toolbar,
-  ToolbarContent,
-  ToolbarItem,
-} from "@patternfly/react-core";
-import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
+import { PageSection } from "@patternfly/react-core";
 import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
-import { Link, useSearchParams } from "react-router";
+import { Link } from "react-router";
 import { type CampaignProgress, campaigns } from "../api/bench";
 import type { Schemas } from "../api/client";
-import { Async, Empty } from "../components/Async";
+import { Empty } from "../components/Async";
 import { CAMPAIGN_STATES, CampaignLabel } from "../components/BenchLabels";
 import { ButtonLink } from "../components/ButtonLink";
+import { type Filter, Filters, useFilters } from "../components/Filters";
 import { count } from "../components/format";
+import { type ColumnOf, ListTable, PagedList } from "../components/ListTable";
 import { Moment } from "../components/Moment";
-import { More } from "../components/More";
 import { about } from "../components/measure";
 import { useBenchProgress } from "../components/useBenchProgress";
 import { BenchHead } from "./bench/BenchHead";
-import { changed } from "./bench/search";
 
-const STATES = Object.keys(CAMPAIGN_STATES) as Schemas["CampaignState"][];
+type Campaign = Schemas["CampaignView"];
+type State = Schemas["CampaignState"];
+
+const FILTERS: readonly Filter<"state">[] = [
+  {
+    name: "state",
+    label: "Only campaigns in this state",
+    empty: "In any state",
+    choices: Object.keys(CAMPAIGN_STATES),
+  },
+];
+
+const COLUMNS: readonly ColumnOf<Campaign>[] = [
+  {
+    title: "Name",
+    cell: (each) => <Link to={`/bench/campaigns/${each.id}`}>{each.name}</Link>,
+  },
+  { title: "State", text: "short", cell: (each) => <CampaignLabel state={each.state} /> },
+  { title: "Arms", cell: (each) => each.arms.join(", ") },
+  { title: "Runs", text: "short", cell: (each) => <Done campaign={each} /> },
+  { title: "Time left", text: "short", cell: (each) => <Left campaign={each} /> },
+  { title: "Ordered", text: "short", cell: (each) => <Moment at={each.created_at} /> },
+  {
+    title: "Result",
+    cell: (each) => (
+      <Link
+        to={`/bench/compare?campaign=${each.id}`}
+        aria-label={`Compare the arms of ${each.name}`}
+      >
+        Compare
+      </Link>
+    ),
+  },
+];
 
 export default function Campaigns() {
-  const [search, setSearch] = useSearchParams();
-  const state = STATES.find((each) => each === search.get("state"));
+  const [chosen, choose] = useFilters(FILTERS);
+  const state = chosen.state as State | undefined;
   const list = useInfiniteQuery({
     ...campaigns(state === undefined ? {} : { state: [state] }),
     placeholderData: keepPreviousData,
@@ -39,95 +64,45 @@ export default function Campaigns() {
         first run.
       </BenchHead>
       <PageSection>
-        <Toolbar>
-          <ToolbarContent>
-            <ToolbarItem>
-              <FormSelect
-                aria-label="Only campaigns in this state"
-                value={state ?? ""}
-                onChange={(_event, chosen) =>
-                  setSearch((old) => changed(old, { state: chosen }), { replace: true })
-                }
-              >
-                <FormSelectOption value="" label="Any state" />
-                {STATES.map((each) => (
-                  <FormSelectOption key={each} value={each} label={each} />
-                ))}
-              </FormSelect>
-            </ToolbarItem>
-          </ToolbarContent>
-        </Toolbar>
-        <Async query={list}>
-          {(data) => {
-            const items = data.pages.flatMap((page) => page.items);
-            if (items.length > 0) return <CampaignTable campaigns={items} />;
-            if (state !== undefined) return <Empty title={`No campaign is ${state}`} />;
-            return (
+        <Filters filters={FILTERS} chosen={chosen} choose={choose} />
+        <PagedList
+          list={list}
+          empty={
+            state === undefined ? (
               <Empty title="No campaigns yet" action={order}>
                 A campaign measures whether one setting really beats another on this machine.
               </Empty>
-            );
-          }}
-        </Async>
-        <More list={list} />
+            ) : (
+              <Empty title={`No campaign is ${state}`} />
+            )
+          }
+        >
+          {(rows) => (
+            <ListTable
+              label="Campaigns"
+              columns={COLUMNS}
+              rows={rows}
+              name={(each) => each.id}
+              below="grid-lg"
+            />
+          )}
+        </PagedList>
       </PageSection>
     </>
   );
 }
 
-function CampaignTable({ campaigns: items }: { campaigns: readonly Schemas["CampaignView"][] }) {
-  return (
-    <Table aria-label="Campaigns" variant="compact">
-      <Thead>
-        <Tr>
-          <Th>Name</Th>
-          <Th>State</Th>
-          <Th>Arms</Th>
-          <Th>Runs</Th>
-          <Th>Time left</Th>
-          <Th>Ordered</Th>
-          <Th>Result</Th>
-        </Tr>
-      </Thead>
-      <Tbody>
-        {items.map((each) => (
-          <Tr key={each.id}>
-            <Td dataLabel="Name">
-              <Link to={`/bench/campaigns/${each.id}`}>{each.name}</Link>
-            </Td>
-            <Td dataLabel="State">
-              <CampaignLabel state={each.state} />
-            </Td>
-            <Td dataLabel="Arms">{each.arms.join(", ")}</Td>
-            <HowFar campaign={each} />
-            <Td dataLabel="Ordered">
-              <Moment at={each.created_at} />
-            </Td>
-            <Td dataLabel="Result">
-              <Link
-                to={`/bench/compare?campaign=${each.id}`}
-                aria-label={`Compare the arms of ${each.name}`}
-              >
-                Compare
-              </Link>
-            </Td>
-          </Tr>
-        ))}
-      </Tbody>
-    </Table>
-  );
+/** How far a campaign is: told anew each second while it runs. */
+function useHowFar({ id, done, left_s }: Campaign) {
+  const live = useBenchProgress<CampaignProgress>("campaign", id);
+  return left_s !== null && live !== null && live.done >= done ? live : { done, left_s };
 }
 
-/** How many runs are made and how long it goes on: told anew each second while it runs. */
-function HowFar({ campaign: { id, done, total, left_s } }: { campaign: Schemas["CampaignView"] }) {
-  const live = useBenchProgress<CampaignProgress>("campaign", id);
-  const latest = left_s !== null && live !== null && live.done >= done ? live : { done, left_s };
-  return (
-    <>
-      <Td dataLabel="Runs">
-        {count(latest.done)} of {count(total)}
-      </Td>
-      <Td dataLabel="Time left">{latest.left_s === null ? "–" : about(latest.left_s)}</Td>
-    </>
-  );
+function Done({ campaign }: { campaign: Campaign }) {
+  return `${count(useHowFar(campaign).done)} of ${count(campaign.total)}`;
+}
+
+function Left({ campaign }: { campaign: Campaign }) {
+  const { left_s } = useHowFar(campaign);
+  return left_s === null ? "–" : about(left_s);
 }

@@ -13,7 +13,7 @@ import { MigrationProgress, SpokenProgress } from "../components/MigrationProgre
 import { Moment } from "../components/Moment";
 import { PageHead } from "../components/PageHead";
 import { Problems } from "../components/Problems";
-import { MigrationLabel } from "../components/StateLabel";
+import { MigrationLabel, startedBy } from "../components/StateLabel";
 import { useToasts } from "../components/toasts";
 import { useProgress } from "../components/useProgress";
 import { standing } from "./migration/now";
@@ -158,7 +158,7 @@ function result(record: Record): Fact[] {
       </Link>,
     ],
     ["Profile", profileOf(record)],
-    ["Started by", STARTED_BY[record.trigger]],
+    ["Started by", record.trigger === "observed" ? "others (observed)" : startedBy(record)],
     ["Created", <Moment key="created" at={record.created_at} />],
     ["Active", <Moment key="active" at={record.active_at} />],
     ["Ended", <Moment key="ended" at={record.ended_at} />],
@@ -168,11 +168,6 @@ function result(record: Record): Fact[] {
     ...(totals ? totalsOf(totals) : []),
   ];
 }
-
-const STARTED_BY: { [trigger in Record["trigger"]]: string } = {
-  vmtune: "vmtune",
-  observed: "somebody else; vmtune saw it run",
-};
 
 function profileOf(record: Record) {
   if (!record.profile) return "none: untuned";

@@ -1,48 +1,33 @@
 import { PageSection } from "@patternfly/react-core";
 import { useInfiniteQuery } from "@tanstack/react-query";
-import type { Schemas } from "../api/client";
 import { type MigrationFilter, migrations } from "../api/queries";
 import { Empty } from "../components/Async";
-import { ChoiceFilter, Filters, TextFilter, useFilters } from "../components/Filters";
+import { type Filter, Filters, useFilters } from "../components/Filters";
 import { PagedList } from "../components/ListTable";
 import { MigrationTable } from "../components/MigrationTable";
 import { PageHead } from "../components/PageHead";
 import { MIGRATION_STATES } from "../components/StateLabel";
 
+const FILTERS: readonly Filter<keyof MigrationFilter>[] = [
+  { name: "host", label: "Only migrations from or to this host", empty: "Host" },
+  { name: "profile", label: "Only migrations with this profile", empty: "Profile" },
+  {
+    name: "state",
+    label: "Only migrations in this state",
+    empty: "In any state",
+    choices: MIGRATION_STATES,
+  },
+];
+
 export default function Migrations() {
-  const [filter, choose] = useFilters(["vm", "host", "profile", "state"]);
-  const { state, ...named } = filter;
-  const wanted: MigrationFilter = {
-    ...named,
-    ...(state ? { state: state as Schemas["MigrationState"] } : {}),
-  };
-  const list = useInfiniteQuery(migrations(wanted));
-  const filtered = Object.keys(filter).length > 0;
+  const [chosen, choose] = useFilters(FILTERS);
+  const list = useInfiniteQuery(migrations(chosen as MigrationFilter));
+  const filtered = Object.keys(chosen).length > 0;
   return (
     <>
       <PageHead title="Migrations" />
       <PageSection>
-        <Filters>
-          <TextFilter
-            label="Only migrations from or to this host"
-            placeholder="Host"
-            value={filter.host}
-            choose={(value) => choose("host", value)}
-          />
-          <TextFilter
-            label="Only migrations with this profile"
-            placeholder="Profile"
-            value={filter.profile}
-            choose={(value) => choose("profile", value)}
-          />
-          <ChoiceFilter
-            label="Only migrations in this state"
-            all="In any state"
-            choices={MIGRATION_STATES.map((each) => [each, each])}
-            value={state}
-            choose={(value) => choose("state", value)}
-          />
-        </Filters>
+        <Filters filters={FILTERS} chosen={chosen} choose={choose} />
         <PagedList
           list={list}
           empty={
@@ -53,7 +38,7 @@ export default function Migrations() {
             )
           }
         >
-          {(rows) => <MigrationTable migrations={rows} showVm />}
+          {(rows) => <MigrationTable migrations={rows} shown="of several VMs" />}
         </PagedList>
       </PageSection>
     </>

@@ -1,10 +1,10 @@
-import { Button, PageSection, ToolbarItem } from "@patternfly/react-core";
+import { Button, PageSection } from "@patternfly/react-core";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 import type { Schemas } from "../api/client";
 import { vms } from "../api/queries";
 import { Empty } from "../components/Async";
-import { ChoiceFilter, Filters, TextFilter, useFilters } from "../components/Filters";
+import { type Filter, Filters, useFilters } from "../components/Filters";
 import { Labels } from "../components/Labels";
 import { type ColumnOf, ListTable, PagedList } from "../components/ListTable";
 import { PageHead } from "../components/PageHead";
@@ -31,13 +31,24 @@ const COLUMNS: readonly ColumnOf<Schemas["VmView"]>[] = [
   { title: "Labels", cell: (each) => <Labels labels={each.labels} /> },
 ];
 
+const FILTERS: readonly Filter<"name" | "host" | "label" | "tuning">[] = [
+  { name: "name", label: "Only VMs of this name", empty: "Name" },
+  { name: "host", label: "Only VMs of this host", empty: "Host" },
+  { name: "label", label: "Only VMs with this label", empty: "Label, as in tier=db" },
+  {
+    name: "tuning",
+    label: "Only VMs that are tuned like this",
+    empty: "Tuned or not",
+    choices: TUNING_STATES,
+  },
+];
+
 export default function Vms() {
-  const [filter, choose] = useFilters(["host", "label", "name", "tuning"]);
-  const { host, label, name, tuning } = filter;
+  const [chosen, choose] = useFilters(FILTERS);
+  const { label, tuning, ...named } = chosen;
   const list = useInfiniteQuery(
     vms({
-      ...(host ? { host } : {}),
-      ...(name ? { name } : {}),
+      ...named,
       ...(label ? { label: [label] } : {}),
       ...(tuning ? { tuning_state: tuning as TuningState } : {}),
     }),
@@ -53,57 +64,35 @@ export default function Vms() {
     else toasts.failed("Not all could be verified", new Error(`${failed} did not answer`));
   };
   const counts = list.data?.pages[0]?.tuning_counts;
+  const filters = FILTERS.map((each) =>
+    each.name === "tuning" && counts
+      ? {
+          ...each,
+          choices: TUNING_STATES.map((state) => [state, `${state} (${counts[state]})`] as const),
+        }
+      : each,
+  );
   return (
     <>
       <PageHead title="VMs">
         How a VM is tuned is shown as of when it was last applied to or verified.
       </PageHead>
       <PageSection>
-        <Filters>
-          <TextFilter
-            label="Only VMs of this name"
-            placeholder="Name"
-            value={name}
-            choose={(value) => choose("name", value)}
-          />
-          <TextFilter
-            label="Only VMs of this host"
-            placeholder="Host"
-            value={host}
-            choose={(value) => choose("host", value)}
-          />
-          <TextFilter
-            label="Only VMs with this label"
-            placeholder="Label, as in tier=db"
-            value={label}
-            choose={(value) => choose("label", value)}
-          />
-          <ChoiceFilter
-            label="Only VMs that are tuned like this"
-            all="Tuned or not"
-            choices={TUNING_STATES.map((state) => [
-              state,
-              counts ? `${state} (${counts[state]})` : state,
-            ])}
-            value={tuning}
-            choose={(value) => choose("tuning", value)}
-          />
-          <ToolbarItem>
-            <Button
-              variant="secondary"
-              isLoading={left !== null}
-              isDisabled={left !== null || shown.length === 0}
-              onClick={() => void look()}
-            >
-              {left === null ? "Verify those shown" : `Verifying, ${left} left`}
-            </Button>
-          </ToolbarItem>
+        <Filters filters={filters} chosen={chosen} choose={choose}>
+          <Button
+            variant="secondary"
+            isLoading={left !== null}
+            isDisabled={left !== null || shown.length === 0}
+            onClick={() => void look()}
+          >
+            {left === null ? "Verify those shown" : `Verifying, ${left} left`}
+          </Button>
         </Filters>
         <Problems problems={list.data?.pages[0]?.problems ?? []} />
         <PagedList
           list={list}
           empty={
-            Object.keys(filter).length > 0 ? (
+            Object.keys(chosen).length > 0 ? (
               <Empty title="No VM matches" />
             ) : (
               <Empty title="No VMs yet">

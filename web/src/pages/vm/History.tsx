@@ -81,7 +81,7 @@ function Applications({ vm }: { vm: string }) {
                       each.id === standing && (
                         <Button
                           variant="link"
-                          isInline
+                          size="sm"
                           isLoading={revert.isPending && revert.variables === each.id}
                           onClick={() => revert.mutate(each.id)}
                         >
@@ -106,7 +106,7 @@ function Migrations({ vm }: { vm: string }) {
       <CardTitle component="h2">Migrations</CardTitle>
       <CardBody>
         <PagedList list={list} empty={<Empty title="It has not been migrated yet" />}>
-          {(rows) => <MigrationTable migrations={rows} />}
+          {(rows) => <MigrationTable migrations={rows} shown="of one VM" />}
         </PagedList>
       </CardBody>
     </Card>
