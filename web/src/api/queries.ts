@@ -1,5 +1,6 @@
 /** What pages ask the service for. A key's first word is the event topic that outdates it. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import type { Arrival } from "./arrivals";
 import { body, client, type Schemas } from "./client";
 
 const PAGE = 50;
@@ -208,3 +209,15 @@ export const integrity = queryOptions({
 export const tokens = pages(["token", "list"], (query) =>
   body(client.GET("/api/v1/tokens", { params: { query } })),
 );
+
+export const browsers = pages(["browser", "list"], (query) =>
+  body(client.GET("/api/v1/browsers", { params: { query } })),
+);
+
+/** Nobody can be asked for it: the event stream tells it while the page is open. */
+export const arrivals = queryOptions({
+  queryKey: ["arrivals"],
+  queryFn: () => [] as readonly Arrival[],
+  initialData: [],
+  enabled: false,
+});

@@ -1,12 +1,19 @@
 import { Progress as Bar, ProgressMeasureLocation } from "@patternfly/react-core";
+import { Link } from "react-router";
 import type { Progress } from "../api/progress";
 import { bytes, duration, percent, rate } from "./format";
 
-/** One line of a running migration. Its height never changes, so that nothing jumps. */
+/**
+ * One line of a running migration. Its height never changes, so that nothing jumps.
+ *
+ * @param id of the migration that its title leads to, if to any.
+ */
 export function MigrationProgress({
+  id,
   title,
   progress,
 }: {
+  id?: string;
   title: string;
   progress: Progress | undefined;
 }) {
@@ -30,8 +37,7 @@ export function MigrationProgress({
     : "waiting for the first figures";
   return (
     <Bar
-      aria-label={title}
-      title={title}
+      title={id ? <Link to={`/migrations/${id}`}>{title}</Link> : title}
       value={Math.round((progress?.share ?? 0) * 100)}
       measureLocation={ProgressMeasureLocation.outside}
       helperText={told}

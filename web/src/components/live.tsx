@@ -8,7 +8,9 @@ import {
   useState,
   useSyncExternalStore,
 } from "react";
+import { arrivalsAfter } from "../api/arrivals";
 import { type Connection, type LiveEvent, LiveStream } from "../api/live";
+import { arrivals } from "../api/queries";
 import { TOPICS } from "../api/topics";
 
 const Live = createContext<LiveStream | null>(null);
@@ -27,6 +29,7 @@ export function LiveProvider({ children }: { children: ReactNode }) {
     };
     const stop = stream.listen((event) => {
       if (event.id === null) return; // progress outdates nothing
+      queries.setQueryData(arrivals.queryKey, (known = []) => arrivalsAfter(known, event));
       outdated.add(event.topic);
       timer ??= setTimeout(refresh, GATHER_MS);
     });

@@ -13,6 +13,7 @@ import { useState } from "react";
 import { Link, useParams } from "react-router";
 import type { Schemas } from "../api/client";
 import { explanation, vm } from "../api/queries";
+import { Arriving, useArrivals } from "../components/Arriving";
 import { Async } from "../components/Async";
 import { type Fact, Facts } from "../components/Facts";
 import { bytes } from "../components/format";
@@ -31,6 +32,7 @@ type Dialog = "apply" | "migrate" | null;
 export default function Vm() {
   const { uuid = "" } = useParams();
   const found = useQuery(vm(uuid));
+  const arrivals = useArrivals();
   const why = useQuery(explanation(uuid));
   const [dialog, setDialog] = useState<Dialog>(null);
   const name = found.data?.name ?? "VM";
@@ -61,6 +63,13 @@ export default function Vm() {
         <Async query={found}>
           {(data) => (
             <Grid hasGutter>
+              {arrivals
+                .filter((each) => each.vm === uuid)
+                .map((each) => (
+                  <GridItem key={each.vm}>
+                    <Arriving arrival={each} />
+                  </GridItem>
+                ))}
               {data.blocked_reasons.map((reason) => (
                 <GridItem key={reason}>
                   <Alert

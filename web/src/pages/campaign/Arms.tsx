@@ -1,5 +1,6 @@
 import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
 import type { Schemas } from "../../api/client";
+import { useValueText } from "../../components/useValueText";
 import { Section } from "../bench/Section";
 
 interface Arm {
@@ -13,6 +14,7 @@ interface Arm {
 
 /** What is held against each other; the first arm is the one that others are compared with. */
 export function Arms({ campaign }: { campaign: Schemas["CampaignDetail"] }) {
+  const text = useValueText();
   const arms = (campaign.campaign.arms ?? []) as Arm[];
   return (
     <Section title="Arms">
@@ -35,7 +37,7 @@ export function Arms({ campaign }: { campaign: Schemas["CampaignDetail"] }) {
               </Td>
               <Td dataLabel="Sets beside it">
                 {Object.entries(arm.values)
-                  .map(([name, value]) => `${name} ${String(value)}`)
+                  .map(([name, value]) => `${name} ${text(name, value)}`)
                   .join(", ") || "nothing"}
               </Td>
               <Td dataLabel="QEMU">{arm.qemu || "the usual one"}</Td>

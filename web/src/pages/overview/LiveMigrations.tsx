@@ -4,6 +4,7 @@ import { memo } from "react";
 import { Link } from "react-router";
 import type { Schemas } from "../../api/client";
 import { migrations } from "../../api/queries";
+import { Arriving, useArrivals } from "../../components/Arriving";
 import { Async, Empty } from "../../components/Async";
 import { way } from "../../components/format";
 import { rowsOf } from "../../components/ListTable";
@@ -21,6 +22,7 @@ export function LiveMigrations() {
     <Card>
       <CardTitle component="h2">Migrations</CardTitle>
       <CardBody>
+        <Arrivals />
         <Async query={list}>
           {(data) => {
             const items = rowsOf(data);
@@ -34,7 +36,7 @@ export function LiveMigrations() {
                 {running.length > 0 ? <Running migrations={running} /> : <p>None runs now.</p>}
                 {ended.length > 0 && (
                   <StackItem>
-                    <MigrationTable migrations={ended} showVm />
+                    <MigrationTable migrations={ended} shown="in short" />
                   </StackItem>
                 )}
                 <StackItem>
@@ -49,6 +51,11 @@ export function LiveMigrations() {
   );
 }
 
+/** What others migrate, from when it is announced. */
+function Arrivals() {
+  return useArrivals().map((each) => <Arriving key={each.vm} arrival={each} />);
+}
+
 /** Apart from the rest, which has no reason to be drawn ten times a second. */
 function Running({ migrations: running }: { migrations: readonly Migration[] }) {
   const progress = useProgress();
@@ -56,8 +63,11 @@ function Running({ migrations: running }: { migrations: readonly Migration[] }) 
     <>
       {running.map((each) => (
         <StackItem key={each.id}>
-          <Link to={`/migrations/${each.id}`}>{way(each)}</Link>
-          <One title={each.vm_name} progress={progress.get(each.id)} />
+          <One
+            id={each.id}
+            title={`${each.vm_name}: ${way(each)}`}
+            progress={progress.get(each.id)}
+          />
         </StackItem>
       ))}
     </>
