@@ -16,7 +16,10 @@ export type Fact = readonly [term: string, value: ReactNode, shown?: ReactNode];
 export function FactList({ facts, spread = false }: { facts: readonly Fact[]; spread?: boolean }) {
   const layout = spread
     ? { columnModifier: { default: "1Col", md: "2Col", xl: "3Col" } as const }
-    : { orientation: { default: "vertical", sm: "horizontal" } as const };
+    : {
+        orientation: { default: "vertical", sm: "horizontal" } as const,
+        horizontalTermWidthModifier: { default: "18ch" },
+      };
   return (
     <DescriptionList isCompact {...layout}>
       {facts.map(([term, value, shown]) => (

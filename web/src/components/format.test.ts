@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { bytes, count, duration, percent, rate, utc, way } from "./format";
+import { bytes, count, counted, duration, percent, rate, utc, way } from "./format";
 
 test.each([
   [0, "0 B"],
@@ -26,6 +26,14 @@ test.each([
 
 test("rates, counts and shares have their unit", () => {
   expect([rate(1048576), count(65536), percent(2.345)]).toEqual(["1 MiB/s", "65,536", "2.35 %"]);
+});
+
+test("what is counted is one or several", () => {
+  expect([1, 0, 1200].map((value) => counted(value, "sample"))).toEqual([
+    "1 sample",
+    "0 samples",
+    "1,200 samples",
+  ]);
 });
 
 test("a time in UTC says so", () => {

@@ -39,6 +39,11 @@ export function count(value: number): string {
   return value.toLocaleString("en");
 }
 
+/** 1 as "1 sample", 1200 as "1,200 samples". */
+export function counted(value: number, one: string): string {
+  return `${count(value)} ${one}${value === 1 ? "" : "s"}`;
+}
+
 export function percent(share: number): string {
   return `${figures(share)} %`;
 }

@@ -187,7 +187,6 @@ function HowFar({ campaign: data }: { campaign: Schemas["CampaignView"] }) {
         }`;
   return (
     <Progress
-      aria-label="How far the campaign is"
       title={`${count(done)} of ${count(data.total)} runs`}
       value={Math.round(share * 100)}
       measureLocation={ProgressMeasureLocation.outside}

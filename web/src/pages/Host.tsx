@@ -10,6 +10,7 @@ import { bytes, count } from "../components/format";
 import { Moment } from "../components/Moment";
 import { PageHead } from "../components/PageHead";
 import { Problems } from "../components/Problems";
+import { TunableName } from "../components/TunableName";
 
 export default function Host() {
   const { name = "" } = useParams();
@@ -50,6 +51,7 @@ export default function Host() {
                       facts={Object.entries(data.facts.sysctls).map(([key, value]) => [
                         key,
                         count(value),
+                        <TunableName key={key} name={key} />,
                       ])}
                     />
                   </StackItem>

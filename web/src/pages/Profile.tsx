@@ -1,5 +1,6 @@
 import {
   ActionList,
+  ActionListGroup,
   ActionListItem,
   Button,
   Card,
@@ -11,7 +12,6 @@ import {
   Stack,
   StackItem,
 } from "@patternfly/react-core";
-import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useNavigate, useParams } from "react-router";
@@ -20,6 +20,7 @@ import { profile } from "../api/queries";
 import { Async } from "../components/Async";
 import { ButtonLink } from "../components/ButtonLink";
 import { Confirm } from "../components/Confirm";
+import { type ColumnOf, ListTable } from "../components/ListTable";
 import { PageHead } from "../components/PageHead";
 import { TunableName } from "../components/TunableName";
 import { useToasts } from "../components/toasts";
@@ -47,14 +48,16 @@ export default function Profile() {
         trail={[{ to: "/profiles", text: "Profiles" }]}
         actions={
           <ActionList>
-            <ActionListItem>
-              <ButtonLink to={`/profiles/${name}/edit`}>Edit</ButtonLink>
-            </ActionListItem>
-            <ActionListItem>
-              <Button variant="secondary" isDanger onClick={() => setDeleting(true)}>
-                Delete
-              </Button>
-            </ActionListItem>
+            <ActionListGroup>
+              <ActionListItem>
+                <ButtonLink to={`/profiles/${name}/edit`}>Edit</ButtonLink>
+              </ActionListItem>
+              <ActionListItem>
+                <Button variant="secondary" isDanger onClick={() => setDeleting(true)}>
+                  Delete
+                </Button>
+              </ActionListItem>
+            </ActionListGroup>
           </ActionList>
         }
       >
@@ -107,27 +110,13 @@ export default function Profile() {
   );
 }
 
+const COLUMNS: readonly ColumnOf<[tunable: string, text: string]>[] = [
+  { title: "Tunable", cell: ([tunable]) => <TunableName name={tunable} /> },
+  { title: "Value", cell: ([_tunable, text]) => text },
+];
+
 function Values({ texts }: { texts: Readonly<Record<string, string>> }) {
   const rows = Object.entries(texts);
   if (rows.length === 0) return <p>Nothing: a VM with it migrates as QEMU and libvirt have it.</p>;
-  return (
-    <Table aria-label="Values" variant="compact">
-      <Thead>
-        <Tr>
-          <Th>Tunable</Th>
-          <Th>Value</Th>
-        </Tr>
-      </Thead>
-      <Tbody>
-        {rows.map(([tunable, text]) => (
-          <Tr key={tunable}>
-            <Td dataLabel="Tunable">
-              <TunableName name={tunable} />
-            </Td>
-            <Td dataLabel="Value">{text}</Td>
-          </Tr>
-        ))}
-      </Tbody>
-    </Table>
-  );
+  return <ListTable label="Values" columns={COLUMNS} rows={rows} name={([tunable]) => tunable} />;
 }

@@ -1,7 +1,6 @@
 import { Nav, NavItem, NavList, PageSection } from "@patternfly/react-core";
-import type { ReactNode } from "react";
 import { Link, useLocation } from "react-router";
-import { PageHead } from "../../components/PageHead";
+import { type Head, PageHead } from "../../components/PageHead";
 
 const PARTS = [
   { to: "/bench/campaigns", text: "Campaigns" },
@@ -12,17 +11,7 @@ const PARTS = [
 ] as const;
 
 /** The head of every page of the benchmark: its parts, and below them the page's own head. */
-export function BenchHead({
-  title,
-  trail = [],
-  actions,
-  children,
-}: {
-  title: string;
-  trail?: readonly { to: string; text: string }[];
-  actions?: ReactNode;
-  children?: ReactNode;
-}) {
+export function BenchHead(head: Head) {
   const { pathname } = useLocation();
   return (
     <>
@@ -37,9 +26,7 @@ export function BenchHead({
           </NavList>
         </Nav>
       </PageSection>
-      <PageHead title={title} trail={trail} actions={actions}>
-        {children}
-      </PageHead>
+      <PageHead {...head} />
     </>
   );
 }

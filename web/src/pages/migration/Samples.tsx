@@ -5,7 +5,7 @@ import type { Schemas } from "../../api/client";
 import { rounds, samples as samplesOf } from "../../api/queries";
 import { Async, Empty } from "../../components/Async";
 import { Chart, prepareCharts } from "../../components/Chart";
-import { bytes, count } from "../../components/format";
+import { bytes, counted } from "../../components/format";
 import { useToasts } from "../../components/toasts";
 import { rates, remaining } from "./series";
 
@@ -59,7 +59,7 @@ export function Samples({ record }: { record: Schemas["MigrationView"] }) {
             ) : (
               <>
                 <p>
-                  {count(data.length)} samples; thin lines mark where iterations began
+                  {counted(data.length, "sample")}; thin lines mark where iterations began
                   {steps.length > 0 && ", dashed ones what was done meanwhile"}.
                 </p>
                 <Chart option={rateChart} label="Throughput and dirty rate over time" />

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Schemas } from "../../api/client";
-import { boundaries, marks } from "./series";
+import { boundaries, byteAxis, marks } from "./series";
 
 const sample = (at_ms: number, boundary: boolean) =>
   ({ at_ms, boundary, iteration: at_ms / 100 }) as Schemas["SampleView"];
@@ -25,4 +25,15 @@ test("many iterations leave room for the lines, and every step stays", () => {
   const found = marks(samples, steps).data;
   expect(found.length).toBeLessThanOrEqual(43);
   expect(found.filter((each) => each.name === "set")).toHaveLength(3);
+});
+
+test("bytes are marked at round numbers of binary units, few of them", () => {
+  expect(byteAxis(6.2 * 2 ** 20)).toMatchObject({ interval: 2 ** 21, max: 2 ** 23 });
+  for (const most of [0, 1, 5, 1000, 1024, 3e6, 12_345_678_901]) {
+    const { interval, max } = byteAxis(most);
+    expect(max).toBeGreaterThanOrEqual(most);
+    expect(max / interval).toBeGreaterThanOrEqual(1);
+    expect(max / interval).toBeLessThanOrEqual(6);
+    expect(Number.isInteger(Math.log2(interval))).toBe(true);
+  }
 });

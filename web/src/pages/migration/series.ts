@@ -23,10 +23,31 @@ const common = {
   dataZoom: [{ type: "slider", height: 18, bottom: 8, labelFormatter: duration }],
 };
 
+const MOST_TICKS = 6;
+
+/** An axis of bytes up to *most* with ticks at round numbers: 0, 2, 4 MiB, not 1.91 and 3.81. */
+export function byteAxis(most: number) {
+  const interval = 2 ** Math.ceil(Math.log2(Math.max(most, MOST_TICKS) / MOST_TICKS));
+  return {
+    type: "value",
+    min: 0,
+    max: interval * Math.max(1, Math.ceil(most / interval)),
+    interval,
+  } as const;
+}
+
+function highest(points: readonly Point[]): number {
+  let most = 0;
+  for (const [, y] of points) if (y > most) most = y;
+  return most;
+}
+
 const at = (each: { at_ms: number }) => each.at_ms;
 
 function line(name: string, data: readonly Point[]) {
-  return { name, type: "line", data, showSymbol: false, sampling: "lttb", step: "end" } as const;
+  // A line takes two points: one alone is drawn as such.
+  const showSymbol = data.length === 1;
+  return { name, type: "line", data, showSymbol, sampling: "lttb", step: "end" } as const;
 }
 
 /** What the controller did, and what users changed, for the dashed lines in the charts. */
@@ -58,7 +79,10 @@ export function rates(samples: readonly Sample[], steps: readonly Step[] = []): 
   return {
     ...common,
     xAxis: time,
-    yAxis: { type: "value", axisLabel: { formatter: rate } },
+    yAxis: {
+      ...byteAxis(Math.max(highest(sent), highest(dirty))),
+      axisLabel: { formatter: rate },
+    },
     tooltip: { trigger: "axis", valueFormatter: (value: unknown) => rate(Number(value)) },
     series: [
       { ...line("Throughput", sent), markLine: marks(samples, steps) },
@@ -80,7 +104,7 @@ export function remaining(
     grid: { ...common.grid, right: 64 },
     xAxis: time,
     yAxis: [
-      { type: "value", axisLabel: { formatter: render } },
+      { ...byteAxis(highest(left)), axisLabel: { formatter: render } },
       { type: "value", min: 0, max: 100, axisLabel: { formatter: "{value} %" } },
     ],
     tooltip: { trigger: "axis" },

@@ -7,16 +7,18 @@ import {
   FormGroup,
   FormSelect,
   FormSelectOption,
+  Stack,
+  StackItem,
   TextInput,
 } from "@patternfly/react-core";
-import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
 import { useInfiniteQuery, useMutation } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
+import { Link } from "react-router";
 import { addAssignment, removeAssignment } from "../../api/actions";
 import type { Schemas } from "../../api/client";
 import { assignments } from "../../api/queries";
-import { Async, Failure } from "../../components/Async";
-import { More } from "../../components/More";
+import { Failure } from "../../components/Async";
+import { ListTable, PagedList } from "../../components/ListTable";
 import { useToasts } from "../../components/toasts";
 import { TARGETS } from "./targets";
 
@@ -44,70 +46,74 @@ export function Assignments({ profile }: { profile: string }) {
     <Card>
       <CardTitle component="h2">Who gets it</CardTitle>
       <CardBody>
-        <Async query={list} lines={2}>
-          {(data) => (
-            <Table aria-label="Assignments" variant="compact">
-              <Thead>
-                <Tr>
-                  <Th>For</Th>
-                  <Th>Which</Th>
-                  <Th screenReaderText="Actions" />
-                </Tr>
-              </Thead>
-              <Tbody>
-                {data.pages
-                  .flatMap((page) => page.items)
-                  .map((each) => (
-                    <Tr key={each.id}>
-                      <Td dataLabel="For">{TARGETS[each.target].label}</Td>
-                      <Td dataLabel="Which">{each.key || "–"}</Td>
-                      <Td isActionCell>
-                        <Button variant="link" isInline onClick={() => remove.mutate(each.id)}>
+        <Stack hasGutter>
+          <StackItem>
+            <PagedList list={list} lines={2} empty={<p>No VM: it is assigned to none.</p>}>
+              {(rows) => (
+                <ListTable
+                  label="Assignments"
+                  rows={rows}
+                  name={(each) => each.id}
+                  columns={[
+                    { title: "For", cell: (each) => TARGETS[each.target].label },
+                    { title: "Which", text: "breaks", cell: (each) => <Which assignment={each} /> },
+                    {
+                      title: "Actions",
+                      actions: true,
+                      cell: (each) => (
+                        <Button variant="link" size="sm" onClick={() => remove.mutate(each.id)}>
                           Remove
                         </Button>
-                      </Td>
-                    </Tr>
+                      ),
+                    },
+                  ]}
+                />
+              )}
+            </PagedList>
+          </StackItem>
+          <StackItem>
+            <Form isWidthLimited onSubmit={submit}>
+              <FormGroup label="Give it to" fieldId="assign-target">
+                <FormSelect
+                  id="assign-target"
+                  value={target}
+                  onChange={(_event, chosen) => setTarget(chosen as Target)}
+                >
+                  {Object.entries(TARGETS).map(([value, { label }]) => (
+                    <FormSelectOption key={value} value={value} label={label} />
                   ))}
-              </Tbody>
-            </Table>
-          )}
-        </Async>
-        <More list={list} />
-        <Form onSubmit={submit}>
-          <FormGroup label="Give it to" fieldId="assign-target">
-            <FormSelect
-              id="assign-target"
-              value={target}
-              onChange={(_event, chosen) => setTarget(chosen as Target)}
-            >
-              {Object.entries(TARGETS).map(([value, { label }]) => (
-                <FormSelectOption key={value} value={value} label={label} />
-              ))}
-            </FormSelect>
-          </FormGroup>
-          {target !== "default" && (
-            <FormGroup label="Which" isRequired fieldId="assign-key">
-              <TextInput
-                id="assign-key"
-                value={key}
-                placeholder={TARGETS[target].placeholder}
-                onChange={(_event, typed) => setKey(typed)}
-              />
-            </FormGroup>
-          )}
-          {add.error && <Failure error={add.error} inline />}
-          <div>
-            <Button
-              type="submit"
-              variant="secondary"
-              isLoading={add.isPending}
-              isDisabled={target !== "default" && key === ""}
-            >
-              Assign
-            </Button>
-          </div>
-        </Form>
+                </FormSelect>
+              </FormGroup>
+              {target !== "default" && (
+                <FormGroup label="Which" isRequired fieldId="assign-key">
+                  <TextInput
+                    id="assign-key"
+                    value={key}
+                    placeholder={TARGETS[target].placeholder}
+                    onChange={(_event, typed) => setKey(typed)}
+                  />
+                </FormGroup>
+              )}
+              {add.error && <Failure error={add.error} inline />}
+              <div>
+                <Button
+                  type="submit"
+                  variant="secondary"
+                  isLoading={add.isPending}
+                  isDisabled={target !== "default" && key === ""}
+                >
+                  Assign
+                </Button>
+              </div>
+            </Form>
+          </StackItem>
+        </Stack>
       </CardBody>
     </Card>
   );
+}
+
+function Which({ assignment: { target, key } }: { assignment: Schemas["AssignmentView"] }) {
+  if (target === "vm") return <Link to={`/vms/${key}`}>{key}</Link>;
+  return target === "host" ? <Link to={`/hosts/${key}`}>{key}</Link> : key || "–";
 }

@@ -74,6 +74,8 @@ export function ProfileForm({
   const problems = [check.error, save.error].flatMap((error) =>
     error instanceof ApiError ? error.problems : [],
   );
+  // What nobody could judge may be right: saving it tells that nobody answers.
+  const refused = check.error !== null && !(check.error instanceof ApiError && check.error.lost);
   const of = (tunable: string) => problems.find((problem) => problem.field === `values.${tunable}`);
   const elsewhere = save.error instanceof ApiError && save.error.status === 412;
   const settable = tunables.filter((each) => !each.read_only);
@@ -165,7 +167,7 @@ export function ProfileForm({
         <Button
           type="submit"
           isLoading={save.isPending}
-          isDisabled={check.error !== null || (based === null && name === "")}
+          isDisabled={refused || (based === null && name === "")}
         >
           {based === null ? "Create" : "Save as a new revision"}
         </Button>

@@ -82,7 +82,7 @@ function RevisionRow({
         <Td dataLabel="Why">{revision.note || "–"}</Td>
         <Td isActionCell>
           {restore && (
-            <Button variant="link" isInline onClick={restore}>
+            <Button variant="link" size="sm" onClick={restore}>
               Restore
             </Button>
           )}

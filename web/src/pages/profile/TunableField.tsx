@@ -30,10 +30,11 @@ export function TunableField({
 }) {
   const id = `tunable-${tunable.name}`;
   const choices = tunable.kind === "boolean" ? ["on", "off"] : tunable.choices;
+  const own = `QEMU's own is ${tunable.default?.text ?? "by host or VM"}`;
   const told = problem
     ? `${problem.message}. ${problem.remedy}`
     : value === undefined
-      ? `Unset: QEMU's own is ${tunable.default?.text ?? "by host or VM"}.`
+      ? `${choices.length > 0 ? "" : `${tunable.allowed}; `}unset: ${own}`
       : text && text !== value
         ? text
         : tunable.allowed;

@@ -4,7 +4,7 @@ import { runPasses, runSamples } from "../../api/bench";
 import type { Schemas } from "../../api/client";
 import { Async, Empty } from "../../components/Async";
 import { Chart } from "../../components/Chart";
-import { bytes, count, duration } from "../../components/format";
+import { bytes, counted, duration } from "../../components/format";
 import { Section } from "../bench/Section";
 import { rates, remaining } from "../migration/series";
 import { writing } from "./charts";
@@ -21,7 +21,7 @@ export function RunSeries({ run }: { run: Schemas["RunDetail"] }) {
           <Async query={found}>
             {(data) => (
               <>
-                <p>{count(data.length)} samples; thin lines mark where iterations began.</p>
+                <p>{counted(data.length, "sample")}; thin lines mark where iterations began.</p>
                 <Chart option={rateChart} label="Throughput and dirty rate over time" />
                 <Chart
                   option={remainingChart}
@@ -58,7 +58,7 @@ function Guest({ run: { id, record } }: { run: Schemas["RunDetail"] }) {
         {(data) => (
           <>
             <p>
-              {count(data.length)} reports of its workers
+              {counted(data.length, "report")} of its workers
               {begins !== null && `; the migration began at ${duration(begins)}`}
               {ends !== null && ` and was over at ${duration(ends)}`}.
             </p>

@@ -65,7 +65,7 @@ export function Tokens() {
       each.state === "active" && (
         <Button
           variant="link"
-          isInline
+          size="sm"
           aria-label={`Revoke ${each.name}`}
           onClick={() => setRevoking(each)}
         >
