@@ -18,7 +18,7 @@ class Try:
     """One try of a fault.
 
     :param before: what the VM ran with before its migration was ordered.
-    :param vm_may_die: the fault ends the guest itself.
+    :param dead: what the record may say where the fault has ended the guest itself.
     """
 
     number: int
@@ -26,7 +26,7 @@ class Try:
     migration: str
     before: Mapping[str, object]
     note: str = ""
-    vm_may_die: bool = False
+    dead: frozenset[str] = frozenset()
     record: Document = field(default_factory=dict)
 
     @property
@@ -52,7 +52,7 @@ def wrong(ground: Ground, tried: Try) -> list[str]:
         found.append(f"its record is {record['state']}")
     at = states(ground.live, tried.vm)
     running = sorted(host for host, state in at.items() if state == "running")
-    found += _place(record, running, tried.vm_may_die)
+    found += _place(record, running, tried.dead)
     if running and tried.ended:
         found += _left_behind(tried.before, settings_of(ground, tried.vm), running[0])
     found += _record(record)
@@ -60,13 +60,12 @@ def wrong(ground: Ground, tried: Try) -> list[str]:
     return found
 
 
-def _place(record: Document, running: Collection[str], vm_may_die: bool) -> list[str]:
+def _place(record: Document, running: Collection[str], dead: Collection[str]) -> list[str]:
     if len(running) > 1:
         return ["the VM runs on two hosts"]
     if not running:
-        if not vm_may_die:
-            return ["the VM runs on no host"]
-        return [] if record["state"] == "failed" else [f"it is lost, and {record['state']}"]
+        allowed = record["state"] in dead
+        return [] if allowed else [f"the VM runs on no host, and it is {record['state']}"]
     expected = "b" if record["state"] == "completed" else "a"
     here = next(iter(running))
     return [] if here == expected else [f"it is {record['state']}, and runs on {here}"]

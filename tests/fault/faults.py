@@ -20,6 +20,7 @@ from tests.support.sharing import TAKEN_OVER_WITHIN_S
 
 _LINK = "veth0"
 _CLOCK_BACK_S = (-86_400, -3_600, -60, -5)
+_QEMU_STARTS_WITHIN_S = 3
 _ADOPTED = "the other service to take over"
 
 Inject = Callable[[Ground, Try, random.Random], str]
@@ -30,13 +31,13 @@ Inject = Callable[[Ground, Try, random.Random], str]
 class Fault:
     """A fault.
 
-    :param vm_may_die: it ends the guest itself.
+    :param dead: what the record may say where the fault has ended the guest itself.
     """
 
     name: str
     kind: Kind
     inject: Inject
-    vm_may_die: bool = False
+    dead: frozenset[str] = frozenset()
 
 
 def _kill_service(ground: Ground, tried: Try, chance: random.Random) -> str:
@@ -75,9 +76,11 @@ def _stop_and_continue(ground: Ground, tried: Try, chance: random.Random) -> str
 
 def _kill_qemu(which: str) -> Inject:
     def inject(ground: Ground, tried: Try, chance: random.Random) -> str:
-        pid = qemu_pid(ground.live, which, tried.vm)
-        if pid is None:
-            return "there was none at that moment"
+        give_up = time.monotonic() + _QEMU_STARTS_WITHIN_S
+        while (pid := qemu_pid(ground.live, which, tried.vm)) is None:
+            if time.monotonic() > give_up:
+                return "there was none any more"
+            time.sleep(0.02)
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
         return ""
@@ -149,11 +152,14 @@ def _set_clock_back(ground: Ground, tried: Try, chance: random.Random) -> str:
     return f"by {-by_s} s"
 
 
+_SOURCE_DIED = frozenset({"failed"})
+_ARRIVED = frozenset({"failed", "completed"})
+"""It dies on the destination once it has switched over: a moment before the record ends, or after."""
 _ALL = (
     Fault("kill -9 of the service", Kind.SQLITE, _kill_service),
     Fault("kill -9 of one of two services", Kind.TWO, _kill_one_of_two),
-    Fault("kill -9 of the source QEMU", Kind.SQLITE, _kill_qemu("a"), vm_may_die=True),
-    Fault("kill -9 of the destination QEMU", Kind.SQLITE, _kill_qemu("b"), vm_may_die=True),
+    Fault("kill -9 of the source QEMU", Kind.SQLITE, _kill_qemu("a"), _SOURCE_DIED),
+    Fault("kill -9 of the destination QEMU", Kind.SQLITE, _kill_qemu("b"), _ARRIVED),
     Fault("kill -9 of the source's libvirtd", Kind.SQLITE, _kill_libvirtd("a")),
     Fault("kill -9 of the destination's libvirtd", Kind.SQLITE, _kill_libvirtd("b")),
     Fault("link down and up", Kind.SQLITE, _cut_link),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ log = structlog.get_logger(__name__)
 _QUEUE_LENGTH = 1000
 _REPLAY_PAGE = 500
 _KEPT = 100_000
+_RELAY_EVERY_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +43,43 @@ class EventBus:
         self._queues: set[asyncio.Queue[Event | Progress | None]] = set()
         self._in_order = asyncio.Lock()
         self._telling: set[asyncio.Task[None]] = set()
+        self._relaying = False
+        self._news = asyncio.Event()
 
     async def tell(self, topic: EventTopic, subject: object, data: Mapping[str, Any]) -> Event:
         """Store an event, then hand it out: never before it is committed, and in the order
         of the ids."""
         async with self._in_order:
             event = await asyncio.to_thread(self._store.events.append, topic, str(subject), data)
-            self._hand_out(event)
+            if self._relaying:
+                self._news.set()
+            else:
+                self._hand_out(event)
         return event
+
+    async def relay(self) -> None:
+        """Hand out what other services on the same database store, too, until cancelled: own
+        events at once, theirs within half a second, all in the order of their ids."""
+        newest = await asyncio.to_thread(self._store.events.newest_id)
+        self._relaying = True
+        try:
+            while True:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._news.wait(), _RELAY_EVERY_S)
+                self._news.clear()
+                try:
+                    page = await asyncio.to_thread(self._store.events.since, newest, _REPLAY_PAGE)
+                except VmtuneError as error:
+                    log.warning("events are not seen", reason=error.message)
+                    await asyncio.sleep(_RELAY_EVERY_S)
+                    continue
+                for event in page:
+                    newest = event.id
+                    self._hand_out(event)
+                if len(page) == _REPLAY_PAGE:
+                    self._news.set()
+        finally:
+            self._relaying = False
 
     def tell_soon(self, topic: EventTopic, subject: object, data: Mapping[str, Any]) -> None:
         """Tell without making the caller wait: for what is in a record already, where an

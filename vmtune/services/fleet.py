@@ -122,6 +122,7 @@ class Fleet:
         :param mine: for each kind of job, whether this service can carry one out.
         :param adopt: settles what else it left open.
         """
+        self._spawn(self._bus.relay())
         self._spawn(self._watch(engine, mine, adopt))
         self._spawn(self._carry_orders(engine))
         self._spawn(self._keep_claiming())

@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.fakes import fake_pair
 from vmtune.domain.fleet import ServiceState
-from vmtune.domain.inventory import Host
+from vmtune.domain.inventory import EventTopic, Host
 from vmtune.drivers.base import Driver
 from vmtune.errors import HostUnreachable, SetupError
 from vmtune.jobs.inline import InlineEngine
@@ -45,6 +45,7 @@ class One:
     """One of several services."""
 
     store: Store
+    bus: EventBus
     hosts: HostService
     fleet: Fleet
     engine: Engine
@@ -107,7 +108,7 @@ async def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
             async def phase(job_id: str) -> None:
                 one.heard.append(job_id)
 
-            one = One(store, hosts, fleet, engine, SharedJobs(engine, store, name))
+            one = One(store, bus, hosts, fleet, engine, SharedJobs(engine, store, name))
             one.jobs.register("demo", [("only", phase)])
             stack.push_async_callback(engine.stop)
             stack.push_async_callback(fleet.close)
@@ -225,3 +226,23 @@ async def test_a_host_is_given_by_hand(make: Make) -> None:
     assert (await one.fleet.give("a", "two")).owner == "two"
     await two.until(lambda: two.hosts.drives("a"))
     assert one.heard == ["+a", "-a"]
+
+
+async def test_events_of_one_are_told_by_the_other_in_their_order(make: Make) -> None:
+    one, two = make("one"), make("two")
+    await one.start()
+    await two.start()
+    seen: list[str] = []
+
+    async def listen() -> None:
+        async for message in two.bus.follow():
+            seen.append(message.subject)
+
+    listening = asyncio.create_task(listen())
+    await asyncio.sleep(0.2)
+    for number in range(6):
+        teller = (one, two)[number % 2]
+        await teller.bus.tell(EventTopic.HOST, number, {})
+    await two.until(lambda: len(seen) >= 6)
+    listening.cancel()
+    assert seen == [str(number) for number in range(6)]
