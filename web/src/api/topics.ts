@@ -11,6 +11,7 @@ const EVERY: Record<Schemas["EventTopic"], true> = {
   arrival: true,
   run: true,
   campaign: true,
+  evacuation: true,
 };
 
 export const TOPICS = Object.keys(EVERY) as Schemas["EventTopic"][];

@@ -12,6 +12,8 @@ const ProfileEditor = page(() => import("../pages/ProfileEditor"));
 const Migrations = page(() => import("../pages/Migrations"));
 const Migration = page(() => import("../pages/Migration"));
 const Host = page(() => import("../pages/Host"));
+const EvacuationPlan = page(() => import("../pages/EvacuationPlan"));
+const Evacuation = page(() => import("../pages/Evacuation"));
 const Campaigns = page(() => import("../pages/Campaigns"));
 const Campaign = page(() => import("../pages/Campaign"));
 const CampaignWizard = page(() => import("../pages/CampaignWizard"));
@@ -49,6 +51,8 @@ export const ROUTES: RouteObject[] = [
   { path: "/profiles/:name/edit", element: <ProfileEditor /> },
   { path: "/hosts", element: <Hosts /> },
   { path: "/hosts/:name", element: <Host /> },
+  { path: "/hosts/:name/evacuate", element: <EvacuationPlan /> },
+  { path: "/hosts/:name/evacuations/:id", element: <Evacuation /> },
   { path: "/bench", element: <Navigate to="/bench/campaigns" replace /> },
   { path: "/bench/campaigns", element: <Campaigns /> },
   { path: "/bench/campaigns/new", element: <CampaignWizard /> },

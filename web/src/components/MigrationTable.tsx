@@ -24,7 +24,7 @@ const HOW: readonly ColumnOf<Migration>[] = [
   { title: "From, to", cell: way },
   { title: "Profile", cell: (each) => each.profile ?? "none" },
   { title: "Started by", cell: startedBy },
-  { title: "State", text: "short", cell: (each) => <MigrationLabel state={each.state} /> },
+  { title: "State", text: "short", cell: (each) => <Standing migration={each} /> },
   {
     title: "Total time",
     text: "short",
@@ -46,6 +46,16 @@ const COLUMNS = {
   "of several VMs": [WHEN, VM, ...HOW, TRANSFERRED],
   "in short": [WHEN, VM, ...HOW],
 };
+
+/** Its state; and how many go before it, while it waits for its turn. */
+function Standing({ migration: { state, queued, ahead } }: { migration: Migration }) {
+  return (
+    <>
+      <MigrationLabel state={state} />
+      {queued && ` ${ahead} ahead`}
+    </>
+  );
+}
 
 /** Migrations, a row each; *shown* says which there are, and for how much there is room. */
 export function MigrationTable({

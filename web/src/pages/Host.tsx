@@ -4,6 +4,7 @@ import { Link, useParams } from "react-router";
 import type { Schemas } from "../api/client";
 import { host } from "../api/queries";
 import { Async } from "../components/Async";
+import { ButtonLink } from "../components/ButtonLink";
 import { type Fact, Facts } from "../components/Facts";
 import { Findings } from "../components/Findings";
 import { bytes, count } from "../components/format";
@@ -11,13 +12,22 @@ import { Moment } from "../components/Moment";
 import { PageHead } from "../components/PageHead";
 import { Problems } from "../components/Problems";
 import { TunableName } from "../components/TunableName";
+import { HostEvacuations } from "./evacuation/HostEvacuations";
 
 export default function Host() {
   const { name = "" } = useParams();
   const found = useQuery(host(name));
   return (
     <>
-      <PageHead title={name} trail={[{ to: "/hosts", text: "Hosts" }]} />
+      <PageHead
+        title={name}
+        trail={[{ to: "/hosts", text: "Hosts" }]}
+        actions={
+          <ButtonLink to={`/hosts/${encodeURIComponent(name)}/evacuate`} variant="secondary">
+            Evacuate
+          </ButtonLink>
+        }
+      />
       <PageSection>
         <Async query={found}>
           {(data) => (
@@ -57,6 +67,9 @@ export default function Host() {
                   </StackItem>
                 </>
               )}
+              <StackItem>
+                <HostEvacuations name={name} />
+              </StackItem>
               <StackItem>
                 <Link to={`/vms?host=${encodeURIComponent(name)}`}>VMs of {name}</Link>
               </StackItem>

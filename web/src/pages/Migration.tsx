@@ -151,6 +151,9 @@ function result(record: Record): Fact[] {
   const totals = record.totals;
   return [
     ["State", <MigrationLabel key="state" state={record.state} />],
+    ...(record.queued
+      ? [["Queue", `${count(record.ahead ?? 0)} ahead of it; ${record.waits_for}`] as Fact]
+      : []),
     [
       "VM",
       <Link key="vm" to={`/vms/${record.vm}`}>

@@ -1,0 +1,164 @@
+import { screen, waitFor, within } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { Route, Routes } from "react-router";
+import { beforeEach, expect, test, vi } from "vitest";
+import { evacuationProgress } from "../api/evacuations";
+import type { LiveEvent } from "../api/live";
+import { rendered } from "../test/rendered";
+import Evacuation from "./Evacuation";
+import EvacuationPlan from "./EvacuationPlan";
+
+const asked = vi.hoisted(() => ({ GET: vi.fn(), POST: vi.fn(), DELETE: vi.fn() }));
+const live = vi.hoisted(() => ({ take: (_event: LiveEvent) => {} }));
+
+vi.mock("../api/client", async (original) => ({
+  ...(await original<typeof import("../api/client")>()),
+  client: asked,
+}));
+vi.mock("../components/live", () => ({
+  useLiveEvents: (take: (event: LiveEvent) => void) => {
+    live.take = take;
+  },
+}));
+
+const vm = (name: string, more: object = {}) => ({
+  vm: name.toUpperCase(),
+  name,
+  memory_bytes: 1 << 30,
+  priority: 0,
+  state: "waiting",
+  destination: "b",
+  reason: "",
+  findings: [],
+  blockers: [],
+  overrides: [],
+  migration: null,
+  ...more,
+});
+const BLOCKED = { state: "blocked", reason: "QEMU says: no", blockers: ["vm_cannot_migrate"] };
+const RECORD = {
+  id: "one",
+  host: "a",
+  destinations: [],
+  order: "priority",
+  priority: 0,
+  max_outgoing: null,
+  stop_after_failures: null,
+  profile: null,
+  state: "running",
+  ended: false,
+  reason: "",
+  total: 2,
+  over: 1,
+  moved: 1,
+  left: 0,
+  states: {},
+  total_bytes: 2 << 30,
+  moved_bytes: 1 << 30,
+  created_at: "2026-11-21T09:00:00Z",
+  ended_at: null,
+};
+let record: object;
+
+beforeEach(() => {
+  vi.resetAllMocks();
+  record = RECORD;
+  asked.GET.mockImplementation(async (path: string) => {
+    if (path.endsWith("/vms"))
+      return {
+        data: {
+          items: [
+            vm("moved", { state: "moved", migration: "m1" }),
+            vm("going", { state: "ordered", migration: "m2" }),
+          ],
+          next: null,
+        },
+      };
+    if (path.endsWith("{evacuation}")) return { data: record };
+    return { data: { items: [{ name: "a" }, { name: "b" }, { name: "c" }], next: null } };
+  });
+  asked.POST.mockImplementation(async (path: string) =>
+    path.endsWith("/plan")
+      ? {
+          data: {
+            host: "a",
+            order: "priority",
+            movable: 1,
+            left: 1,
+            considered: ["b"],
+            refused: { c: "it is the same machine" },
+            vms: [vm("good"), vm("bad", BLOCKED)],
+          },
+        }
+      : { data: { ...RECORD, state: "paused" } },
+  );
+  asked.DELETE.mockImplementation(async () => ({ data: RECORD }));
+});
+
+function open(address: string) {
+  rendered(
+    <Routes>
+      <Route path="/hosts/:name/evacuate" element={<EvacuationPlan />} />
+      <Route path="/hosts/:name/evacuations/:id" element={<Evacuation />} />
+    </Routes>,
+    address,
+  );
+}
+
+const bodies = (end: string) =>
+  asked.POST.mock.calls.filter(([path]) => path.endsWith(end)).map(([, options]) => options.body);
+
+test("a plan shows what stays and why, and what is chosen is what is asked", async () => {
+  open("/hosts/a/evacuate");
+  const row = (await screen.findByRole("link", { name: "bad" })).closest("tr") as HTMLElement;
+  expect(within(row).getByText("QEMU says: no")).toBeVisible();
+  expect(
+    screen.getByText("c can take none: it is the same machine", { exact: false }),
+  ).toBeVisible();
+  await userEvent.click(screen.getByRole("checkbox", { name: "b" }));
+  await userEvent.selectOptions(screen.getByLabelText("Which VMs move first"), "largest-first");
+  await userEvent.click(
+    await screen.findByRole("checkbox", { name: "Override vm_cannot_migrate of bad" }),
+  );
+  const move = screen.getByRole("button", { name: "Move 1 VM" });
+  await waitFor(() => expect(move).toBeEnabled());
+  await userEvent.click(move);
+  await waitFor(() => expect(bodies("/evacuations")).toHaveLength(1));
+  expect(bodies("/evacuations")[0]).toEqual({
+    order: "largest-first",
+    destinations: ["b"],
+    vm_overrides: { BAD: ["vm_cannot_migrate"] },
+  });
+  expect(bodies("/plan").at(-1)).toEqual(bodies("/evacuations")[0]);
+});
+
+test("all and each are followed, paused and cancelled", async () => {
+  open("/hosts/a/evacuations/one");
+  const all = await screen.findByRole("progressbar", { name: /1 of 2 VMs moved/ });
+  expect(all).toHaveAttribute("aria-valuenow", "50");
+  await screen.findByRole("link", { name: "going" });
+  const data = { share: 0.8, moved: 1, over: 1, total: 2, left_s: 30, vms: { GOING: 0.6 } };
+  const event = { topic: "evacuation", id: null, subject: "one", data } as unknown as LiveEvent;
+  expect(evacuationProgress(event, "other")).toBeNull();
+  live.take(event);
+  await waitFor(() => expect(all).toHaveAttribute("aria-valuenow", "80"));
+  expect(screen.getByText(/about 30 s left/)).toBeVisible();
+  const bars = screen.getAllByRole("progressbar");
+  expect(bars.map((bar) => bar.getAttribute("aria-valuenow"))).toEqual(["80", "60"]);
+
+  await userEvent.click(screen.getByRole("button", { name: "Pause" }));
+  await waitFor(() => expect(asked.POST.mock.calls[0]?.[0]).toMatch(/pause$/));
+  await userEvent.click(screen.getByRole("button", { name: "Cancel evacuation" }));
+  expect(asked.DELETE).not.toHaveBeenCalled();
+  const dialog = screen.getByRole("dialog");
+  await userEvent.click(within(dialog).getByRole("button", { name: "Cancel evacuation" }));
+  await waitFor(() => expect(asked.DELETE).toHaveBeenCalledOnce());
+});
+
+test("what is left once it is over is said, and nothing can be changed any more", async () => {
+  record = { ...RECORD, state: "incomplete", ended: true, left: 1 };
+  open("/hosts/a/evacuations/one");
+  expect(await screen.findByText(/1 of its VMs are still on a/)).toBeVisible();
+  expect(screen.queryByRole("button", { name: "Pause" })).toBeNull();
+  expect(screen.queryByRole("progressbar", { name: /VMs moved/ })).toBeNull();
+});

@@ -1,0 +1,183 @@
+import {
+  Alert,
+  Button,
+  Checkbox,
+  Flex,
+  FlexItem,
+  Form,
+  FormGroup,
+  FormSelect,
+  FormSelectOption,
+  PageSection,
+  Stack,
+  StackItem,
+  TextInput,
+} from "@patternfly/react-core";
+import { keepPreviousData, useInfiniteQuery, useMutation, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { useNavigate, useParams } from "react-router";
+import type { Schemas } from "../api/client";
+import { type Asked, evacuationPlan, startEvacuation } from "../api/evacuations";
+import { hosts } from "../api/queries";
+import { Async } from "../components/Async";
+import { count } from "../components/format";
+import { More } from "../components/More";
+import { PageHead } from "../components/PageHead";
+import { useToasts } from "../components/toasts";
+import { LeavingVms } from "./evacuation/LeavingVms";
+
+const ORDERS: Record<Schemas["Order"], string> = {
+  priority: "By their label priority, high ones first",
+  "largest-first": "The largest first",
+  "smallest-first": "The smallest first",
+};
+
+/** What an evacuation of a host would do; and the button that begins it. */
+export default function EvacuationPlanPage() {
+  const { name = "" } = useParams();
+  const navigate = useNavigate();
+  const toasts = useToasts();
+  const [order, setOrder] = useState<Schemas["Order"]>("priority");
+  const [chosen, setChosen] = useState<readonly string[]>([]);
+  const [stop, setStop] = useState("");
+  const [overrides, setOverrides] = useState<Readonly<Record<string, string[]>>>({});
+  const asked: Asked = {
+    order,
+    destinations: [...chosen],
+    vm_overrides: overrides,
+    ...(Number(stop) > 0 ? { stop_after_failures: Number(stop) } : {}),
+  };
+  const plan = useQuery({ ...evacuationPlan(name, asked), placeholderData: keepPreviousData });
+  const start = useMutation({
+    mutationFn: () => startEvacuation(name, asked),
+    onSuccess: (made) => navigate(`/hosts/${encodeURIComponent(name)}/evacuations/${made.id}`),
+    onError: (error) => toasts.failed("It was not begun", error),
+  });
+  const override = (vm: string, code: string, on: boolean) =>
+    setOverrides((old) => {
+      const others = (old[vm] ?? []).filter((each) => each !== code);
+      return { ...old, [vm]: on ? [...others, code] : others };
+    });
+  const movable = plan.data?.movable ?? 0;
+  return (
+    <>
+      <PageHead
+        title={`Evacuate ${name}`}
+        trail={[
+          { to: "/hosts", text: "Hosts" },
+          { to: `/hosts/${encodeURIComponent(name)}`, text: name },
+        ]}
+        actions={
+          <Button
+            isDisabled={movable === 0 || plan.isFetching}
+            isLoading={start.isPending}
+            onClick={() => start.mutate()}
+          >
+            Move {count(movable)} {movable === 1 ? "VM" : "VMs"}
+          </Button>
+        }
+      >
+        All VMs of the host move to others, live, a few at a time. Nothing moves before you say so.
+      </PageHead>
+      <PageSection>
+        <Stack hasGutter>
+          <StackItem>
+            <Form>
+              <Flex>
+                <FlexItem>
+                  <FormGroup label="Which VMs move first" fieldId="evacuation-order">
+                    <FormSelect
+                      id="evacuation-order"
+                      value={order}
+                      onChange={(_event, value) => setOrder(value as Schemas["Order"])}
+                    >
+                      {Object.entries(ORDERS).map(([value, text]) => (
+                        <FormSelectOption key={value} value={value} label={text} />
+                      ))}
+                    </FormSelect>
+                  </FormGroup>
+                </FlexItem>
+                <FlexItem>
+                  <FormGroup label="Stop after failed migrations" fieldId="evacuation-stop">
+                    <TextInput
+                      id="evacuation-stop"
+                      type="number"
+                      min={1}
+                      placeholder="never"
+                      value={stop}
+                      onChange={(_event, value) => setStop(value)}
+                    />
+                  </FormGroup>
+                </FlexItem>
+              </Flex>
+              <Destinations name={name} chosen={chosen} choose={setChosen} />
+            </Form>
+          </StackItem>
+          <StackItem>
+            <Async query={plan} lines={8}>
+              {(data) => (
+                <Stack hasGutter>
+                  {data.left > 0 && (
+                    <StackItem>
+                      <Alert
+                        isInline
+                        variant="warning"
+                        title={`${count(data.left)} of its VMs would stay: the list says why`}
+                      />
+                    </StackItem>
+                  )}
+                  {Object.entries(data.refused).map(([host, why]) => (
+                    <StackItem key={host}>
+                      <Alert isInline variant="info" title={`${host} can take none: ${why}`} />
+                    </StackItem>
+                  ))}
+                  <StackItem>
+                    <LeavingVms vms={data.vms} planned override={override} />
+                  </StackItem>
+                </Stack>
+              )}
+            </Async>
+          </StackItem>
+        </Stack>
+      </PageSection>
+    </>
+  );
+}
+
+function Destinations({
+  name,
+  chosen,
+  choose,
+}: {
+  name: string;
+  chosen: readonly string[];
+  choose: (hosts: readonly string[]) => void;
+}) {
+  const list = useInfiniteQuery(hosts);
+  const others = (list.data?.pages ?? [])
+    .flatMap((page) => page.items)
+    .filter((each) => each.name !== name);
+  return (
+    <FormGroup
+      role="group"
+      fieldId="evacuation-destinations"
+      label={chosen.length === 0 ? "To any eligible host, or only to" : "Only to"}
+    >
+      <Flex>
+        {others.map((each) => (
+          <FlexItem key={each.name}>
+            <Checkbox
+              id={`to-${each.name}`}
+              label={each.name}
+              isChecked={chosen.includes(each.name)}
+              onChange={(_event, on) =>
+                choose(on ? [...chosen, each.name] : chosen.filter((one) => one !== each.name))
+              }
+            />
+          </FlexItem>
+        ))}
+      </Flex>
+      <More list={list} />
+    </FormGroup>
+  );
+}

@@ -1,0 +1,120 @@
+import { Checkbox, Progress, ProgressMeasureLocation } from "@patternfly/react-core";
+import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
+import { Link } from "react-router";
+import type { Schemas } from "../../api/client";
+import { bytes } from "../../components/format";
+import { Labelled, type Look } from "../../components/StateLabel";
+
+type LeavingVm = Schemas["LeavingVmView"];
+
+const VM_STATES: Record<Schemas["LeavingState"], Look> = {
+  waiting: undefined,
+  ordered: "info",
+  moved: "success",
+  failed: "danger",
+  aborted: "warning",
+  blocked: "danger",
+  "not placed": "danger",
+  "not running": undefined,
+  gone: "warning",
+  "not begun": "warning",
+};
+
+const STATES: Record<Schemas["EvacuationState"], Look> = {
+  running: "info",
+  paused: "warning",
+  completed: "success",
+  incomplete: "warning",
+  failed: "danger",
+  cancelled: undefined,
+};
+
+export function EvacuationLabel({ state }: { state: Schemas["EvacuationState"] }) {
+  return <Labelled look={STATES[state]}>{state}</Labelled>;
+}
+
+/**
+ * Where each VM goes, and what stands against it.
+ *
+ * @param planned nothing has begun: what waits would move.
+ * @param shares of each VM that is under way, how far it is.
+ * @param override lets a blocker of one VM be overridden; left out where it is too late for that.
+ */
+export function LeavingVms({
+  vms,
+  planned = false,
+  shares = {},
+  override,
+}: {
+  vms: readonly LeavingVm[];
+  planned?: boolean;
+  shares?: Readonly<Record<string, number>>;
+  override?: (vm: string, code: string, on: boolean) => void;
+}) {
+  return (
+    <Table aria-label="VMs" variant="compact">
+      <Thead>
+        <Tr>
+          <Th>VM</Th>
+          <Th>Memory</Th>
+          <Th>To</Th>
+          <Th>State</Th>
+          <Th>Progress or reason</Th>
+        </Tr>
+      </Thead>
+      <Tbody>
+        {vms.map((vm) => (
+          <Tr key={vm.vm}>
+            <Td dataLabel="VM">
+              <Link to={`/vms/${vm.vm}`}>{vm.name}</Link>
+            </Td>
+            <Td dataLabel="Memory">{vm.memory_bytes ? bytes(vm.memory_bytes) : "–"}</Td>
+            <Td dataLabel="To">
+              {vm.destination ? (
+                <Link to={`/hosts/${encodeURIComponent(vm.destination)}`}>{vm.destination}</Link>
+              ) : (
+                "–"
+              )}
+            </Td>
+            <Td dataLabel="State">
+              {planned && vm.state === "waiting" ? (
+                <Labelled look="success">moves</Labelled>
+              ) : (
+                <Labelled look={VM_STATES[vm.state]}>{vm.state}</Labelled>
+              )}
+            </Td>
+            <Td dataLabel="Progress or reason">
+              <Detail vm={vm} share={shares[vm.vm]} />
+              {override &&
+                [...vm.blockers, ...vm.overrides].map((code) => (
+                  <Checkbox
+                    key={code}
+                    id={`override-${vm.vm}-${code}`}
+                    label={`Override ${code}`}
+                    aria-label={`Override ${code} of ${vm.name}`}
+                    isChecked={vm.overrides.includes(code)}
+                    onChange={(_event, on) => override(vm.vm, code, on)}
+                  />
+                ))}
+            </Td>
+          </Tr>
+        ))}
+      </Tbody>
+    </Table>
+  );
+}
+
+function Detail({ vm, share }: { vm: LeavingVm; share: number | undefined }) {
+  if (vm.reason) return <>{vm.reason}</>;
+  if (vm.migration === null) return null;
+  if (vm.state !== "ordered") return <Link to={`/migrations/${vm.migration}`}>Its migration</Link>;
+  return (
+    <Progress
+      aria-label={`How far ${vm.name} is`}
+      title={<Link to={`/migrations/${vm.migration}`}>Its migration</Link>}
+      size="sm"
+      value={Math.round((share ?? 0) * 100)}
+      measureLocation={ProgressMeasureLocation.outside}
+    />
+  );
+}
