@@ -274,3 +274,30 @@ def test_without_the_object_the_pool_is_qemus_own(tmp_path: Path) -> None:
         monitor.make()
         assert monitor.get("coroutines-pooled") >= 256  # counted all along
         assert monitor.get("coroutines-peak") >= 256
+
+
+@pytest.mark.skipif(bool(NO_FIO), reason=NO_FIO or "never")
+def test_iothreads_may_go_while_their_pools_are_to_shrink(tmp_path: Path) -> None:
+    """What an iothread is asked to free must neither hold it up nor outlive it."""
+    with started(tmp_path) as (qemu, monitor):
+        monitor.make()
+        with exports(qemu, tmp_path, ["iothread0"], 1_000_000) as socket:
+            assert load(socket, 1).wait(PATIENCE_S) == 0
+            for number in range(200):
+                monitor.execute("object-add", **{"qom-type": "iothread", "id": f"more{number}"})
+                monitor.set("pool-hard-limit", 400 - number)  # a little less to keep, each time
+                monitor.execute("object-del", id=f"more{number}")
+        wait_for(lambda: monitor.get("coroutines-pooled") <= 201, "the pool to shrink")
+
+
+def test_it_ends_as_any_qemu_does(tmp_path: Path) -> None:
+    made = ("-object", "iothread,id=iothread0", "-object", f"{TYPE},id=vmtune")
+    bare = ("-machine", "none", "-accel", "tcg", "-nodefaults", "-display", "none")
+    with running(patched(), tmp_path, machine=(*bare, *made)) as qemu:
+        with Refusing(qemu.socket) as monitor:
+            for name, value in (("pool-resize-period", 1), ("pool-hard-limit", 1)):
+                monitor.set(name, value)
+            monitor.set("reaper-policy", "levels")
+            monitor.execute("quit")
+        assert qemu.process.wait(PATIENCE_S) == 0, qemu.said()
+        assert qemu.said() == ""

@@ -13,10 +13,11 @@ ring-full exits is held against QEMU's trace.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import random
 import statistics
 import sys
+import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,14 +30,18 @@ from tests.support.patched_build import OBJECT, TYPE, patched
 from vmtune.bench.order import DirectPlace, Phase, RunOrder, RunProgress
 from vmtune.bench.reduce import reduce
 from vmtune.bench.runner import run_migration
+from vmtune.bench.stderr import RING_FULL
 from vmtune.domain.runs import RunState
 from vmtune.domain.tunables import Value
 from vmtune.lab.domain_xml import kvm_usable
 
 SEED = 20261122
 FIXED_US = 50_000
-COUNTERS = ("ring-full-exits", "reaper-rounds", "pages-reaped")
+FULL, TRACED, OFF = "ring-full-exits", "ring_full_exits", "ring_full_exits_off"
+COUNTERS = (FULL, "reaper-rounds", "pages-reaped")
 SETTLES_S = 3  # of cooling down, in which the counters are read
+LOOK_EVERY_S = 0.01
+PATIENCE_S = 10
 
 
 @dataclass(frozen=True)
@@ -56,7 +61,7 @@ ARMS: Mapping[str, Arm] = {
     "outside": Arm({**RING, "reaper_policy": "predict"}, {}),
 }
 REAPED = ("fixed", "levels", "aimd", "outside")
-SHOWN = ("guest_write_mib_per_s", "ring_full_exits", *COUNTERS, "source_cpu_ms")
+SHOWN = ("guest_write_mib_per_s", TRACED, OFF, *COUNTERS, "source_cpu_ms")
 
 
 def wrapper(at: Path, program: str) -> Path:
@@ -72,45 +77,81 @@ def wrapper(at: Path, program: str) -> Path:
 
 
 class Inside:
-    """Sets the object in warm-up and reads its counters when the migration has ended."""
+    """Sets the object in warm-up, and reads its counters when the migration ends.
 
-    def __init__(self, socket: Path, wanted: Mapping[str, str | int]) -> None:
+    Exits go on when the trace of them has been switched off, by the ten thousand a second where
+    a ring has filled. So the counter is read often around that moment: what the trace has counted
+    is to lie between what was counted before it and after it.
+    """
+
+    def __init__(self, socket: Path, arm: Arm, lasts_s: int) -> None:
         self._socket = socket
-        self._wanted = wanted
-        self._before: Mapping[str, int] = {}
+        self._arm = arm
+        self._lasts_s = lasts_s
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._begun = self._over = False
         self.counted: Mapping[str, int] = {}
+        self.full_within = (0, 0)
 
     def progress(self, progress: RunProgress) -> None:
-        """Called by the run: in every phase several times, so each step is done once."""
-        if progress.phase is Phase.WARM_UP and not self._before:
+        """Called by the run, in every phase several times."""
+        if progress.phase is Phase.WARM_UP and not self._begun:
+            self._begun = True
             with Monitor(self._socket) as monitor:
                 monitor.execute("object-add", **{"qom-type": TYPE, "id": "vmtune"})
-                for name, value in self._wanted.items():
+                for name, value in self._arm.inside.items():
                     monitor.execute("qom-set", path=OBJECT, property=name, value=value)
-                self._before = self._read(monitor)
-        elif progress.phase is Phase.COOL_DOWN and not self.counted:
-            with Monitor(self._socket) as monitor:
-                now = self._read(monitor)
-                monitor.execute("object-del", id="vmtune")
-            self.counted = {name: now[name] - self._before[name] for name in COUNTERS}
+            self._thread.start()
+        elif progress.phase is Phase.COOL_DOWN and not self._over:
+            self._over = True
+            self._thread.join(PATIENCE_S)
 
-    def _read(self, monitor: Monitor) -> Mapping[str, int]:
-        return {name: monitor.execute("qom-get", path=OBJECT, property=name) for name in COUNTERS}
+    def _watch(self) -> None:
+        with Monitor(self._socket) as monitor:
+            before = {name: self._read(monitor, name) for name in COUNTERS}
+            if self._arm.values:
+                full = self._when_untraced(monitor)
+                self.full_within = (full[0] - before[FULL], full[1] - before[FULL])
+            else:
+                while not self._over:
+                    time.sleep(LOOK_EVERY_S)
+            self.counted = {name: self._read(monitor, name) - before[name] for name in COUNTERS}
+
+    def _when_untraced(self, monitor: Monitor) -> tuple[int, int]:
+        """The exits counted just before and just after the trace was switched off."""
+        while not self._traced(monitor):
+            time.sleep(LOOK_EVERY_S)
+        time.sleep(max(0, self._lasts_s - 1))
+        before = self._read(monitor, FULL)
+        while self._traced(monitor):
+            before = self._read(monitor, FULL)
+            time.sleep(LOOK_EVERY_S)
+        return before, self._read(monitor, FULL)
+
+    def _traced(self, monitor: Monitor) -> bool:
+        (event,) = monitor.execute("trace-event-get-state", name=RING_FULL)
+        return bool(event["state"] == "enabled")
+
+    def _read(self, monitor: Monitor, name: str) -> int:
+        return int(monitor.execute("qom-get", path=OBJECT, property=name))
 
 
 def measure(arm: str, at: Path, program: str, lasts_s: int) -> Metrics:
     """One run."""
     asked = replace(scenario(ARMS[arm].values), cooldown_s=SETTLES_S, most_seconds=lasts_s)
-    inside = Inside(at / "more.sock", ARMS[arm].inside)
+    inside = Inside(at / "more.sock", ARMS[arm], lasts_s)
     place = DirectPlace(qemu=wrapper(at, program), folder=at / "bench")
     order = RunOrder(asked, place=place, kvm=True)
     result = asyncio.run(run_migration(order, inside.progress))
     # Held like this it must not converge: what is measured is the time until it is cancelled.
     assert result.state is RunState.NOT_CONVERGED, result.failure
     assert inside.counted, "the counters were not read"
-    with contextlib.suppress(FileNotFoundError):
-        (at / "more.sock").unlink()
-    return {**reduce(result.record, result.state, asked.values), **inside.counted}
+    (at / "more.sock").unlink()
+    found = {**reduce(result.record, result.state, asked.values), **inside.counted}
+    if TRACED in found:
+        least, most = inside.full_within
+        found[OFF] = max(0.0, least - found[TRACED], found[TRACED] - most)
+    return found
 
 
 def run(blocks: int, at: Path, program: str, lasts_s: int) -> dict[str, list[Metrics]]:
@@ -130,23 +171,14 @@ def run(blocks: int, at: Path, program: str, lasts_s: int) -> dict[str, list[Met
 
 def disagreement(found: Mapping[str, list[Metrics]]) -> float:
     """By how many percent the counter is off the trace, at most over the runs with any exits."""
-    return max(
-        (
-            100 * abs(row["ring-full-exits"] - row["ring_full_exits"]) / row["ring_full_exits"]
-            for arm, rows in found.items()
-            if arm != "bitmap"
-            for row in rows
-            if row["ring_full_exits"]
-        ),
-        default=0.0,
-    )
+    rows = [row for rows in found.values() for row in rows if row.get(TRACED)]
+    return max((100 * row[OFF] / row[TRACED] for row in rows), default=0.0)
 
 
 def checks(found: dict[str, list[Metrics]]) -> list[Check]:
     """The bars, by medians over the blocks; of the counter, by the worst run."""
-    untraced = sum(
-        row["ring-full-exits"] for arm in REAPED for row in found[arm] if not row["ring_full_exits"]
-    )
+    rows = [row for arm in REAPED for row in found[arm] if not row[TRACED]]
+    untraced = sum(row[FULL] for row in rows)
     return [
         *(
             Check(
