@@ -16,6 +16,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 _HERE = Path(__file__).parent
 _TOGETHER = {
     "drivers": (
+        "contract/test_block_live.py",
         "contract/test_block_run.py",
         "contract/test_driver.py",
         "contract/test_driver_libvirt.py",

@@ -26,6 +26,12 @@ _STARTS_WITHIN_S = 30.0
 _ENDS_WITHIN_S = 10.0
 """What fio may take to end once it is told to, or once QEMU has died."""
 _MOST_SAID = 4000
+_WITH_ITS_PARENT = (
+    *("setpriv", "--pdeathsig", "KILL", "--"),
+    # The parent may have ended before the kernel was asked.
+    *("sh", "-c", '[ "$PPID" = "$0" ] && exec "$@"'),
+)
+"""Run what follows the parent's number, killed by the kernel when the parent ends."""
 
 
 class Watch:
@@ -120,7 +126,7 @@ async def load(
 def _start(command: Sequence[str], folder: Path, errors: Path) -> subprocess.Popen[bytes]:
     with errors.open("wb") as stderr:
         return subprocess.Popen(
-            ["setpriv", "--pdeathsig", "KILL", "--", *command],
+            [*_WITH_ITS_PARENT, str(os.getpid()), *command],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=stderr,

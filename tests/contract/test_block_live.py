@@ -1,0 +1,200 @@
+"""The block benchmark against a VM that runs, with QMP sockets and with libvirt."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from tests.support import bench_libvirt, bench_qmp
+from tests.support.benches import Bench, BenchKind
+from vmtune.bench.block_live import LiveOrder, clear_live, run_live
+from vmtune.bench.block_order import BlockProgress
+from vmtune.bench.block_reduce import reduce_block
+from vmtune.bench.run_folder import processes_of
+from vmtune.domain.block import BlockScenario, LoadPhase
+from vmtune.domain.matrix_cells import BlockCell, IoPattern, NodeKind
+from vmtune.domain.metrics_block import METRICS
+from vmtune.domain.runs import RunState
+from vmtune.domain.versions import Version
+from vmtune.drivers.block_export import Export
+from vmtune.drivers.qmp import QmpDriver
+from vmtune.errors import CommandRefused, Conflict, InvalidInput, NotFound, SetupError
+
+MIB = 1 << 20
+READS = BlockScenario(
+    BlockCell(NodeKind.NULL, IoPattern.RANDREAD, 4096, 4, 2),
+    size_bytes=16 * MIB,
+    runtime_s=1,
+    ramp_s=0,
+    iothread=False,
+)
+WRITES = replace(READS, cell=replace(READS.cell, rw=IoPattern.RANDWRITE), name="")
+LONG = replace(READS, runtime_s=60, name="")
+
+
+@pytest.fixture
+def base() -> Iterator[Path]:
+    """A folder with a path short enough for sockets; nothing is left in it, or runs for it."""
+    with tempfile.TemporaryDirectory(prefix="vt-") as name:
+        yield Path(name) / "live"
+        assert list(Path(name).glob("live/*")) == []
+        assert processes_of(Path(name) / "live") == []
+
+
+@pytest.fixture(
+    params=[pytest.param(k, id=k.id) for k in (*bench_qmp.kinds(), *bench_libvirt.kinds())]
+)
+async def bench(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Bench]:
+    kind: BenchKind = request.param
+    if kind.why_not:
+        pytest.skip(kind.why_not)
+    async with kind.open(tmp_path) as opened:
+        yield opened
+
+
+async def names(bench: Bench) -> set[str]:
+    return {node.name for node in await bench.source.block_nodes(bench.vm)}
+
+
+@contextmanager
+def made(base: Path) -> Iterator[Path]:
+    """The path of an export's socket, in a folder that nothing is left in."""
+    base.mkdir()
+    yield base / "vmtune-nbd.sock"
+    base.rmdir()
+
+
+async def check_clean(bench: Bench, base: Path) -> None:
+    """No server, no node, no folder: an export can be made, and is removed."""
+    found = await names(bench)
+    assert "vmtune-node" not in found
+    with made(base) as socket:
+        await bench.source.export_node(bench.vm, Export(min(found), socket))
+        await bench.source.remove_export(bench.vm)
+        await bench.source.remove_export(bench.vm)
+
+
+async def test_a_running_vm(bench: Bench, base: Path) -> None:
+    """All of it on one VM: a null node made for it, a node of its own, and what is refused."""
+    before = await bench.source.block_nodes(bench.vm)
+    nothing: list[BlockProgress] = []
+    written = await run_live(LiveOrder(WRITES, bench.source, bench.vm, folder=base), nothing.append)
+    assert (written.state, written.failure) == (RunState.COMPLETED, "")
+    assert list(reduce_block(written.record)) == list(METRICS)
+    assert written.record.qemu == str(bench.qemu)
+    await check_clean(bench, base)
+
+    own = before[0].name
+    if bench.qemu < Version(9):  # whose disk on an iothread would be the VM's end
+        with pytest.raises(SetupError, match="dies when an NBD client"):
+            await run_live(LiveOrder(READS, bench.source, bench.vm, own, base), lambda _: None)
+        await check_clean(bench, base)
+        return
+    read = await run_live(LiveOrder(READS, bench.source, bench.vm, own, base), lambda _: None)
+    assert (read.state, read.failure) == (RunState.COMPLETED, "")
+    assert list(await bench.source.block_nodes(bench.vm)) == list(before)
+
+    async def refused(order: LiveOrder) -> tuple[str, str]:
+        with pytest.raises(InvalidInput) as caught:
+            await run_live(order, lambda _: None)
+        (problem,) = caught.value.problems
+        assert problem.remedy
+        return problem.field, problem.code
+
+    order = LiveOrder(READS, bench.source, bench.vm, own, base)
+    raw = replace(READS, cell=replace(READS.cell, node=NodeKind.RAW), name="")
+    tuned = replace(READS, values={"main_loop_aio_max_batch": 4}, name="")
+    assert await refused(replace(order, scenario=WRITES)) == ("cell.rw", "read_only")
+    assert await refused(replace(order, node="none")) == ("node", "unknown_node")
+    assert await refused(replace(order, node="", scenario=raw)) == ("cell.node", "needs_node")
+    assert await refused(replace(order, scenario=tuned)) == ("values", "not_settable")
+    await check_clean(bench, base)
+
+    with made(base) as socket:
+        mine = Export(own, socket)
+        with pytest.raises(CommandRefused, match="read-only"):
+            await bench.source.export_node(bench.vm, replace(mine, writable=True))
+        await bench.source.export_node(bench.vm, mine)
+        other = replace(order, folder=base.with_name("other"))
+        with pytest.raises(Conflict, match="NBD server already"):
+            await run_live(other, lambda _: None)
+        assert socket.is_socket()  # it was not the run's to stop
+        await bench.source.remove_export(bench.vm)
+
+
+async def test_cancelled_it_leaves_the_vm_as_it_was(bench: Bench, base: Path) -> None:
+    loading = asyncio.Event()
+
+    def told(progress: BlockProgress) -> None:
+        if progress.sample is not None and progress.sample.phase is LoadPhase.DURING:
+            loading.set()
+
+    order = LiveOrder(LONG, bench.source, bench.vm, folder=base)
+    task = asyncio.create_task(run_live(order, told))
+    await loading.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await check_clean(bench, base)
+
+
+KILLED = """
+import asyncio, sys
+from pathlib import Path
+from uuid import UUID
+from uuid import UUID
+from tests.contract.test_block_live import LONG
+from vmtune.bench.block_live import LiveOrder, run_live
+from vmtune.drivers.qmp import QmpDriver
+order = LiveOrder(LONG, QmpDriver(sys.argv[1]), UUID(sys.argv[2]), folder=Path(sys.argv[3]))
+asyncio.run(run_live(order, lambda p: print(p.sample, flush=True)))
+"""
+
+
+def kill_in_the_middle(bench: Bench, base: Path) -> None:
+    """Of a run by a process of its own."""
+    program = [sys.executable, "-c", KILLED, bench.source.uri, str(bench.vm), str(base)]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        while "DURING" not in process.stdout.readline():
+            assert process.poll() is None
+        process.kill()
+    while processes_of(base):
+        pass  # fio goes by the kernel's hand
+
+
+def leave_behind(base: Path, uri: str, vm: UUID) -> Path:
+    """As a killed run does."""
+    left = base / "run-00000000"
+    left.mkdir(parents=True, exist_ok=True)
+    (left / "live.json").write_text(json.dumps({"uri": uri, "vm": str(vm)}))
+    return left
+
+
+async def test_killed_its_export_is_removed_by_the_next(tmp_path: Path, base: Path) -> None:
+    kind = bench_qmp.kinds()[0]
+    if kind.why_not:
+        pytest.skip(kind.why_not)
+    async with kind.open(tmp_path) as bench:
+        kill_in_the_middle(bench, base)
+        assert "vmtune-node" in await names(bench)
+        await bench.source.close()
+        assert await clear_live(base, QmpDriver) == [bench.vm]
+        await check_clean(bench, base)
+        # What cannot be reached is kept for the next time; what has gone is done with.
+        for uri, kept in (("qmp+unix:///nonexistent", True), (bench.source.uri, False)):
+            left = leave_behind(base, uri, UUID(int=1))
+            assert await clear_live(base, QmpDriver) == []
+            assert left.exists() == kept
+        with pytest.raises(NotFound):
+            await bench.source.remove_export(UUID(int=1))
