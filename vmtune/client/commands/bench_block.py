@@ -64,7 +64,8 @@ def block(
 
     \b
       vmtune bench block --iodepth 64
-      vmtune bench block --node null-co,raw --iodepth 1,8,64 --qemu qemu-7.2,system
+      vmtune bench block --node null-co,raw --iodepth 1,8,64
+      vmtune bench block --qemu qemu-7.2,system --main-loop
 
     Each dimension takes a list, separated by commas: every combination is measured. One
     combination on one QEMU is one run; more are a campaign, in blocks of another order each,
