@@ -154,7 +154,7 @@ def _set_clock_back(ground: Ground, tried: Try, chance: random.Random) -> str:
 
 _SOURCE_DIED = frozenset({"failed"})
 _ARRIVED = frozenset({"failed", "completed"})
-"""It dies on the destination once it has switched over: a moment before the record ends, or after."""
+"""It dies on the destination once it has switched over: just before the record ends, or after."""
 _ALL = (
     Fault("kill -9 of the service", Kind.SQLITE, _kill_service),
     Fault("kill -9 of one of two services", Kind.TWO, _kill_one_of_two),

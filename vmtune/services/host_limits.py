@@ -205,7 +205,7 @@ class HostLimits:
         that there is."""
         floors: dict[str, Floor] = {}
         for host in await self._hosts.all():
-            if not is_local(host.uri):
+            if not is_local(host.uri) or not self._hosts.means_here(host):
                 continue
             try:
                 if not (await self._hosts.facts(host.name)).local:

@@ -50,6 +50,12 @@ class Place:
     machine: str
 
 
+class HostElsewhere(HostUnreachable):
+    """Another service reaches the host, and this one does not."""
+
+    code = "host_elsewhere"
+
+
 class HostService:
     """Keeps the hosts and one driver for each.
 
@@ -162,14 +168,17 @@ class HostService:
                 self._drivers[name] = (host, self._factory(host))
         return self._drivers[name][1]
 
+    def means_here(self, host: Host) -> bool:
+        """Whether a host's address means the same here as where it was added."""
+        return self._place is None or host.machine in ("", self._place.machine)
+
     def _check_here(self, host: Host) -> None:
         """:raise HostUnreachable: its address means another machine than this one."""
-        if self._place is not None and host.machine not in ("", self._place.machine):
-            raise HostUnreachable(
+        if self._place is not None and not self.means_here(host):
+            raise HostElsewhere(
                 f"{host.uri} means the machine {host.machine}, and this service runs on "
                 f"{self._place.machine}",
                 field="host",
-                code="host_elsewhere",
                 remedy=f"ask the service {host.owner} there",
             )
 
@@ -258,16 +267,19 @@ class HostService:
         :raise HostUnreachable: none has it, and some did not answer.
         """
         last = self._last_host.get(vm)
+        if host is None and last is None:
+            last = await asyncio.to_thread(self._seen_on, vm)  # else a fleet is asked host by host
         if host is None and last is not None:
             found = await self._present_on(last, vm)
             if found is not None:
+                self._last_host[vm] = last
                 return found
         names = [host] if host else [known.name for known in await self.all()]
         resting: tuple[str, Driver, VmFacts] | None = None
         silent: HostUnreachable | None = None
         for name in names:
-            driver = await self.driver(name)
             try:
+                driver = await self.driver(name)
                 facts = await driver.vm_facts(vm)
             except NotFound:
                 continue
@@ -306,6 +318,13 @@ class HostService:
             async with asyncio.timeout(_FIND_TIMEOUT_S):
                 return await (await self.driver(host)).vm_state(vm)
         except (VmtuneError, TimeoutError):
+            return None
+
+    def _seen_on(self, vm: UUID) -> str | None:
+        """The host where the VM was listed last; None where it never was."""
+        try:
+            return self._store.vms.get(vm).host
+        except NotFound:
             return None
 
     async def _present_on(self, host: str, vm: UUID) -> tuple[str, Driver, VmFacts] | None:

@@ -70,6 +70,7 @@ class Run:
     started: float = field(default_factory=time.monotonic)
     snapshot: Snapshot | None = None
     samples: list[Sample] = field(default_factory=list)
+    store_at: int = _FLUSH_SAMPLES
     read_back: bool = False
     active: bool = False
     shown: float = 0.0
@@ -240,7 +241,7 @@ class MigrationJob:
         if snapshot.sample is None:
             return
         run.samples.append(snapshot.sample)
-        if len(run.samples) >= _FLUSH_SAMPLES:
+        if len(run.samples) >= run.store_at:
             await self._flush(record.id, run)
         run.shown = max(run.shown, min(fraction(snapshot.sample), 0.99))
         controllers = run.controllers
@@ -374,6 +375,7 @@ class MigrationJob:
             await self._store_samples(migration, run)
         except SetupError as error:
             # Kept for the next time; the migration goes on, and is watched on.
+            run.store_at = len(run.samples) + _FLUSH_SAMPLES
             log.info("samples are not stored yet", migration=str(migration), reason=str(error))
 
     async def _store_samples(self, migration: UUID, run: Run) -> None:
@@ -385,6 +387,7 @@ class MigrationJob:
         except SetupError:
             run.samples = samples + run.samples
             raise
+        run.store_at = _FLUSH_SAMPLES
         if run.controllers is not None:
             await self._controlling.flush(migration, run.controllers)
 

@@ -25,7 +25,7 @@ from vmtune.jobs.base import JobEngine
 from vmtune.services.bus import EventBus
 from vmtune.services.carrying import refuse
 from vmtune.services.controlling import Controlling
-from vmtune.services.hosts import HostService
+from vmtune.services.hosts import HostElsewhere, HostService
 from vmtune.services.migration_job import JOB_KIND, MigrationJob, check_source
 from vmtune.services.planning import PlanService
 from vmtune.services.profiles import RawSteps
@@ -166,7 +166,12 @@ class MigrationService:
         return await self._controlling.change(record, accepted, source)
 
     async def _abort_on_source(self, record: Migration) -> None:
-        driver = await self._hosts.driver(record.source)
+        try:
+            driver = await self._hosts.driver(record.source)
+        except HostElsewhere:
+            # Its job's last phase aborts what was asked to be aborted, and still runs.
+            await self._jobs.cancel(str(record.id))
+            return
         try:
             await driver.abort_migration(record.vm)
         except (NotFound, TooLate) as error:

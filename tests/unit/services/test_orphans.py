@@ -1,0 +1,77 @@
+"""Migrations whose database fails on the way, and those that lose their job by it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.fakes import VM
+from tests.support.world import World, world
+from vmtune.domain.migration import MigrationState
+from vmtune.drivers.fake_qemu import DIRTIED_BYTES_PER_S
+from vmtune.errors import SetupError
+from vmtune.services import patience
+from vmtune.services.migrations import MigrationRequest
+
+
+@pytest.fixture
+async def it(tmp_path: Path) -> AsyncIterator[World]:
+    async with world(tmp_path) as made:
+        yield made
+
+
+async def test_a_migration_without_its_job_is_settled_at_the_second_look(it: World) -> None:
+    record = await asyncio.to_thread(
+        it.store.migrations.begin, vm=VM, vm_name="vm", source="a", destination="b"
+    )
+    await it.job.settle_orphans(it.jobs)
+    assert it.store.migrations.get(record.id).state is MigrationState.QUEUED
+    await it.job.settle_orphans(it.jobs)
+    settled = it.store.migrations.get(record.id)
+    assert (settled.state, settled.failure) == (
+        MigrationState.FAILED,
+        "it was stopped before it began",
+    )
+
+
+async def test_a_migration_that_is_carried_is_no_orphan(it: World) -> None:
+    it.source.parameters["max-bandwidth"] = DIRTIED_BYTES_PER_S
+    record = await it.migrations.start(MigrationRequest(VM, "b"))
+    await it.until(lambda: it.store.migrations.get(record.id).state is MigrationState.ACTIVE)
+    for _ in range(3):
+        await it.job.settle_orphans(it.jobs)
+    assert it.store.migrations.get(record.id).state is MigrationState.ACTIVE
+
+
+async def test_nothing_is_lost_while_the_database_is_away(
+    it: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patience, "AGAIN_S", 0.01)
+    it.source.parameters["max-bandwidth"] = DIRTIED_BYTES_PER_S
+    record = await it.migrations.start(MigrationRequest(VM, "b"))
+    await it.until(lambda: it.store.migrations.sample_count(record.id) > 0)
+    before = it.store.migrations.sample_count(record.id)
+    away = True
+    refused: list[str] = []
+    for name in ("add_samples", "update"):
+        real = getattr(it.store.migrations, name)
+
+        def call(*args: Any, _real: Any = real, _name: str = name, **fields: Any) -> Any:
+            if away:
+                refused.append(_name)
+                raise SetupError("the database is away")
+            return _real(*args, **fields)
+
+        monkeypatch.setattr(it.store.migrations, name, call)
+    await it.until(lambda: refused.count("add_samples") >= 2)
+    it.source.parameters["max-bandwidth"] = 1 << 40
+    await it.until(lambda: it.waiting.status == "running")
+    assert it.store.migrations.get(record.id).state is MigrationState.ACTIVE
+    away = False
+    done = await it.ended(record)
+    assert done.state is MigrationState.COMPLETED
+    assert it.store.migrations.sample_count(record.id) > before + 20
+    moments = [sample.at_ms for sample in it.store.migrations.samples(record.id)]
+    assert moments == sorted(moments)
