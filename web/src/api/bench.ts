@@ -95,6 +95,20 @@ export const runPasses = (id: string) =>
       ),
   });
 
+export const runProcesses = (id: string) =>
+  queryOptions({
+    ...once,
+    queryKey: ["run-processes", id],
+    queryFn: () =>
+      all(
+        (query) =>
+          body(
+            client.GET("/api/v1/runs/{run}/processes", { params: { path: { run: id }, query } }),
+          ),
+        MOST_A_PAGE,
+      ),
+  });
+
 export const runRounds = (id: string) =>
   queryOptions({
     ...once,
@@ -209,6 +223,8 @@ export interface RunProgress {
   remaining_bytes?: number;
   dirty_bytes_per_s?: number;
   throughput_bytes_per_s?: number;
+  maps?: number;
+  rss_bytes?: number;
 }
 
 /** Passing progress of a campaign, told each second. */

@@ -18,6 +18,7 @@ import { FileLinks } from "./bench/FileLinks";
 import { Parts } from "./bench/Parts";
 import { Section } from "./bench/Section";
 import { changed } from "./bench/search";
+import { Alone } from "./compare/Alone";
 import { asked } from "./compare/asked";
 import { Choice } from "./compare/Choice";
 import { Environments } from "./compare/Environments";
@@ -115,7 +116,7 @@ function Compared({ report, wanted }: { report: Report; wanted: Asked }) {
       )}
       {chosen === undefined ? (
         <StackItem>
-          <Empty title="No pair of arms can be compared">No run of them has ended yet.</Empty>
+          <Alone report={report} />
         </StackItem>
       ) : (
         <>

@@ -20,6 +20,8 @@ import { RunOnce } from "./bench/RunOnce";
 import { Section } from "./bench/Section";
 import { Outcomes } from "./migration/Outcomes";
 import { Steps } from "./migration/Steps";
+import { Boot } from "./run/Boot";
+import { Load } from "./run/Load";
 import { Metrics } from "./run/Metrics";
 import { RunningRun } from "./run/RunningRun";
 import { RunReaper } from "./run/RunReaper";
@@ -63,7 +65,7 @@ export default function RunPage() {
           close={() => setCancelling(false)}
           confirm={() => cancel.mutate()}
         >
-          Both QEMUs are ended. What was measured so far says nothing, and is not kept
+          All that it started is ended. What was measured so far says nothing, and is not kept
           {run?.slot ? "; its campaign makes the run again" : ""}.
         </Confirm>
       )}
@@ -90,7 +92,7 @@ function RunBody({ run }: { run: Schemas["RunDetail"] }) {
         </StackItem>
       )}
       <StackItem>
-        <Section title="Result" actions={record ? <Downloads run={run.id} /> : null}>
+        <Section title="Result" actions={record ? <Downloads run={run} /> : null}>
           <FactList spread facts={[...facts(run), ...totals(record?.totals ?? null)]} />
         </Section>
       </StackItem>
@@ -99,9 +101,19 @@ function RunBody({ run }: { run: Schemas["RunDetail"] }) {
           <Metrics values={run.metrics} />
         </StackItem>
       )}
-      {record && (
+      {record && run.kind === "migration" && (
         <StackItem>
           <RunSeries run={run} />
+        </StackItem>
+      )}
+      {record?.block && (
+        <StackItem>
+          <Load run={run} block={record.block} />
+        </StackItem>
+      )}
+      {record?.boot && (
+        <StackItem>
+          <Boot boot={record.boot} />
         </StackItem>
       )}
       {record && record.outcomes.length > 0 && (
@@ -186,7 +198,7 @@ function facts(run: Schemas["RunDetail"]): Fact[] {
         ] as Fact[])
       : []),
     ["Profile", run.profile ? `${run.profile} r${run.revision}` : "none"],
-    ["Where", `${PLACES[run.place]}, on ${run.host}`],
+    ["Where", run.kind === "migration" ? `${PLACES[run.place]}, on ${run.host}` : run.host],
     ["QEMU", run.qemu || "the usual one"],
     ...(run.imported_from ? ([["Taken over from", run.imported_from]] as Fact[]) : []),
     ["Ordered", <Moment key="ordered" at={run.created_at} />],

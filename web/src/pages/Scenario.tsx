@@ -13,7 +13,7 @@ import { flat } from "./bench/flat";
 import { RunOnce } from "./bench/RunOnce";
 import { Section } from "./bench/Section";
 
-const APART = new Set(["name", "title", "why", "values", "steps"]);
+const APART = new Set(["kind", "name", "title", "why", "values", "steps"]);
 
 export default function Scenario() {
   const { family = "", variant = "" } = useParams();
@@ -66,7 +66,9 @@ export default function Scenario() {
                 <Tunables scenario={data} />
               </StackItem>
               <StackItem>
-                <Section title="VM, workload and limits">
+                <Section
+                  title={data.kind === "migration" ? "VM, workload and limits" : "What is measured"}
+                >
                   <FactList spread facts={setup(data)} />
                 </Section>
               </StackItem>

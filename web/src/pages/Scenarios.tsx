@@ -27,8 +27,8 @@ export default function Scenarios() {
   return (
     <>
       <BenchHead title="Scenarios">
-        What one measurement of a live migration is to do: the VM, its guest&apos;s work, the
-        tunables, and when to give up.
+        What one measurement is to do: a live migration with its VM and its guest&apos;s work, a
+        load on the blocks of a QEMU, or a boot.
       </BenchHead>
       <PageSection>
         <Measured />

@@ -90,7 +90,7 @@ export function aReport(
       aMetric("total_time_ms", "Total time", "ms"),
       aMetric("ring_full_exits", "Ring-full exits", "count"),
     ],
-    cells: [{ name: "plain/1gbs", title: "", comparisons }],
+    cells: [{ name: "plain/1gbs", title: "", comparisons, spreads: [] }],
     runs: [
       aRun("stock", 1, 510),
       aRun("stock", 2, 490),

@@ -14,7 +14,8 @@ export function RunTable({
   runs: readonly Schemas["RunView"][];
   metrics: readonly Schemas["MetricView"][];
 }) {
-  const shown = metrics.filter((each) => each.headline);
+  const kinds = new Set(runs.map((each) => each.kind));
+  const shown = metrics.filter((each) => each.headline && kinds.has(each.kind));
   return (
     <Wide label="Runs">
       <Table aria-label="Runs" variant="compact" gridBreakPoint="grid-lg">

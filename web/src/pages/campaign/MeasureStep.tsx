@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { metrics } from "../../api/bench";
 import type { ProblemItem } from "../../api/client";
 import { Async } from "../../components/Async";
-import { type Draft, problemsOf } from "./draft";
+import { type Draft, kindOf, problemsOf } from "./draft";
 import { Field } from "./Field";
 
 const NUMBERS = [
@@ -61,7 +61,7 @@ export function MeasureStep({
               onChange={(_event, metric) => change({ metric })}
             >
               {rows
-                .filter((row) => row.better !== "none")
+                .filter((row) => row.better !== "none" && row.kind === kindOf(draft.scenario))
                 .map((row) => (
                   <FormSelectOption
                     key={row.name}

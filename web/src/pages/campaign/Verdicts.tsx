@@ -5,6 +5,7 @@ import type { Schemas } from "../../api/client";
 import { Async } from "../../components/Async";
 import { ButtonLink } from "../../components/ButtonLink";
 import { Section } from "../bench/Section";
+import { Alone } from "../compare/Alone";
 import { PairTable } from "../compare/PairTable";
 import { pairsOf } from "../compare/pairs";
 
@@ -23,12 +24,16 @@ export function Verdicts({ campaign }: { campaign: Schemas["CampaignView"] }) {
             {data.withheld && (
               <Alert isInline variant="warning" title={`No verdict: ${data.withheld}`} />
             )}
-            <PairTable
-              label="Verdicts"
-              report={data}
-              pairs={pairsOf(data)}
-              linkTo={(pair) => `${to}&pair=${encodeURIComponent(pair.id)}`}
-            />
+            {campaign.arms.length === 1 ? (
+              <Alone report={data} />
+            ) : (
+              <PairTable
+                label="Verdicts"
+                report={data}
+                pairs={pairsOf(data)}
+                linkTo={(pair) => `${to}&pair=${encodeURIComponent(pair.id)}`}
+              />
+            )}
           </>
         )}
       </Async>

@@ -11,7 +11,7 @@ import { useQuery } from "@tanstack/react-query";
 import { references, scenarios } from "../../api/bench";
 import type { ProblemItem } from "../../api/client";
 import { Async } from "../../components/Async";
-import { type Draft, LOADS, type Load, problemsOf } from "./draft";
+import { type Draft, LOADS, type Load, primaryOf, problemsOf } from "./draft";
 import { Field } from "./Field";
 
 /** Name, scenario and conditions. */
@@ -68,7 +68,7 @@ export function WhatStep({
             <FormSelect
               id="campaign-scenario"
               value={draft.scenario}
-              onChange={(_event, scenario) => change({ scenario })}
+              onChange={(_event, scenario) => change({ scenario, metric: primaryOf(scenario) })}
             >
               <FormSelectOption value="" label="Choose a scenario" isPlaceholder />
               {[...new Set(items.map((each) => each.family))].map((family) => (

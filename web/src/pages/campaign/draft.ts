@@ -40,9 +40,25 @@ export interface Draft {
 }
 
 const QUICK = ".quick";
+const PRIMARY: Record<Schemas["ScenarioKind"], string> = {
+  migration: "total_time_ms",
+  block: "iops",
+  boot: "boot_to_userspace_ms",
+};
 
 export function newArm(key: number, name = ""): DraftArm {
   return { key, name, profile: "", qemu: "", place: "direct", values: [] };
+}
+
+/** The metric that runs of *scenario* are judged by unless somebody chooses another. */
+export function primaryOf(scenario: string): string {
+  return PRIMARY[kindOf(scenario)];
+}
+
+/** What a shipped scenario measures: those of blocks and boots are called so. */
+export function kindOf(scenario: string): Schemas["ScenarioKind"] {
+  const family = scenario.split("/")[0];
+  return family === "block" || family === "boot" ? family : "migration";
 }
 
 /** @param scenario its name; with ".quick" after it, in small. */
@@ -56,7 +72,7 @@ export function newDraft(scenario = ""): Draft {
     arms: [newArm(0, "stock"), newArm(1, "tuned")],
     blocks: "10",
     seed: "",
-    metric: "total_time_ms",
+    metric: primaryOf(scenario),
     margin: "5",
     warmUps: "1",
     reference: "",
@@ -68,7 +84,7 @@ export function asDocument(draft: Draft): Record<string, unknown> {
   return {
     name: draft.name.trim(),
     ...(draft.title.trim() ? { title: draft.title.trim() } : {}),
-    ...(draft.scenario ? { scenario: draft.scenario + (draft.quick ? QUICK : "") } : {}),
+    ...(draft.scenario ? { scenario: named(draft) } : {}),
     arms: draft.arms.map(asArm),
     ...(draft.loads.some((load) => load !== "idle")
       ? { cells: draft.loads.map((load) => ({ name: load, host_load: load })) }
@@ -80,6 +96,11 @@ export function asDocument(draft: Draft): Record<string, unknown> {
     ...asNumber("warmup_runs", draft.warmUps),
     ...(draft.reference ? { beside: { reference: draft.reference } } : {}),
   };
+}
+
+/** Only migrations can be made small. */
+function named({ scenario, quick }: Draft): string {
+  return quick && kindOf(scenario) === "migration" ? scenario + QUICK : scenario;
 }
 
 function asArm(arm: DraftArm): Record<string, unknown> {

@@ -98,7 +98,12 @@ test("pairs are told apart by conditions and arms, the primary metric leads", ()
   const report = aReport([SHARE, aComparison("total_time_ms")]);
   const pair = only(pairsOf(report));
   expect(primaryOf(pair)?.criterion.metric).toBe("total_time_ms");
-  const cell = { name: "busy", title: "busy", comparisons: [aComparison("total_time_ms")] };
+  const cell = {
+    name: "busy",
+    title: "busy",
+    comparisons: [aComparison("total_time_ms")],
+    spreads: [],
+  };
   const two = pairsOf({ ...report, cells: [...report.cells, cell] });
   expect(two.map((each) => [each.title, each.comparisons.length])).toEqual([
     ["plain/1gbs", 2],

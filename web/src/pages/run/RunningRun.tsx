@@ -1,7 +1,7 @@
 import { Progress, ProgressMeasureLocation } from "@patternfly/react-core";
 import type { RunProgress } from "../../api/bench";
 import type { Schemas } from "../../api/client";
-import { bytes, rate } from "../../components/format";
+import { bytes, count, rate } from "../../components/format";
 import { useBenchProgress } from "../../components/useBenchProgress";
 
 /** How far a run is. Its height never changes, so that nothing jumps. */
@@ -13,7 +13,7 @@ export function RunningRun({ run }: { run: Schemas["RunView"] }) {
       title={run.state === "queued" ? waiting(run.ahead) : (progress?.phase ?? "starting")}
       value={Math.round((progress?.share ?? 0) * 100)}
       measureLocation={ProgressMeasureLocation.outside}
-      helperText={told(progress)}
+      helperText={told(progress, run.kind)}
     />
   );
 }
@@ -23,7 +23,13 @@ function waiting(ahead: number | null): string {
   return ahead === 1 ? "waiting: one run goes before it" : `waiting: ${ahead} runs go before it`;
 }
 
-function told(progress: RunProgress | null): string {
+function told(progress: RunProgress | null, kind: Schemas["ScenarioKind"]): string {
+  if (kind === "boot") return "a boot tells only what it has reached";
+  if (kind === "block") {
+    return progress?.maps === undefined
+      ? "no load yet"
+      : `QEMU has ${count(progress.maps)} memory maps · ${bytes(progress.rss_bytes ?? 0)} in memory`;
+  }
   if (progress?.iteration === undefined) return "no migration yet";
   return [
     `iteration ${progress.iteration}`,

@@ -1,7 +1,7 @@
 /** What a run's guest did, as lines over the run's timeline. */
 import type { Schemas } from "../../api/client";
 import type { ChartOption } from "../../components/Chart";
-import { duration } from "../../components/format";
+import { bytes, count, duration } from "../../components/format";
 import { measure } from "../../components/measure";
 
 type Pass = Schemas["GuestPassView"];
@@ -43,5 +43,49 @@ export function writing(
           }
         : {}),
     })),
+  };
+}
+
+/** Memory maps and memory of a QEMU that serves blocks, with the load's beginning and end. */
+export function processes(
+  looks: readonly Schemas["ProcessSampleView"][],
+  marks: readonly { at_ms: number; name: string }[],
+): ChartOption {
+  const line = (
+    name: string,
+    axis: number,
+    of: (look: Schemas["ProcessSampleView"]) => number,
+  ) => ({
+    name,
+    type: "line" as const,
+    yAxisIndex: axis,
+    showSymbol: false,
+    data: looks.map((each) => [each.at_ms, of(each)]),
+  });
+  return {
+    animation: false,
+    aria: { enabled: true },
+    grid: { left: 80, right: 80, top: 40, bottom: 64 },
+    legend: { top: 0, type: "scroll" },
+    dataZoom: [{ type: "slider", height: 18, bottom: 8, labelFormatter: duration }],
+    xAxis: { type: "value", min: 0, axisLabel: { formatter: duration, hideOverlap: true } },
+    yAxis: [
+      { type: "value", min: 0, axisLabel: { formatter: count } },
+      { type: "value", min: 0, axisLabel: { formatter: bytes } },
+    ],
+    tooltip: { trigger: "axis" },
+    series: [
+      {
+        ...line("Memory maps", 0, (each) => each.maps),
+        markLine: {
+          silent: true,
+          symbol: "none",
+          label: { formatter: "{b}", position: "insideEndTop" },
+          data: marks.map(({ at_ms, name }) => ({ xAxis: at_ms, name })),
+        },
+      },
+      line("Of them coroutines' stacks", 0, (each) => each.stacks),
+      line("Memory (RSS)", 1, (each) => each.rss_bytes),
+    ],
   };
 }

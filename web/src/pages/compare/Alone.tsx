@@ -1,0 +1,69 @@
+import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
+import type { Schemas } from "../../api/client";
+import { Empty } from "../../components/Async";
+import { figure } from "../../components/measure";
+import { MetricName } from "../bench/MetricName";
+import { Section } from "../bench/Section";
+import { Wide } from "../bench/Wide";
+import { runsOf } from "./MetricTable";
+import { metricOf, type Report, unitOf } from "./pairs";
+
+/** How the values of an arm lie that nothing is held against, cell by cell. */
+export function Alone({ report }: { report: Report }) {
+  const cells = report.cells.filter((cell) => cell.spreads.length > 0);
+  if (cells.length === 0) {
+    return <Empty title="No pair of arms can be compared">No run of them has ended yet.</Empty>;
+  }
+  return (
+    <>
+      {cells.map((cell) => (
+        <Section key={cell.name} title={`${cell.title || cell.name}: compared with nothing`}>
+          <Wide label={cell.title || cell.name}>
+            <Table aria-label={cell.title || cell.name} variant="compact">
+              <Thead>
+                <Tr>
+                  <Th>Metric</Th>
+                  <Th>Median</Th>
+                  <Th>Quartiles</Th>
+                  <Th>Least</Th>
+                  <Th>Most</Th>
+                  <Th>Of</Th>
+                </Tr>
+              </Thead>
+              <Tbody>
+                {cell.spreads.map((spread) => (
+                  <SpreadRow key={spread.metric} report={report} spread={spread} />
+                ))}
+              </Tbody>
+            </Table>
+          </Wide>
+        </Section>
+      ))}
+    </>
+  );
+}
+
+function SpreadRow({ report, spread }: { report: Report; spread: Schemas["Spread"] }) {
+  const { metric: name, summary } = spread;
+  const metric = metricOf(report, name);
+  const shown = (value: Schemas["Summary"]["median"]) => figure(value, unitOf(report, name));
+  return (
+    <Tr>
+      <Td dataLabel="Metric">
+        {metric ? (
+          <MetricName title={metric.title} measures={metric.measures} better={metric.direction} />
+        ) : (
+          name
+        )}
+        {name === report.primary_metric && " (primary)"}
+      </Td>
+      <Td dataLabel="Median">{shown(summary.median)}</Td>
+      <Td dataLabel="Quartiles">
+        {shown(summary.lower_quartile)} to {shown(summary.upper_quartile)}
+      </Td>
+      <Td dataLabel="Least">{shown(summary.minimum)}</Td>
+      <Td dataLabel="Most">{shown(summary.maximum)}</Td>
+      <Td dataLabel="Of">{runsOf(summary)}</Td>
+    </Tr>
+  );
+}

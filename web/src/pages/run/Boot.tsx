@@ -1,0 +1,43 @@
+import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
+import type { Schemas } from "../../api/client";
+import { FactList } from "../../components/Facts";
+import { count, duration } from "../../components/format";
+import { Section } from "../bench/Section";
+
+/** What a boot reached, and when. */
+export function Boot({ boot }: { boot: Schemas["BootRecord"] }) {
+  return (
+    <Section title="The boot">
+      <Table aria-label="What the boot reached" variant="compact">
+        <Thead>
+          <Tr>
+            <Th>Reached</Th>
+            <Th>At</Th>
+            <Th>Updates of memory regions by then</Th>
+          </Tr>
+        </Thead>
+        <Tbody>
+          {boot.marks.map((mark) => (
+            <Tr key={mark.name}>
+              <Td dataLabel="Reached">{mark.name}</Td>
+              <Td dataLabel="At">{duration(mark.at_ms)}</Td>
+              <Td dataLabel="Updates of memory regions by then">
+                {mark.region_updates === null || mark.region_updates === undefined
+                  ? "\u2013"
+                  : count(mark.region_updates)}
+              </Td>
+            </Tr>
+          ))}
+        </Tbody>
+      </Table>
+      <FactList
+        spread
+        facts={[
+          ["Ended", boot.end],
+          ["Guest", boot.kernel || "\u2013"],
+          ["Firmware", boot.firmware || "\u2013"],
+        ]}
+      />
+    </Section>
+  );
+}

@@ -1,0 +1,50 @@
+import { useQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
+import { runProcesses } from "../../api/bench";
+import type { Schemas } from "../../api/client";
+import { Async } from "../../components/Async";
+import { Chart } from "../../components/Chart";
+import { FactList } from "../../components/Facts";
+import { count } from "../../components/format";
+import { Section } from "../bench/Section";
+import { processes } from "./charts";
+
+/** What a load of blocks did to its QEMU: maps and memory before, during and after it. */
+export function Load({ run, block }: { run: Schemas["RunDetail"]; block: Schemas["BlockRecord"] }) {
+  const found = useQuery({ ...runProcesses(run.id), enabled: run.lengths.processes !== 0 });
+  const { load_ms: begins = null, load_ended_ms: ends = null, foreseen } = block;
+  const option = useMemo(
+    () =>
+      processes(found.data ?? [], [
+        ...(begins === null ? [] : [{ at_ms: begins, name: "load" }]),
+        ...(ends === null ? [] : [{ at_ms: ends, name: "over" }]),
+      ]),
+    [found.data, begins, ends],
+  );
+  return (
+    <Section title="What QEMU took of its host">
+      <FactList
+        spread
+        facts={[
+          ...(foreseen
+            ? ([
+                ["Maps foreseen, at most", count(foreseen.most_maps)],
+                ["vm.max_map_count", foreseen.limit === null ? "unknown" : count(foreseen.limit)],
+              ] as [string, string][])
+            : []),
+          ...(block.qemu_ended ? ([["QEMU ended", block.qemu_ended]] as [string, string][]) : []),
+        ]}
+      />
+      {run.lengths.processes ? (
+        <Async query={found}>
+          {(data) => (
+            <>
+              <p>{count(data.length)} looks at its process.</p>
+              <Chart option={option} label="Memory maps and memory of QEMU over time" />
+            </>
+          )}
+        </Async>
+      ) : null}
+    </Section>
+  );
+}

@@ -1,0 +1,149 @@
+import { screen, within } from "@testing-library/react";
+import { expect, test } from "vitest";
+import type { Schemas } from "../../api/client";
+import { aReport } from "../../test/bench";
+import { rendered } from "../../test/rendered";
+import { RunTable } from "../bench/RunTable";
+import { Alone } from "../compare/Alone";
+import { Boot } from "./Boot";
+import { processes } from "./charts";
+
+function metric(
+  name: string,
+  kind: Schemas["ScenarioKind"],
+  unit: Schemas["Unit"],
+): Schemas["MetricView"] {
+  return {
+    name,
+    kind,
+    title: name,
+    unit,
+    better: "lower",
+    group: "time",
+    headline: true,
+    description: name,
+  };
+}
+
+const METRICS = [
+  metric("total_time_ms", "migration", "ms"),
+  metric("iops", "block", "count"),
+  metric("boot_to_userspace_ms", "boot", "ms"),
+];
+
+function aRun(kind: Schemas["ScenarioKind"], metrics: Record<string, number>): Schemas["RunView"] {
+  return {
+    id: `${kind}-1`,
+    scenario: `${kind}/x`,
+    kind,
+    state: "completed",
+    ended: true,
+    counts: true,
+    ahead: null,
+    failure: "",
+    profile: null,
+    revision: null,
+    values: {},
+    texts: {},
+    metrics,
+    place: "direct",
+    qemu: "system",
+    host: "here",
+    fingerprint: null,
+    slot: null,
+    imported_from: "",
+    created_at: "2026-11-22T00:00:00Z",
+    started_at: null,
+    ended_at: null,
+  };
+}
+
+test("a table of runs has the figures of the kinds that are in it", () => {
+  rendered(<RunTable runs={[aRun("block", { iops: 31621 })]} metrics={METRICS} />);
+  const heads = screen.getAllByRole("columnheader").map((each) => each.textContent);
+  expect(heads).toContain("iops");
+  expect(heads).not.toContain("total_time_ms");
+  expect(heads).not.toContain("boot_to_userspace_ms");
+  expect(screen.getByText("31,621")).toBeVisible();
+});
+
+test("a boot tells what it reached, and what was not counted", () => {
+  rendered(
+    <Boot
+      boot={{
+        end: "given up",
+        ended_ms: 3000,
+        kernel: "Linux 6.12",
+        firmware: "OVMF",
+        qemu: "10.0.2",
+        host_kernel: "6.1",
+        serial_tail: "",
+        marks: [
+          { name: "guest", at_ms: 222, region_updates: 18 },
+          { name: "kernel", at_ms: 1400, region_updates: null },
+        ],
+      }}
+    />,
+  );
+  const [, guest, kernel] = screen.getAllByRole("row");
+  expect(within(guest as HTMLElement).getByText("18")).toBeVisible();
+  expect(within(kernel as HTMLElement).getByText("–")).toBeVisible();
+  expect(screen.getByText("given up")).toBeVisible();
+});
+
+test("maps and memory of a QEMU are lines over time", () => {
+  const look = { phase: "during", stacks: 4, vsz_bytes: 1 << 30 } as const;
+  const option = processes(
+    [
+      { ...look, at_ms: 0, maps: 300, rss_bytes: 1 },
+      { ...look, at_ms: 400, maps: 800, rss_bytes: 2 },
+    ],
+    [{ at_ms: 100, name: "load" }],
+  );
+  const series = option.series as { name: string; data: number[][] }[];
+  expect(series.map((each) => each.name)).toEqual([
+    "Memory maps",
+    "Of them coroutines' stacks",
+    "Memory (RSS)",
+  ]);
+  expect(series[0]?.data).toEqual([
+    [0, 300],
+    [400, 800],
+  ]);
+});
+
+test("an arm that is compared with nothing shows how its values lie", () => {
+  const figure = (value: number) => ({ value, above: false });
+  const report = aReport([]);
+  const summary = {
+    arm: "this host",
+    runs: 10,
+    measured: 10,
+    censored: 0,
+    missing: 0,
+    minimum: figure(700),
+    lower_quartile: figure(750),
+    median: figure(800),
+    upper_quartile: figure(850),
+    maximum: figure(999),
+    multimodal: null,
+  };
+  rendered(
+    <Alone
+      report={{
+        ...report,
+        cells: [
+          {
+            name: "boots/a",
+            title: "",
+            comparisons: [],
+            spreads: [{ metric: "total_time_ms", summary }],
+          },
+        ],
+      }}
+    />,
+  );
+  expect(screen.getByText("boots/a: compared with nothing")).toBeVisible();
+  expect(screen.getByText("999 ms")).toBeVisible();
+  expect(screen.getByText("10 runs")).toBeVisible();
+});
