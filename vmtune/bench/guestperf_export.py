@@ -9,6 +9,7 @@ from typing import Any
 from vmtune.bench.families import GUESTPERF_NAMES
 from vmtune.bench.guestperf_format import Document, Form, in_form
 from vmtune.bench.guestperf_kept import patched
+from vmtune.domain.kinds import ScenarioKind
 from vmtune.domain.migration import Sample
 from vmtune.domain.runs import CpuSample, HostSide, Run, RunRecord, RunState
 from vmtune.domain.scenario import GIB, MIB, nearest_power_of_two
@@ -48,8 +49,15 @@ def export_report(run: Run, form: Form | None = None) -> str:
       clock, and microseconds.
 
     :param form: None: as it was imported, the new one where it was not.
-    :raise InvalidInput: the run has not ended: there is nothing to export.
+    :raise InvalidInput: the run has not ended: there is nothing to export; or it is no migration.
     """
+    if run.kind is not ScenarioKind.MIGRATION:
+        raise InvalidInput(
+            f"guestperf knows migrations only, and the run is a {run.kind}",
+            field="format",
+            code="not_for_kind",
+            remedy="export it as json or csv.gz",
+        )
     if run.record is None:
         raise InvalidInput(
             "the run has no record",

@@ -8,6 +8,7 @@ from vmtune.bench.plot_style import STYLE
 from vmtune.bench.plot_svg import draw, plain
 from vmtune.bench.plot_tables import (
     facts_table,
+    marks_table,
     metrics_table,
     reaper_line,
     steps_table,
@@ -15,6 +16,7 @@ from vmtune.bench.plot_tables import (
     tunables_table,
 )
 from vmtune.bench.plot_tracks import tracks_of, window_of
+from vmtune.domain.kinds import ScenarioKind
 from vmtune.domain.runs import Run, RunState
 
 _STATES = {
@@ -32,7 +34,8 @@ def plot_run(run: Run) -> str:
     send, throttling, the CPU time of both QEMUs, and the reaper; with iterations, stops, steps
     and the switchover marked in all of them. Below: metrics, tunables, steps, environment. A
     track that the run has nothing for is left out, and one with more points than there are
-    pixels keeps its outline.
+    pixels keeps its outline. Of a load there is what QEMU took of its host, and of a boot a table
+    of what it reached.
     """
     title = f"{run.scenario}: {run.state.value}"
     parts = [
@@ -49,7 +52,8 @@ def plot_run(run: Run) -> str:
         _picture(run),
         reaper_line(run),
         steps_table(run),
-        metrics_table(run.metrics),
+        marks_table(run),
+        metrics_table(run),
         tunables_table(run),
         facts_table(run),
         f"<footer>Made by vmtune {plain(__version__)} of the run's record.</footer>",
@@ -87,18 +91,20 @@ def _header(run: Run) -> str:
 def _picture(run: Run) -> str:
     if run.record is None:
         return f"<p>It is {plain(run.state.value)}: there is no record yet.</p>"
+    if run.record.boot is not None:
+        return ""  # its few marks are in a table
     window = window_of(run.record)
     tracks = tracks_of(run, window)
     if not tracks:
         return "<p>Nothing was recorded over time.</p>"
     marks = marks_of(run, window)
+    caption = _caption(marks, run.kind is ScenarioKind.MIGRATION)
     return (
-        f"<figure>{draw(tracks, marks, window)}"
-        f"<figcaption>{plain(_caption(marks))}</figcaption></figure>"
+        f"<figure>{draw(tracks, marks, window)}<figcaption>{plain(caption)}</figcaption></figure>"
     )
 
 
-def _caption(marks: Marks) -> str:
+def _caption(marks: Marks, migration: bool) -> str:
     words = []
     if marks.iterations:
         words.append("Thin lines: an iteration begins.")
@@ -108,5 +114,6 @@ def _caption(marks: Marks) -> str:
         words.append("Dashed: the guest goes over to the destination; beside it, the downtime.")
     if marks.steps:
         words.append("Numbers in circles: the steps below.")
-    words.append("A guest's pace counts the time in which it stood still.")
+    if migration:
+        words.append("A guest's pace counts the time in which it stood still.")
     return " ".join(words)

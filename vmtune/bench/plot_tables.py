@@ -8,7 +8,9 @@ from typing import Any
 
 from vmtune import units
 from vmtune.bench.plot_svg import plain
-from vmtune.domain.metrics import HEADLINE, METRICS, Direction, Metric
+from vmtune.domain.metric import Direction, Metric
+from vmtune.domain.metrics import HEADLINE, METRICS, METRICS_OF
+from vmtune.domain.metrics_boot import BOOT_SHARE
 from vmtune.domain.outcome import Outcome, Status
 from vmtune.domain.runs import Run
 from vmtune.domain.tunable_table import TUNABLES
@@ -31,7 +33,7 @@ _KINDS = {
 
 def shown(metric: Metric, value: float) -> str:
     """A metric's value as people read it."""
-    if metric.name == "converged":
+    if metric.name in ("converged", BOOT_SHARE):
         return "yes" if value >= 1 else "no"
     if metric.unit is Unit.MS and abs(value) >= 10_000:
         return f"{value / 1000:,.1f} s"
@@ -51,8 +53,9 @@ def tiles(metrics: Mapping[str, float]) -> str:
     return f'<ul class="tiles">{items}</ul>'
 
 
-def metrics_table(metrics: Mapping[str, float]) -> str:
+def metrics_table(run: Run) -> str:
     """Every metric that the run has, with its unit, its direction and what it is."""
+    metrics = run.metrics
     rows = []
     group = None
     for name, metric in METRICS.items():
@@ -69,7 +72,8 @@ def metrics_table(metrics: Mapping[str, float]) -> str:
             f'<td title="{plain(metric.description)}"><small>{plain(metric.measures)}</small></td>'
             "</tr>"
         )
-    missing = [metric.title for name, metric in METRICS.items() if name not in metrics]
+    of_kind = METRICS_OF[run.kind]
+    missing = [metric.title for name, metric in of_kind.items() if name not in metrics]
     lack = (
         f'<p class="soft lack">Not to be had in this run: {plain("; ".join(missing))}.</p>'
         if missing
@@ -79,6 +83,21 @@ def metrics_table(metrics: Mapping[str, float]) -> str:
         return _section("Metrics", "<p>There are none.</p>")
     head = '<tr><th>Metric</th><th class="figure">Value</th><th></th><th>What it is</th></tr>'
     return _section("Metrics", _table(head, rows) + lack)
+
+
+def marks_table(run: Run) -> str:
+    """What a boot reached, and when; empty for other runs."""
+    boot = run.record.boot if run.record else None
+    if boot is None:
+        return ""
+    rows = [
+        f"<tr><th>{plain(mark.name.value)}</th>"
+        f'<td class="figure">{mark.at_ms:,.0f} ms</td><td class="figure">'
+        f"{'' if mark.region_updates is None else f'{mark.region_updates:,}'}</td></tr>"
+        for mark in boot.marks
+    ]
+    head = '<tr><th>Reached</th><th class="figure">At</th><th class="figure">Updates of memory '
+    return _section("The boot", _table(head + "regions by then</th></tr>", rows))
 
 
 def tunables_table(run: Run) -> str:

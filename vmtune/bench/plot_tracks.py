@@ -118,6 +118,7 @@ def tracks_of(run: Run, window: Window) -> list[Track]:
         _throttle,
         _cpu,
         _reaper,
+        _process,
     )
     made = itertools.chain.from_iterable(make(run, record, window) for make in makers)
     return [track for track in made if any(layer.points for layer in track.layers)]
@@ -126,6 +127,26 @@ def tracks_of(run: Run, window: Window) -> list[Track]:
 def _layer(label: str, shape: Shape, colour: int, points: Iterable[Point], window: Window) -> Layer:
     shown = within(finite(points), window.low, window.high)
     return Layer(label, shape, colour, tuple(thinned(shown, window.low, window.high, COLUMNS)))
+
+
+def _process(run: Run, record: RunRecord, window: Window) -> Iterator[Track]:
+    """What a QEMU that serves blocks takes of its host."""
+    looks = record.block.processes if record.block else ()
+    maps = [
+        ("all", [(look.at_ms, float(look.maps)) for look in looks]),
+        ("stacks of coroutines", [(look.at_ms, float(look.stacks)) for look in looks]),
+    ]
+    yield Track(
+        "Memory maps of QEMU",
+        "",
+        tuple(
+            _layer(name, Shape.LINE, at, points, window) for at, (name, points) in enumerate(maps)
+        ),
+    )
+    memory = [(look.at_ms, look.rss_bytes / (1 << 20)) for look in looks]
+    yield Track(
+        "Memory of QEMU", "MiB", (_layer("RSS", Shape.LINE, 0, memory, window),)
+    )  # fmt: skip
 
 
 def _guest(run: Run, record: RunRecord, window: Window) -> Iterator[Track]:

@@ -38,6 +38,7 @@ def run(state: str = "completed", id: str = RUN, **changes: Any) -> dict[str, An
     return {
         "id": id,
         "scenario": "plain/1gbs.quick",
+        "kind": "migration",
         "state": state,
         "ended": ended,
         "ahead": None,

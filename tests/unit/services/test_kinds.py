@@ -16,7 +16,9 @@ from vmtune.bench import exchange
 from vmtune.bench.block_order import BlockOrder
 from vmtune.bench.boot_order import BootOrder
 from vmtune.bench.catalogue import CATALOGUE, why_not_alone
+from vmtune.bench.guestperf_export import export_report
 from vmtune.bench.order import DirectPlace
+from vmtune.bench.plot import plot_run
 from vmtune.bench.reduce import reduce
 from vmtune.domain.boot import BootScenario
 from vmtune.domain.campaign_record import CampaignState
@@ -252,3 +254,17 @@ async def test_files_bring_back_the_same(bench: Bench, record: RunRecord) -> Non
     head, rows = apart(record)
     assert together(head, rows) == record
     assert reduce(record, RunState.COMPLETED, {}) != {}
+
+
+async def test_pictures_and_reports(bench: Bench) -> None:
+    load, boot = await ended(bench, RunRequest(BLOCK)), await ended(bench, RunRequest(BOOT))
+    picture = plot_run(await bench.it.runs.whole(load.id))
+    assert "Memory maps of QEMU" in picture and "stacks of coroutines" in picture
+    marks = plot_run(await bench.it.runs.whole(boot.id))
+    assert "user space" in marks and "402 ms" in marks
+    for page in (picture, marks):
+        assert "Not to be had" not in page  # as of a migration
+        assert "The guest" not in page.replace("The guest's", "")
+    with pytest.raises(InvalidInput) as refused:
+        export_report(await bench.it.runs.whole(load.id))
+    assert refused.value.problems[0].code == "not_for_kind"
