@@ -7,7 +7,13 @@ import pytest
 
 from tests.support.stats_simulation import SHAPES
 from vmtune.errors import InvalidInput
-from vmtune.stats.changes import FALSE_ALARMS, LEAST_POINTS, changes
+from vmtune.stats.changes import (
+    FALSE_ALARMS,
+    LEAST_POINTS,
+    LEAST_SEGMENT,
+    _partition,
+    changes,
+)
 from vmtune.stats.model import Criterion, Observation, Verdict
 
 TIME = Criterion("total_time_ms", unit="ms")
@@ -72,3 +78,21 @@ def test_too_short_and_too_long_histories_are_refused(length: int, code: str) ->
     with pytest.raises(InvalidInput) as caught:
         changes(history(np.arange(1.0, length + 1)), TIME)
     assert caught.value.problems[0].code == code
+
+
+@pytest.mark.parametrize("shape", ["lognormal", "outliers", "quantised"])
+def test_the_cuts_are_those_that_cost_least(shape: str) -> None:
+    """As an implementation by others finds them, whose import takes seconds."""
+    from ruptures import KernelCPD  # type: ignore[import-untyped]  # noqa: PLC0415 - see above
+
+    random = np.random.default_rng([7, *shape.encode()])
+    cut = 0
+    for values in SHAPES[shape](random, (60, 120)):
+        for place in random.integers(0, 120, 2):
+            values[place:] *= random.uniform(0.7, 1.4)
+        search = KernelCPD(kernel="linear", min_size=LEAST_SEGMENT).fit(values[:, None])
+        price = 6 * float(values.var())
+        found = _partition(values, price)
+        assert found == search.predict(pen=price)[:-1]
+        cut += bool(found)
+    assert cut >= 10
