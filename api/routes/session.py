@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request, Response
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Request, Response
 
 from vmtune.api.authentication import address_of, cookie_of
 from vmtune.api.cookies import clear_cookies, set_cookies
+from vmtune.api.reach import EVERYWHERE
 from vmtune.api.responses import LOCATION, WITH_BODY, problems, with_headers
-from vmtune.api.routes.common import PREFIX, Services
-from vmtune.api.schemas.access import ActorView, RightsView, SessionView, SignIn
-from vmtune.api.security import PUBLIC, READ, Who
+from vmtune.api.routes.common import PREFIX, After, Limit, Services
+from vmtune.api.schemas.access import (
+    ActorView,
+    BrowserPage,
+    BrowserView,
+    RightsView,
+    SessionView,
+    SignIn,
+)
+from vmtune.api.security import ADMIN, PUBLIC, READ, Who
 from vmtune.domain.access import Identity
-from vmtune.services.access_browsers import Browser
+from vmtune.services.access_browsers import SHOWN, Browser
 
 router = APIRouter(tags=["session"])
 
@@ -50,6 +60,30 @@ async def sign_out(on: Services, request: Request, response: Response) -> None:
     if cookie is not None:
         await on.access.browsers.sign_out(cookie)
     clear_cookies(response, request.url.scheme)
+
+
+@router.get("/browsers", responses=problems(), dependencies=[ADMIN, EVERYWHERE])
+async def list_browsers(
+    on: Services, request: Request, limit: Limit = 50, after: After = None
+) -> BrowserPage:
+    """Everybody's browsers that are signed in, by the names of who they are."""
+    page = await on.access.browsers.list(after, limit)
+    asking = getattr(request.state, "browser", None)
+    return BrowserPage(items=[BrowserView.of(b, asking) for b in page.items], next=page.next)
+
+
+@router.delete(
+    "/browsers/{browser}",
+    status_code=204,
+    responses=problems(404),
+    dependencies=[ADMIN, EVERYWHERE],
+)
+async def sign_browser_out(
+    on: Services, browser: Annotated[str, Path(pattern=f"^[0-9a-f]{{{SHOWN}}}$")]
+) -> None:
+    """Sign somebody's browser out: from now on its cookie lets nobody in. The token that it
+    signed in with still does; revoke that to keep them out."""
+    await on.access.browsers.end(browser)
 
 
 def _shown(who: Identity, browser: Browser | None) -> SessionView:

@@ -11,6 +11,8 @@ from vmtune.api.schemas.common import Model, Page, Texts
 from vmtune.domain.access import MEANINGS, Identity, Kind, Rights, Scope, with_implied
 from vmtune.domain.audit import Entry, Integrity, Outcome
 from vmtune.domain.tokens import Token, TokenState
+from vmtune.services.access_browsers import SHOWN, Browser
+from vmtune.store.tokens import SignedIn
 
 _SCOPES = "; ".join(f"`{scope}`: {meaning}" for scope, meaning in MEANINGS.items())
 
@@ -132,6 +134,38 @@ class SessionView(Model):
         description="What a signed-in browser's page sends as X-Vmtune-CSRF with each change; "
         "null where there is no cookie."
     )
+
+
+class BrowserView(Model):
+    """A browser that is signed in."""
+
+    id: str
+    who: ActorView = Field(description="The token that it signed in with, or whom the identity "
+                           "provider vouched for.")  # fmt: skip
+    rights: RightsView = Field(description="Of a token's it has what its creator still has.")
+    address: str = Field(description="From where it signed in.")
+    signed_in_at: datetime
+    seen_at: datetime = Field(description="When it asked last, to the minute or so.")
+    expires_at: datetime
+    own: bool = Field(description="It is the one that asks.")
+
+    @classmethod
+    def of(cls, found: SignedIn, asking: Browser | None) -> BrowserView:
+        id = found.id[:SHOWN]
+        return cls(
+            id=id,
+            who=ActorView.of(found.identity),
+            rights=RightsView.of(found.identity.rights),
+            address=found.address,
+            signed_in_at=found.created_at,
+            seen_at=found.seen_at,
+            expires_at=found.expires_at,
+            own=asking is not None and asking.id == id,
+        )
+
+
+class BrowserPage(Page[BrowserView]):
+    """Browsers that are signed in, by the names of who they are."""
 
 
 class ChangeView(Model):

@@ -16,7 +16,8 @@ from vmtune.domain.access import Identity
 from vmtune.errors import Unauthenticated
 from vmtune.services.access_tokens import Remembered, TokenService, utc_now
 from vmtune.store import Store
-from vmtune.store.tokens import WebSession
+from vmtune.store.paging import Page
+from vmtune.store.tokens import SignedIn, WebSession
 
 _COOKIE_BYTES = 32
 _LONGEST_COOKIE = 64
@@ -34,6 +35,11 @@ class Browser:
     cookie: str
     identity: Identity
     expires_at: datetime
+
+    @property
+    def id(self) -> str:
+        """What others know it by. It tells nothing of the cookie."""
+        return _id(self.cookie)[:SHOWN]
 
     @property
     def csrf(self) -> str:
@@ -120,6 +126,19 @@ class BrowserService:
         """The cookie lets nobody in any more."""
         await self._forget(_id(cookie))
 
+    async def list(self, after: str | None, limit: int) -> Page[SignedIn]:
+        """Browsers that are signed in, by the names of who they are."""
+        await self.tidy()  # those that are over are not shown, and the others as of now
+        return await asyncio.to_thread(self._store.tokens.sessions, after, limit)
+
+    async def end(self, beginning: str) -> None:
+        """Sign another's browser out, named by how its id begins: from now on its cookie lets
+        nobody in.
+
+        :raise NotFound: none is signed in.
+        """
+        await self._forget(await asyncio.to_thread(self._store.tokens.session_named, beginning))
+
     async def _forget(self, id: str) -> None:
         self._seen.pop(id, None)
         await asyncio.to_thread(self._store.tokens.sign_out, id)
@@ -129,6 +148,10 @@ class BrowserService:
         """Store when browsers asked last, and forget those that are over."""
         seen, self._seen = self._seen, {}
         await asyncio.to_thread(self._store.tokens.seen, seen, self._now() - self._idle)
+
+
+SHOWN = 16
+"""Characters of a browser's id that others see: enough to name it by."""
 
 
 def _id(cookie: str) -> str:

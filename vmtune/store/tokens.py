@@ -49,6 +49,21 @@ class WebSession:
     expires_at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class SignedIn:
+    """A browser that is signed in, as others see it.
+
+    :param address: from where it signed in.
+    """
+
+    id: str
+    identity: Identity
+    address: str
+    created_at: datetime
+    seen_at: datetime
+    expires_at: datetime
+
+
 class TokenRepository:
     """The tokens, by id."""
 
@@ -177,6 +192,42 @@ class TokenRepository:
             times = (row.created_at, row.seen_at, row.expires_at)
             return WebSession(row.id, found, identity, *times)
 
+    def sessions(self, after: str | None = None, limit: int = 100) -> Page[SignedIn]:
+        """Browsers that are signed in, by the names of who they are."""
+        query = (
+            select(WebSessionRow, TokenRow)
+            .outerjoin(TokenRow, TokenRow.id == WebSessionRow.token)
+            .order_by(WebSessionRow.name, WebSessionRow.id)
+            .limit(check_limit(limit) + 1)
+        )
+        if after is not None:
+            name, id = read_cursor("browsers", after, str, str)
+            later = (WebSessionRow.name == name) & (WebSessionRow.id > id)
+            query = query.where((WebSessionRow.name > name) | later)
+        with self._database.read() as session:
+            return page(
+                session.execute(query).all(),
+                limit,
+                lambda row: _signed_in(row[0], row[1]),
+                lambda row: make_cursor("browsers", row[0].name, row[0].id),
+            )
+
+    def session_named(self, beginning: str) -> str:
+        """The whole id of the browser whose id begins so.
+
+        :raise NotFound: none is signed in.
+        """
+        query = select(WebSessionRow.id).where(WebSessionRow.id.startswith(beginning, autoescape=True))
+        with self._database.read() as session:
+            found = session.scalars(query.limit(1)).first()
+        if found is None:
+            raise NotFound(
+                f"no browser {beginning[:60]} is signed in, or no longer",
+                field="browser",
+                remedy="vmtune token browsers shows those that are",
+            )
+        return found
+
     def sign_out(self, id: str) -> None:
         """Forget a browser; its cookie lets nobody in any more."""
         with self._database.write() as session:
@@ -215,6 +266,15 @@ def load_rights(stored: JsonObject) -> Rights:
         frozenset(stored.get("labels", {}).items()),
     )
     return Rights(frozenset(map(Scope, stored.get("scopes", ()))), reach)
+
+
+def _signed_in(row: WebSessionRow, token: TokenRow | None) -> SignedIn:
+    if token is not None:
+        identity = _token(token).identity
+    else:
+        identity = Identity(Kind.OIDC, row.subject, row.name, load_rights(row.rights or {}))
+    times = (row.created_at, row.seen_at, row.expires_at)
+    return SignedIn(row.id, identity, row.address, *times)
 
 
 def _row(session: Session, id: str) -> TokenRow:

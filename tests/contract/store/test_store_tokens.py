@@ -119,6 +119,24 @@ def test_signing_out_forgets_the_browser(store: Store, clock: Clock) -> None:
         store.tokens.sign_in("s3", Identity(Kind.TOKEN, "gone"), "", clock.time)
 
 
+def test_browsers_are_listed_by_who_they_are(store: Store, clock: Clock) -> None:
+    made = store.tokens.add(token("ci"), "hash")
+    ada = Identity(Kind.OIDC, "sub-1", "ada", RIGHTS)
+    ends = clock.time + timedelta(days=1)
+    for id, who in (("c0", made.identity), ("b0", made.identity), ("d0", ada)):
+        store.tokens.sign_in(id, who, "10.0.0.9", ends)
+    first = store.tokens.sessions(limit=2)
+    second = store.tokens.sessions(first.next, 2)
+    assert [each.id for each in (*first.items, *second.items)] == ["d0", "b0", "c0"]
+    assert second.next is None
+    assert [each.identity for each in first.items] == [ada, made.identity]
+    assert (first.items[0].address, first.items[0].expires_at) == ("10.0.0.9", ends)
+    assert store.tokens.session_named("b") == "b0"
+    for none in ("x", "%", "_0"):
+        with pytest.raises(NotFound):
+            store.tokens.session_named(none)
+
+
 def test_a_browser_that_a_provider_vouched_for_keeps_its_rights(store: Store, clock: Clock) -> None:
     ada = Identity(Kind.OIDC, "sub-1", "ada", RIGHTS)
     store.tokens.sign_in("s", ada, "", clock.time + timedelta(days=1))

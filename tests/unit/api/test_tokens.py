@@ -117,6 +117,44 @@ async def test_a_browser_signs_in_and_out(tmp_path: Path, scheme: str, name: str
         assert again.status_code == 201
 
 
+async def test_an_admin_sees_browsers_and_signs_them_out(tmp_path: Path) -> None:
+    async with running_api(tmp_path, base_url=TCP) as api:
+        admin = {"Authorization": api.client.headers.pop("Authorization")}
+        made = (
+            await api.send("POST", "/tokens", {"name": "ci", "scopes": ["read"]}, **admin)
+        ).json()
+        for origin in (TCP, TCP):  # two of the same token
+            api.client.cookies.clear()
+            word = (
+                await api.send("POST", "/session", {"token": made["token"]}, Origin=origin)
+            ).json()["csrf"]
+        cookie = dict(api.client.cookies)["vmtune_session"]
+        assert (await api.send("GET", "/browsers", X_Vmtune_CSRF=word)).status_code == 403
+        api.client.cookies.clear()
+        first = (await api.send("GET", "/browsers?limit=1", **admin)).json()
+        second = (await api.send("GET", f"/browsers?after={first['next']}", **admin)).json()
+        shown = [*first["items"], *second["items"]]
+        assert second["next"] is None
+        assert [row["who"] for row in shown] == 2 * [
+            {"kind": "token", "id": made["id"], "name": "ci"}
+        ]
+        assert [row["own"] for row in shown] == [False, False]
+        assert shown[0]["rights"]["scopes"] == ["read"]
+        assert cookie not in str(shown)
+        mine = {"Cookie": f"vmtune_session={cookie}"}
+        assert (await api.send("GET", "/session", **mine)).status_code == 200
+        for row in shown:
+            gone = await api.send("DELETE", f"/browsers/{row['id']}", **admin)
+            assert gone.status_code == 204, gone.text
+        assert (await api.send("GET", "/session", **mine)).status_code == 401
+        assert (await api.send("GET", "/browsers", **admin)).json()["items"] == []
+        again = await api.send("DELETE", f"/browsers/{shown[0]['id']}", **admin)
+        assert again.status_code == 404
+        noted = (await api.send("GET", "/audit?limit=9", **admin)).json()["items"]
+        ended = [e for e in noted if e["action"] == "sign_browser_out" and e["changes"]]
+        assert [e["subject"] for e in ended] == 2 * [f"session {made['id']}"]
+
+
 async def test_a_person_is_shown_where_to_sign_in(tmp_path: Path) -> None:
     async with running_api(tmp_path, base_url=TCP) as api:
         del api.client.headers["Authorization"]

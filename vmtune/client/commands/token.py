@@ -134,6 +134,50 @@ def revoke(session: Session, which: str) -> None:
 @token.command()
 @common
 @pass_session
+def browsers(session: Session) -> None:
+    """List browsers that are signed in, everybody's."""
+    rows = list(session.client.items("/browsers"))
+    columns = (
+        Column("ID"),
+        Column("WHO"),
+        Column("SCOPES", wraps=True),
+        Column("FROM"),
+        Column("SIGNED IN"),
+        Column("LAST SEEN"),
+        Column("UNTIL"),
+    )
+    cells = [
+        (
+            row["id"],
+            _who(row["who"]),
+            _scopes(row["rights"]),
+            row["address"],
+            moment(row["signed_in_at"]),
+            moment(row["seen_at"]),
+            moment(row["expires_at"]),
+        )
+        for row in rows
+    ]
+    empty = "no browser is signed in"
+    session.show({"items": rows, "next": None}, lambda: table(columns, cells, empty))
+
+
+@token.command("sign-out")
+@click.argument("browser", metavar="BROWSER")
+@common
+@pass_session
+def sign_out(session: Session, browser: str) -> None:
+    """Sign BROWSER out, named by its id: its cookie lets nobody in any more.
+
+    The token that it signed in with still does, until it is revoked.
+    """
+    gone = session.client.delete(f"/browsers/{segment(browser)}")
+    session.say(gone, f"browser {browser} signed out")
+
+
+@token.command()
+@common
+@pass_session
 def whoami(session: Session) -> None:
     """Show who you are to the service, and what you may do."""
     row = session.client.get("/session")

@@ -82,3 +82,6 @@ export const createToken = (what: Schemas["TokenCreate"]) =>
 
 export const revokeToken = (token: string) =>
   body(client.DELETE("/api/v1/tokens/{token}", { params: { path: { token } } }));
+
+export const signBrowserOut = (browser: string) =>
+  body(client.DELETE("/api/v1/browsers/{browser}", { params: { path: { browser } } }));

@@ -6,6 +6,7 @@ import { type Fact, Facts } from "../components/Facts";
 import { count } from "../components/format";
 import { Moment } from "../components/Moment";
 import { PageHead } from "../components/PageHead";
+import { Browsers } from "./settings/Browsers";
 import { Rights } from "./settings/Rights";
 import { Tokens } from "./settings/Tokens";
 
@@ -13,6 +14,8 @@ export default function Settings() {
   const service = useQuery(health);
   const own = useQuery(session);
   const isAdmin = own.data?.rights.scopes.includes("admin") ?? false;
+  const reach = own.data?.rights;
+  const everywhere = reach?.hosts === null && Object.keys(reach.selector).length === 0;
   return (
     <>
       <PageHead title="Settings" />
@@ -59,6 +62,11 @@ export default function Settings() {
           {isAdmin && (
             <GridItem>
               <Tokens />
+            </GridItem>
+          )}
+          {isAdmin && everywhere && (
+            <GridItem>
+              <Browsers />
             </GridItem>
           )}
         </Grid>
