@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.packages.booted import Booted, booted
+
 CHECKOUT = Path(__file__).parents[2]
 RELEASES = {"12": "bookworm", "13": "trixie"}
 
@@ -164,3 +166,16 @@ def root(base: Path, installed: str, request: pytest.FixtureRequest) -> Root:
     assert "vmtune:" not in installed
     lower = f"{base}/installed/upper:{base}/needed/upper:{base}/base"
     return Root(lower, base / request.node.name, base / "shared")
+
+
+@pytest.fixture(scope="session")
+def system(base: Path) -> Iterator[Booted]:
+    """That Debian with systemd and libvirt running, and without the package."""
+    lower = f"{base}/needed/upper:{base}/base"
+    Root(lower, base / "bootable", base / "shared").run(
+        "apt-get update -q && apt-get install -y -q --no-install-recommends "
+        "systemd-sysv dbus libvirt-daemon-system libvirt-clients qemu-system-x86",
+        network=True,
+    )
+    with booted(f"{base}/bootable/upper:{lower}", base / "booted", base / "shared") as made:
+        yield made
