@@ -142,3 +142,24 @@ def test_maps_that_cannot_be_seen(process: QemuProcess, text: str | None) -> Non
     if text is not None:
         (process._folder / "maps").write_text(text)
     assert process.maps() is None
+
+
+@pytest.mark.parametrize(
+    ("statm", "pages"),
+    [
+        ("372000 9900 4000 800 0 30000 0\n", (372000, 9900)),
+        ("0 0 0 0 0 0 0\n", None),  # it has ended
+        ("", None),
+    ],
+)
+def test_memory_is_counted_in_pages(
+    process: QemuProcess, statm: str, pages: tuple[int, int] | None
+) -> None:
+    (process._folder / "statm").write_text(statm)
+    page = os.sysconf("SC_PAGE_SIZE")
+    expected = None if pages is None else (pages[0] * page, pages[1] * page)
+    assert process.memory_bytes() == expected
+
+
+def test_memory_that_cannot_be_seen(process: QemuProcess) -> None:
+    assert process.memory_bytes() is None
