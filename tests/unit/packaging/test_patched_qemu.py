@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 import re
 import shutil
@@ -108,7 +109,8 @@ class Machine:
         self._bin.mkdir()
         for name, text in STUBS.items():
             self.stub(name, text)
-        self._variables = {
+        self.scripts = FOLDER
+        self.variables = {
             "PATH": f"{self._bin}:{os.environ['PATH']}", "HOME": str(at),
             "PATCHED_QEMU": str(self.folder), "CALLS": str(self.calls),
             "OFFERED": VERSION, "SOURCES": "",
@@ -121,8 +123,8 @@ class Machine:
 
     def build(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            ["sh", str(FOLDER / "build.sh"), *arguments], capture_output=True, text=True,
-            timeout=30, check=False, env={**self._variables, **variables},
+            ["sh", str(self.scripts / "build.sh"), *arguments], capture_output=True, text=True,
+            timeout=30, check=False, env={**self.variables, **variables},
         )  # fmt: skip
 
 
@@ -208,3 +210,96 @@ def test_tests_look_where_the_script_builds(monkeypatch: pytest.MonkeyPatch) -> 
     assert "${XDG_CACHE_HOME:-$HOME/.cache}/vmtune/qemu-patched" in SCRIPT
     monkeypatch.setenv("PATCHED_QEMU", "/opt/q")
     assert place() == Path("/opt/q")
+
+
+# --- The script to its end, where sources, ninja and what it makes are stubs ---
+
+QEMU = f"""#!/bin/sh
+case "$*" in
+    -version) echo "QEMU emulator version {RELEASE}" ;;
+    "-object help") echo "  x-vmtune" ;;
+esac
+"""
+BUILDING = {
+    # Enough lines in each file for the patch's, which has no context to find them by.
+    "dpkg-source": """
+mkdir "$4"
+cd "$4"
+mkdir -p accel/kvm qapi system util include/qemu
+for file in accel/kvm/kvm-all.c qapi/qom.json system/meson.build util/qemu-coroutine.c; do
+    yes "" | head -n 4000 >$file
+    touch -d 2026-01-01 $file
+done
+echo "one of Debian's patches was applied" >meson.build
+printf '#!/bin/sh\\necho "configure $*" >>"$CALLS"; touch build.ninja\\n' >configure
+chmod 755 configure
+""",
+    "ninja": 'echo "ninja $*" >>"$CALLS"; printf "%s" "$QEMU" >"$2/$3"; chmod 755 "$2/$3"; $FAIL',
+}
+
+
+@pytest.fixture
+def builder(machine: Machine, tmp_path: Path) -> Machine:
+    """With a copy of the script's folder, whose checksums are those of the stub's sources."""
+    machine.scripts = tmp_path / "qemu-10"
+    shutil.copytree(FOLDER, machine.scripts)
+    names = [line.split()[1] for line in (FOLDER / "sources.sha256").read_text().splitlines()]
+    wrong = hashlib.sha256(b"wrong\n").hexdigest()
+    sums = "".join(f"{wrong}  {name}\n" for name in names)
+    (machine.scripts / "sources.sha256").write_text(sums)
+    meson = machine.folder / f"qemu-{RELEASE}/tools/bin/meson"
+    meson.parent.mkdir(parents=True)
+    meson.touch(0o755)
+    for name, text in BUILDING.items():
+        machine.stub(name, text)
+    machine.variables |= {"SOURCES": " ".join(names), "QEMU": QEMU, "FAIL": "true"}
+    return machine
+
+
+def test_it_builds_says_where_and_does_nothing_twice(builder: Machine) -> None:
+    done = builder.build()
+    program = builder.folder / "bin/qemu-system-x86_64"
+    assert done.returncode == 0, done.stderr
+    assert f"<emulator>{program}</emulator>" in done.stdout
+    assert os.access(program, os.X_OK)
+    calls = builder.calls.read_text()
+    assert calls.count("apt-get -c") == 2  # update, source
+    assert calls.count("configure ") == calls.count("ninja ") == 1
+    again = builder.build()
+    assert again.returncode == 0
+    assert "nothing to do: it is built" in again.stdout
+    assert builder.calls.read_text() == calls
+
+
+def test_an_interrupted_build_goes_on_where_it_was(builder: Machine) -> None:
+    failed = builder.build(FAIL="false")
+    assert failed.returncode == 1
+    assert "could not build" in failed.stderr
+    assert not (builder.folder / "built").exists()
+    before = builder.calls.read_text()
+    assert builder.build().returncode == 0
+    more = builder.calls.read_text().removeprefix(before).splitlines()
+    assert [call.split()[0] for call in more] == ["ninja"]
+
+
+def test_after_another_patch_only_what_changed_is_newer(builder: Machine) -> None:
+    assert builder.build().returncode == 0
+    source = builder.folder / f"qemu-{RELEASE}/source"
+    names = [*re.findall(r"^\+\+\+ b/(\S+)", PATCH, re.MULTILINE), "meson.build"]
+    before = {name: (source / name).stat().st_mtime_ns for name in names}
+    changed = PATCH.replace("FREED_AT_ONCE 256", "FREED_AT_ONCE 128")
+    assert changed != PATCH
+    (builder.scripts / "x-vmtune.patch").write_text(changed)
+    done = builder.build()
+    assert done.returncode == 0, done.stderr
+    assert "nothing to do" not in done.stdout
+    newer = {name for name in names if (source / name).stat().st_mtime_ns > before[name]}
+    assert newer == {"system/vmtune.c"}
+    assert "FREED_AT_ONCE 128" in (source / "system/vmtune.c").read_text()
+
+
+def test_a_qemu_without_the_object_is_not_called_built(builder: Machine) -> None:
+    done = builder.build(QEMU=QEMU.replace("x-vmtune", "other"))
+    assert done.returncode == 1
+    assert "has no x-vmtune" in done.stderr
+    assert not (builder.folder / "built").exists()

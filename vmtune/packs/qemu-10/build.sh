@@ -147,20 +147,33 @@ if ! verified; then
 fi
 say "the sources of QEMU $version have the checksums of sources.sha256"
 
-# --- Unpacked and patched: the same files keep their dates, so ninja builds only what changed ---
-
-touched() { sed -n 's|^+++ b/||p' "$1" | cut -f1; }
+# --- Unpacked and patched ---------------------------------------------------------
 
 if ! cmp -s "$here/x-vmtune.patch" "$work/applied.patch" || [ ! -d "$work/source" ]; then
     say "unpacking, and applying x-vmtune.patch"
-    rm -rf "$work/source" "$work/source.part"
+    rm -rf "$work/source.part"
     dpkg-source --no-check -x "$work/download/qemu_${version#*:}.dsc" "$work/source.part" >>"$log" 2>&1 ||
         fail "could not unpack"
     (cd "$work/source.part" && patch -p1 -F0 --forward --batch <"$here/x-vmtune.patch") >>"$log" 2>&1 ||
         fail "the patch does not apply"
-    [ ! -e "$work/applied.patch" ] || touched "$work/applied.patch" | while read -r file; do
-        [ ! -e "$work/source.part/$file" ] || touch "$work/source.part/$file"
-    done
+    # After another patch: what is as before keeps its date (unpacking dates what Debian's patches
+    # change anew), so that ninja builds only what is not.
+    if [ -d "$work/source" ] && [ -e "$work/applied.patch" ]; then
+        (
+            cd "$work/source.part"
+            {
+                find . -type f -newer "$work/applied.patch"
+                sed -n 's|^+++ b/|./|p' "$work/applied.patch" | cut -f1
+            } | sort -u | while read -r file; do
+                if cmp -s "$work/source/$file" "$file"; then
+                    touch -r "$work/source/$file" "$file"
+                elif [ -e "$file" ]; then
+                    touch "$file"
+                fi
+            done
+        )
+    fi
+    rm -rf "$work/source"
     mv "$work/source.part" "$work/source"
     cp "$here/x-vmtune.patch" "$work/applied.patch"
 fi
