@@ -20,6 +20,7 @@ _TOGETHER = {
         "contract/test_block_run.py",
         "contract/test_driver.py",
         "contract/test_driver_libvirt.py",
+        "contract/test_patched_qemu.py",
         "contract/test_reaping_qemu.py",
         "contract/test_sysctl.py",
     ),
