@@ -12,6 +12,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from setuptools import find_namespace_packages
 
 from tests.support.patched_build import RELEASE, place
 from tests.support.patched_qemu import COUNTERS, POLICIES, RANGES, SETTABLE
@@ -41,6 +42,14 @@ def test_each_new_file_says_its_licence() -> None:
     for name, text in new:
         assert "SPDX-License-Identifier: GPL-2.0-or-later" in text, name
     assert "Version 2, June 1991" in (FOLDER / "COPYING").read_text()
+
+
+def test_no_package_has_it() -> None:
+    root = FOLDER.parents[2]
+    setuptools = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["setuptools"]
+    packed = find_namespace_packages(str(root), **setuptools["packages"]["find"])
+    assert "vmtune.packs" in packed
+    assert not [name for name in packed if name.startswith("vmtune.packs.")]
 
 
 def test_names_ranges_and_defaults_are_the_packs() -> None:
