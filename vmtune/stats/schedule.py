@@ -47,14 +47,14 @@ def schedule(
 
     :param arms: their names; in which order they are given makes no difference.
     :param warm_ups: runs to be discarded; more than one take the arms in turn.
-    :raise InvalidInput: fewer than two arms, two of one name, or no number of blocks.
+    :raise InvalidInput: no arm, two of one name, or no number of blocks.
     """
-    if len(arms) < 2 or len(set(arms)) < len(arms):
+    if not arms or len(set(arms)) < len(arms):
         raise InvalidInput(
-            "a campaign compares at least two arms of different names",
+            "a campaign has arms, all of different names",
             field="arms",
             code="arms",
-            remedy="name at least two, each once",
+            remedy="name at least one, each once",
         )
     if not 1 <= blocks <= MOST_BLOCKS or not 0 <= warm_ups <= MOST_BLOCKS:
         raise InvalidInput(

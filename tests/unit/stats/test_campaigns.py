@@ -54,9 +54,16 @@ def test_every_order_is_equally_likely() -> None:
     assert all(count == pytest.approx(1000, abs=110) for count in seen.values())
 
 
+def test_one_arm_is_measured_alone() -> None:
+    slots = schedule("a", 3, seed=1)
+    assert [(slot.arm, slot.block) for slot in slots] == [
+        ("a", None), ("a", 1), ("a", 2), ("a", 3),
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("arms", "blocks", "warm_ups", "field"),
-    [("a", 6, 1, "arms"), ("aab", 6, 1, "arms"), ("ab", 0, 1, "blocks"), ("ab", 1001, 1, "blocks"),
+    [("", 6, 1, "arms"), ("aab", 6, 1, "arms"), ("ab", 0, 1, "blocks"), ("ab", 1001, 1, "blocks"),
      ("ab", 6, -1, "blocks")],
 )  # fmt: skip
 def test_a_schedule_that_is_none_is_refused(
