@@ -26,10 +26,11 @@ _BOOT = {
     "boot_to_kernel_ms": "TO KERNEL",
     "boot_to_userspace_ms": "TO USER SPACE",
     "boot_firmware_ms": "FIRMWARE",
+    "boot_loading_ms": "LOADING",
     "boot_kernel_ms": "KERNEL",
     "memory_region_updates": "REGION UPDATES",
 }
-_SPARE = ("latency_mean_us", "boot_firmware_ms", "boot_kernel_ms")
+_SPARE = ("latency_mean_us", "boot_firmware_ms", "boot_loading_ms", "boot_kernel_ms")
 """Left out on a narrow terminal."""
 
 Groups = Mapping[tuple[str, str], Sequence[Document]]
