@@ -77,12 +77,21 @@ def writes(scenario: BlockScenario) -> bool:
 
 def fio_line(scenario: BlockScenario, uri: str, output: Path) -> list[str]:
     """fio as threads of one process: one connection for each job."""
-    cell = scenario.cell
     return [
         "fio",
         "--name=load",
         "--ioengine=nbd",
         f"--uri={uri}",
+        *fio_counts(scenario),
+        "--output-format=json",
+        f"--output={output}",
+    ]
+
+
+def fio_counts(scenario: BlockScenario) -> list[str]:
+    """What fio is told of a load, wherever it runs and whatever it loads."""
+    cell = scenario.cell
+    return [
         f"--rw={cell.rw}",
         f"--bs={cell.block_size_bytes}",
         f"--iodepth={cell.iodepth}",
@@ -95,8 +104,6 @@ def fio_line(scenario: BlockScenario, uri: str, output: Path) -> list[str]:
         "--group_reporting",
         "--unified_rw_reporting=both",
         "--eta=never",
-        "--output-format=json",
-        f"--output={output}",
     ]
 
 

@@ -3,10 +3,10 @@
 #
 #   bootstrap.sh           what running needs: QEMU, libvirt, a compiler
 #   bootstrap.sh --tests   also what the tests need: PostgreSQL's programs, fio,
-#                          the firmware OVMF, the browser Chromium (about 115 MB
-#                          to download) and, on Debian 12, the suite's own
-#                          QEMU 7.2 and libvirt 9, unpacked below .cache/ beside
-#                          the installed ones
+#                          QEMU's guest agent, the firmware OVMF, the browser
+#                          Chromium (about 115 MB to download) and, on Debian 12,
+#                          the suite's own QEMU 7.2 and libvirt 9, unpacked below
+#                          .cache/ beside the installed ones
 #
 # Debian 12 gets QEMU 10 and libvirt 11 from the suite bookworm-backports on
 # the mirror that the machine already uses. No service is started. Where it
@@ -31,7 +31,8 @@ cache=${VMTUNE_CACHE:-$here/../../.cache}
 virtual_packages='qemu-system-x86 libvirt-daemon-system libvirt-clients libvirt-dev'
 plain_packages='gcc libc6-dev make pkg-config python3 python3-dev python3-venv
     iproute2 util-linux ca-certificates'
-[ $tests = no ] || plain_packages="$plain_packages postgresql chromium fio ovmf"
+[ $tests = no ] || plain_packages="$plain_packages postgresql chromium fio ovmf
+    qemu-guest-agent"
 # The oldest versions that vmtune's own guest, lab and tests are run with.
 qemu_floor='1:10.0'
 libvirt_floor='11.0'
@@ -61,6 +62,9 @@ missing_programs() {
     fi
     if [ $tests = yes ] && ! command -v fio >/dev/null; then
         printf ' fio (fio)'
+    fi
+    if [ $tests = yes ] && ! PATH=$PATH:/usr/sbin command -v qemu-ga >/dev/null; then
+        printf ' qemu-ga (QEMU guest agent)'
     fi
     if [ $tests = yes ] && [ ! -e /usr/share/OVMF/OVMF_CODE_4M.fd ]; then
         printf ' OVMF_CODE_4M.fd (OVMF)'

@@ -1,0 +1,184 @@
+"""fio in a guest, by a real guest agent. It runs on this machine, in the guest's place: what it
+does with its socket, with programs and with their output is the same."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from vmtune.bench.block_guest import GuestOrder, run_in_guest
+from vmtune.bench.block_order import BlockProgress
+from vmtune.bench.block_reduce import reduce_block
+from vmtune.bench.run_folder import processes_of
+from vmtune.domain.block import BlockScenario, LoadPhase
+from vmtune.domain.matrix_cells import BlockCell, IoPattern, NodeKind
+from vmtune.domain.metrics_block import METRICS
+from vmtune.domain.runs import RunState
+from vmtune.drivers.guest_agent import GuestAgent
+from vmtune.errors import CommandRefused, HostUnreachable, InvalidInput, SetupError
+
+AGENT = shutil.which("qemu-ga", path=os.pathsep.join((os.environ["PATH"], "/usr/sbin")))
+pytestmark = pytest.mark.skipif(
+    AGENT is None or shutil.which("fio") is None,
+    reason="qemu-ga or fio is not installed (vmtune/lab/bootstrap.sh --tests)",
+)
+READS = BlockScenario(
+    BlockCell(NodeKind.RAW, IoPattern.RANDREAD, 4096, 4, 2),
+    size_bytes=1 << 20,
+    runtime_s=1,
+    ramp_s=0,
+    iothread=False,
+)
+LONG = replace(READS, runtime_s=60, name="")
+
+
+@pytest.fixture
+def guest() -> Iterator[Path]:
+    """The folder of an agent, with its socket and a disk; nothing runs for it afterwards."""
+    with tempfile.TemporaryDirectory(prefix="vt-", dir="/var/tmp") as name:
+        folder = Path(name)
+        (folder / "disk").write_bytes(bytes(1 << 20))
+        command = [
+            str(AGENT), "-m", "unix-listen", "-p", str(folder / "agent.sock"),
+            "-f", str(folder / "pid"), "-t", str(folder), "-l", str(folder / "log"),
+        ]  # fmt: skip
+        with subprocess.Popen(command) as agent:
+            try:
+                while not (folder / "agent.sock").exists():
+                    assert agent.poll() is None, "qemu-ga has ended"
+                    time.sleep(0.01)
+                yield folder
+            finally:
+                agent.terminate()
+        assert processes_of(folder) == []
+
+
+def order(guest: Path, scenario: BlockScenario = READS, device: str = "") -> GuestOrder:
+    agent = GuestAgent(guest / "agent.sock")
+    return GuestOrder(scenario, agent, device or str(guest / "disk"), os.getpid(), "10.0.2")
+
+
+async def test_a_measurement(guest: Path) -> None:
+    """Beside what an earlier client has left half-said."""
+    with socket.socket(socket.AF_UNIX) as earlier:
+        earlier.connect(str(guest / "agent.sock"))
+        earlier.sendall(b'{"execute": "guest-pi')
+    given = order(guest)
+    result = await run_in_guest(given, lambda _: None)
+    await given.agent.close()
+    assert (result.state, result.failure) == (RunState.COMPLETED, "")
+    found = reduce_block(result.record)
+    assert set(METRICS) - set(found) == {"qemu_cpu_us_per_io"}  # the guest's fio would be in it
+    assert found["iops"] > 0
+    assert result.record.fio is not None
+    options = result.record.fio["jobs"][0]["job options"]
+    assert options["filename"] == str(guest / "disk")
+    assert {sample.phase for sample in result.record.processes} == set(LoadPhase)
+
+
+async def test_what_cannot_be_read_is_a_result_and_never_made(guest: Path) -> None:
+    given = order(guest, device=str(guest / "none"))
+    result = await run_in_guest(given, lambda _: None)
+    await given.agent.close()
+    assert result.state is RunState.FAILED
+    assert result.failure.startswith("fio ended with status 2")
+    assert not [path for path in os.listdir(guest) if path == "none"]
+
+
+async def test_cancelled_it_interrupts_fio_in_the_guest(guest: Path) -> None:
+    loading = asyncio.Event()
+
+    def told(progress: BlockProgress) -> None:
+        if progress.sample is not None and progress.sample.phase is LoadPhase.DURING:
+            loading.set()
+
+    given = order(guest, LONG)
+    task = asyncio.create_task(run_in_guest(given, told))
+    await loading.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await given.agent.close()
+    await asyncio.to_thread(_until_fio_has_ended, guest)
+
+
+def _until_fio_has_ended(guest: Path) -> None:
+    deadline = time.monotonic() + 30
+    while _fio_of(guest):
+        assert time.monotonic() < deadline, "fio runs on in the guest"
+        time.sleep(0.05)
+
+
+def _fio_of(guest: Path) -> list[int]:
+    """fio's process: the agent's own command line names the folder as well."""
+    return [pid for pid in processes_of(guest) if b"--name=load" in _command_line(pid)]
+
+
+def _command_line(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+async def test_a_guest_without_fio(guest: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vmtune.drivers.guest_agent.PROGRAMS", ("none-such",))
+    agent = GuestAgent(guest / "agent.sock")
+    with pytest.raises(CommandRefused, match="none-such"):
+        await agent.run("none-such", [], 5, lambda: None)
+    await agent.close()
+
+
+async def test_nothing_but_fio_is_run(guest: Path) -> None:
+    agent = GuestAgent(guest / "agent.sock")
+    for command, path in (("guest-exec", "sh"), ("guest-shutdown", ""), ("guest-file-open", "/x")):
+        with pytest.raises(CommandRefused, match="does not have guests do"):
+            await agent.execute(command, {"path": path})
+    await agent.close()
+
+
+async def test_no_agent(guest: Path) -> None:
+    given = replace(order(guest), agent=GuestAgent(guest / "none.sock"))
+    with pytest.raises(HostUnreachable, match="no guest agent answers"):
+        await run_in_guest(given, lambda _: None)
+
+
+async def test_an_agent_that_takes_no_programs_is_said_to(
+    guest: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = order(guest)
+
+    async def refuses(*_: object) -> None:
+        raise CommandRefused("Command guest-exec has been disabled")
+
+    monkeypatch.setattr(GuestAgent, "execute", refuses)
+    with pytest.raises(SetupError, match="has been disabled") as caught:
+        await run_in_guest(given, lambda _: None)
+    assert "install fio in the guest" in caught.value.problems[0].remedy
+
+
+@pytest.mark.parametrize(
+    ("change", "device", "field"),
+    [
+        ({"cell": replace(READS.cell, rw=IoPattern.RANDRW)}, "/dev/vdb", "cell.rw"),
+        ({"values": {"main_loop_aio_max_batch": 4}}, "/dev/vdb", "values"),
+        ({}, "vdb", "device"),
+    ],
+)
+async def test_what_is_refused(
+    guest: Path, change: dict[str, object], device: str, field: str
+) -> None:
+    scenario = replace(READS, **change, name="")  # type: ignore[arg-type] # of several types
+    with pytest.raises(InvalidInput) as caught:
+        await run_in_guest(order(guest, scenario, device), lambda _: None)
+    assert [problem.field for problem in caught.value.problems] == [field]

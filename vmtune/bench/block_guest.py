@@ -1,0 +1,152 @@
+"""The block benchmark inside a guest: fio, run by the guest agent, reads a disk of the VM.
+
+What is measured is all of the way: the guest's driver, the virtio queues, QEMU and the disk. The
+guest's fio uses the CPU time of QEMU's vCPUs, so that CPU time for each request is not told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from vmtune.bench.block_line import fio_counts, writes
+from vmtune.bench.block_load import MAPS_EVERY_S, Load, Watch
+from vmtune.bench.block_order import BlockPhase, BlockProgress, BlockResult
+from vmtune.bench.block_run import Telling, around, fio_failure
+from vmtune.bench.fio_json import read_fio
+from vmtune.domain.block import BlockRecord, BlockScenario, LoadPhase
+from vmtune.domain.runs import RunState
+from vmtune.drivers.guest_agent import Finished, GuestAgent
+from vmtune.errors import CommandRefused, InvalidInput, SetupError
+
+_STARTS_WITHIN_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class GuestOrder:
+    """A measurement to do in a guest.
+
+    :param device: what is read, as the guest calls it: ``/dev/vdb``.
+    :param pid: of the VM's QEMU, on this machine; *version* is its version.
+    """
+
+    scenario: BlockScenario
+    agent: GuestAgent
+    device: str
+    pid: int
+    version: str = ""
+
+
+async def run_in_guest(
+    order: GuestOrder, on_progress: Callable[[BlockProgress], None]
+) -> BlockResult:
+    """Run fio in the guest, and look at QEMU meanwhile. Cancelled, fio is interrupted there; where
+    nobody is left to do that, it ends by itself when its time is over.
+
+    :raise VmtuneError: it cannot be done in this guest.
+    """
+    scenario = order.scenario
+    _check(order)
+    telling = Telling(scenario.longest_s, on_progress)
+    telling.tell(BlockPhase.STARTING)
+    watch = Watch(order.pid)
+    telling.begins(watch)
+    await around(watch, LoadPhase.BEFORE, telling)
+    begun_ms = watch.mark()
+    looking = asyncio.create_task(_look(watch), name="look at QEMU")
+    try:
+        finished = await order.agent.run(
+            "fio",
+            guest_line(scenario, order.device),
+            scenario.ramp_s + scenario.runtime_s + _STARTS_WITHIN_S,
+            lambda: telling.tell(BlockPhase.LOADING),
+        )
+    except CommandRefused as refusal:
+        raise SetupError(
+            f"fio cannot be run in the guest: {refusal.message}",
+            field="vm",
+            code="no_fio_in_guest",
+            remedy="install fio in the guest, and let its agent take guest-exec",
+        ) from refusal
+    finally:
+        looking.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await looking
+    ended_ms = watch.mark()
+    await around(watch, LoadPhase.AFTER, telling)
+    telling.tell(BlockPhase.TIDYING)
+    return _result(order, watch, _load(finished, begun_ms, ended_ms))
+
+
+def guest_line(scenario: BlockScenario, device: str) -> list[str]:
+    """fio's arguments. It is told twice that it may not write: no rw that does, and --readonly."""
+    return [
+        "--name=load",
+        "--ioengine=libaio",
+        "--direct=1",
+        "--readonly",
+        "--allow_file_create=0",
+        # A colon is fio's own between several files.
+        f"--filename={device.replace(':', chr(92) + ':')}",
+        *fio_counts(scenario),
+        "--output-format=json",
+    ]
+
+
+def _check(order: GuestOrder) -> None:
+    if writes(order.scenario):
+        raise InvalidInput(
+            f"{order.scenario.cell.rw} would write to a disk of the guest",
+            field="cell.rw",
+            code="read_only",
+            remedy="use read or randread",
+        )
+    if order.scenario.values:
+        raise InvalidInput(
+            "a running VM is measured as it is",
+            field="values",
+            code="not_settable",
+            remedy="apply a profile with these values to it first",
+        )
+    if not order.device.startswith("/"):
+        raise InvalidInput(
+            f"{order.device[:80]!r} is no path in the guest",
+            field="device",
+            code="invalid_value",
+            remedy="write it like /dev/vdb",
+        )
+
+
+async def _look(watch: Watch) -> None:
+    while True:
+        await watch.look(LoadPhase.DURING)
+        watch.mark()
+        await asyncio.sleep(MAPS_EVERY_S)
+
+
+def _load(finished: Finished, begun_ms: float, ended_ms: float) -> Load:
+    try:
+        report = read_fio(finished.out)
+    except InvalidInput:
+        said = (finished.err or finished.out).strip()
+        return Load(begun_ms, ended_ms, None, None, said, finished.status)
+    said = report.messages or finished.err.strip()
+    return Load(begun_ms, ended_ms, None, report.document, said, finished.status)
+
+
+def _result(order: GuestOrder, watch: Watch, done: Load) -> BlockResult:
+    record = BlockRecord(
+        qemu=order.version,
+        load_ms=done.begun_ms,
+        load_ended_ms=done.ended_ms,
+        ended_ms=watch.at_ms(),
+        fio=done.document,
+        fio_said=done.said,
+        fio_status=done.status,
+        processes=tuple(watch.processes),
+        cpu=tuple(watch.cpu),
+    )
+    failure = fio_failure(done)
+    return BlockResult(RunState.FAILED if failure else RunState.COMPLETED, record, failure)
