@@ -20,6 +20,7 @@ _QUEUE_LENGTH = 1000
 _REPLAY_PAGE = 500
 _KEPT = 100_000
 _RELAY_EVERY_S = 0.5
+_RELAY_TO_NOBODY_EVERY_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +65,9 @@ class EventBus:
         self._relaying = True
         try:
             while True:
+                every_s = _RELAY_EVERY_S if self._queues else _RELAY_TO_NOBODY_EVERY_S
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._news.wait(), _RELAY_EVERY_S)
+                    await asyncio.wait_for(self._news.wait(), every_s)
                 self._news.clear()
                 try:
                     page = await asyncio.to_thread(self._store.events.since, newest, _REPLAY_PAGE)
@@ -119,6 +121,7 @@ class EventBus:
     def _listening(self) -> Iterator[asyncio.Queue[Event | Progress | None]]:
         queue: asyncio.Queue[Event | Progress | None] = asyncio.Queue(_QUEUE_LENGTH)
         self._queues.add(queue)
+        self._news.set()  # the relay may be resting
         try:
             yield queue
         finally:
