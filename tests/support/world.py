@@ -173,13 +173,19 @@ async def fleet_world(
     fleet: Fleet,
     limits: Limits = Limits(),  # noqa: B008 - frozen
     jobs: InlineEngine | None = None,
+    remember: Callable[[World, Fleet], None] | None = None,
 ) -> AsyncIterator[World]:
-    """A world over a simulated fleet; the same folder and *jobs* again go on after a death."""
+    """A world over a simulated fleet; the same folder and *jobs* again go on after a death.
+
+    :param remember: makes the hosts known instead, where each is not to be asked.
+    """
     url = f"sqlite:///{folder}/fleet.db"
     upgrade(url)
     with Store.open(url) as store:
         made = assemble(store, {}, lambda host: fleet.driver(host.name), jobs, limits)
         await made.jobs.start()
+        if remember is not None:
+            remember(made, fleet)
         known = {host.name for host in await made.hosts.all()}
         for name in fleet.hosts:
             if name not in known:

@@ -143,7 +143,17 @@ class EvacuationJob:
                     vm = waiting.popleft()
                     moving[asyncio.create_task(self._move(record, vm))] = vm
                 if not moving and (stopped or not waiting):
-                    return stopped
+                    if stopped:
+                        return stopped
+                    found = await self._newcomers(record, progress.known)
+                    if found is not None and not found:
+                        return ""
+                    for vm in found or ():
+                        progress.over(vm)
+                        if not vm.state.over:
+                            waiting.append(vm)
+                    if found:
+                        continue
                 await _something(moving, woken)
                 for task in [task for task in moving if task.done()]:
                     del moving[task]
@@ -153,6 +163,22 @@ class EvacuationJob:
                 progress.tell({vm.vm: self._share(record, vm) for vm in moving.values()})
         finally:
             await _end_all(moving)
+
+    async def _newcomers(
+        self, record: Evacuation, known: Collection[UUID]
+    ) -> Sequence[LeavingVm] | None:
+        """VMs that have come to the host since it was planned, planned now too; None while some
+        are still on their way there."""
+        if await asyncio.to_thread(self._store.evacuations.arriving, record.host):
+            return None
+        try:
+            plan = await self._planner.plan(_request_of(record), known)
+        except (HostUnreachable, NotFound) as error:
+            log.info("not looked for newcomers", host=record.host, reason=str(error))
+            return ()
+        if plan.vms:
+            await asyncio.to_thread(self._store.evacuations.add, record.id, plan.vms)
+        return plan.vms
 
     def _share(self, record: Evacuation, vm: LeavingVm) -> float:
         return self._carrier.share(migration_id(record.id, vm.vm))
@@ -254,12 +280,7 @@ class EvacuationJob:
         """*vm* with another destination.
 
         :raise _Against: it can go nowhere."""
-        request = EvacuationRequest(
-            record.host,
-            record.destinations,
-            record.order,
-            profile=record.profile or None,
-        )
+        request = _request_of(record)
         try:
             found = await self._planner.place_again(request, vm, {vm.destination, *tried})
         except HostUnreachable as error:
@@ -372,8 +393,13 @@ class Progress:
         self._begun = time.monotonic()
         self._first: float | None = None
 
+    @property
+    def known(self) -> Collection[UUID]:
+        """All its VMs."""
+        return self._states.keys()
+
     def over(self, vm: LeavingVm) -> None:
-        """One is over."""
+        """One is over, or was added."""
         self._states[vm.vm] = vm
 
     def tell(self, shares: Mapping[UUID, float]) -> None:
@@ -412,6 +438,13 @@ class Progress:
 def event_data(record: Evacuation) -> dict[str, object]:
     """What an event tells of an evacuation."""
     return {"state": record.state.value, "host": record.host, "reason": record.reason}
+
+
+def _request_of(record: Evacuation) -> EvacuationRequest:
+    """What was asked for, for what has to be placed later."""
+    return EvacuationRequest(
+        record.host, record.destinations, record.order, profile=record.profile or None
+    )
 
 
 def _too_many(failures: int, most: int | None) -> str:

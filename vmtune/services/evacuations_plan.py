@@ -38,6 +38,7 @@ _HOSTS_AT_ONCE = 16
 MOST_TRIES = 3
 """Hosts that a VM is tried with whose preflight refuses it."""
 _HOST_TIMEOUT_S = 10.0
+_EVACUATING = "it is being evacuated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +72,10 @@ class EvacuationPlanner:
         self._hosts = hosts
         self._plans = plans
 
-    async def plan(self, request: EvacuationRequest) -> EvacuationPlan:
+    async def plan(self, request: EvacuationRequest, but: Collection[UUID] = ()) -> EvacuationPlan:
         """All VMs of the host with a destination and its preflight, or the reason why none.
 
+        :param but: VMs that are left out.
         :raise NotFound: no such host, or none of a destination's name.
         :raise InvalidInput: the host itself as a destination.
         :raise HostUnreachable: the host does not answer.
@@ -81,7 +83,8 @@ class EvacuationPlanner:
         await self._check(request)
         source = await self._hosts.facts(request.host)
         listing = await self._hosts.list_vms(request.host)
-        found = await gathered(listing.vms, lambda vm: self._leaving(request, vm))
+        listed = [vm for vm in listing.vms if vm.summary.uuid not in but]
+        found = await gathered(listed, lambda vm: self._leaving(request, vm))
         search = _Search(self, request, source)
         waiting = [vm for vm in found if vm.state is LeavingState.WAITING]
         placed = {vm.vm: vm for vm in await search.settle(waiting)}
@@ -186,23 +189,24 @@ class EvacuationPlanner:
             return error.message
         return Candidate(name, room_of(facts, promised.get(name, 0)), expected)
 
-    async def eligible(self, request: EvacuationRequest) -> list[str]:
-        """The hosts to look at, in an order of this request's own: evacuations that are asked
-        for at the same time do not all crowd onto the same hosts."""
+    async def eligible(self, request: EvacuationRequest) -> tuple[list[str], dict[str, str]]:
+        """The hosts to look at, in an order of this request's own, and why named ones are not
+        among them. Evacuations that are asked for at the same time do not all crowd onto the
+        same hosts."""
         unfinished = await asyncio.to_thread(self._store.evacuations.unfinished)
-        evacuating = {each.host for each in unfinished}
-        names = request.destinations or [host.name for host in await self._hosts.all()]
+        evacuating = {each.host for each in unfinished} - {request.host}
+        if request.destinations:
+            refused = {n: _EVACUATING for n in request.destinations if n in evacuating}
+            return [name for name in request.destinations if name not in evacuating], refused
         mix = uuid4()
         usable = [
-            name
-            for name in names
-            if name != request.host
-            and name not in evacuating
-            and (request.among is None or name in request.among)
+            host.name
+            for host in await self._hosts.all()
+            if host.name != request.host
+            and host.name not in evacuating
+            and (request.among is None or host.name in request.among)
         ]
-        if request.destinations:
-            return usable
-        return sorted(usable, key=lambda name: uuid5(mix, name).int)
+        return sorted(usable, key=lambda name: uuid5(mix, name).int), {}
 
     async def preflight(self, request: EvacuationRequest, vm: LeavingVm) -> LeavingVm:
         """*vm* with what the preflight for its destination finds."""
@@ -272,7 +276,7 @@ class _Search:
     async def _more(self) -> bool:
         """Look at more hosts; False where there are none left."""
         if self._rest is None:
-            self._rest = await self._planner.eligible(self._request)
+            self._rest, self.refused = await self._planner.eligible(self._request)
         now = self._rest[:_HOSTS_AT_ONCE]
         self._rest = self._rest[_HOSTS_AT_ONCE:]
         if not now:

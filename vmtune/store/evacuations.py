@@ -53,8 +53,7 @@ class EvacuationRepository:
         """Record an evacuation before its first migration; it runs from now on.
 
         :param vms: in the order of moving.
-        :raise Conflict: the host is being evacuated, a host that VMs are to go to is, or VMs of
-            another evacuation are to come to this one.
+        :raise Conflict: the host is being evacuated, or a host that VMs are to go to is.
         """
         with self._database.write() as session:
             _refuse_against_others(session, host, {vm.destination for vm in vms})
@@ -74,25 +73,29 @@ class EvacuationRepository:
             )
             session.add(row)
             session.flush()
-            session.add_all(
-                LeavingVmRow(
-                    evacuation=row.number,
-                    position=position,
-                    vm=vm.vm,
-                    name=storable(vm.name),
-                    memory_bytes=vm.memory_bytes,
-                    priority=vm.priority,
-                    state=vm.state,
-                    destination=vm.destination,
-                    reason=storable(vm.reason),
-                    findings=_dump(vm.findings),
-                    overrides=list(vm.overrides),
-                    migration=vm.migration,
-                )
-                for position, vm in enumerate(vms)
-            )
+            session.add_all(_row(row.number, place, vm) for place, vm in enumerate(vms))
             session.flush()
             return _evacuation(row)
+
+    def add(self, id: UUID, vms: Sequence[LeavingVm]) -> None:
+        """Add VMs that came to the host meanwhile, behind those that it has.
+
+        :raise NotFound: there is no such evacuation.
+        """
+        with self._database.write() as session:
+            number = _find(session, id).number
+            last = select(func.max(LeavingVmRow.position)).where(LeavingVmRow.evacuation == number)
+            found = session.scalar(last)
+            first = 0 if found is None else found + 1
+            session.add_all(_row(number, place, vm) for place, vm in enumerate(vms, first))
+
+    def arriving(self, host: str) -> int:
+        """How many VMs of evacuations are on their way to a host."""
+        query = select(func.count()).where(
+            LeavingVmRow.destination == host, LeavingVmRow.state == LeavingState.ORDERED
+        )
+        with self._database.read() as session:
+            return session.scalar(query) or 0
 
     def enter(self, id: UUID, state: EvacuationState, reason: str = "") -> Evacuation:
         """Set its state.
@@ -263,16 +266,23 @@ def _refuse_against_others(session: Session, host: str, destinations: Collection
             code="destination_evacuating",
             remedy="choose other hosts",
         )
-    coming = select(LeavingVmRow.evacuation).where(
-        LeavingVmRow.destination == host, LeavingVmRow.state.in_(_PENDING)
+
+
+def _row(evacuation: int, position: int, vm: LeavingVm) -> LeavingVmRow:
+    return LeavingVmRow(
+        evacuation=evacuation,
+        position=position,
+        vm=vm.vm,
+        name=storable(vm.name),
+        memory_bytes=vm.memory_bytes,
+        priority=vm.priority,
+        state=vm.state,
+        destination=vm.destination,
+        reason=storable(vm.reason),
+        findings=_dump(vm.findings),
+        overrides=list(vm.overrides),
+        migration=vm.migration,
     )
-    if session.scalar(coming.limit(1)) is not None:
-        raise Conflict(
-            f"VMs of another evacuation are on their way to {host}",
-            field="host",
-            code="evacuated_to",
-            remedy="wait until they have arrived, or cancel that evacuation",
-        )
 
 
 def _find(session: Session, id: UUID) -> EvacuationRow:

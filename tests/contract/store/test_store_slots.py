@@ -126,12 +126,16 @@ def test_one_at_a_time_of_a_host_and_none_to_a_host_that_is_emptied(store: Store
     for host, vm, code in (
         ("a", leaving(2, to="c"), "evacuating"),
         ("c", leaving(2, to="a"), "destination_evacuating"),
-        ("b", leaving(2, to="c"), "evacuated_to"),
     ):
         with pytest.raises(Conflict) as caught:
             store.evacuations.begin(host, [vm])
         assert caught.value.problems[0].code == code
+    store.evacuations.note(made.id, UUID(int=1), LeavingState.ORDERED, migration=UUID(int=9))
+    assert (store.evacuations.arriving("b"), store.evacuations.arriving("a")) == (1, 0)
     store.evacuations.note(made.id, UUID(int=1), LeavingState.MOVED)
+    assert store.evacuations.arriving("b") == 0
+    store.evacuations.add(made.id, [leaving(5), leaving(6)])
+    assert [vm.name for vm in store.evacuations.vms(made.id)] == ["vm1", "vm5", "vm6"]
     store.evacuations.enter(made.id, EvacuationState.COMPLETED)
     again = store.evacuations.begin("b", [leaving(1, to="a")])
     assert [e.id for e in store.evacuations.list().items] == [again.id, made.id]

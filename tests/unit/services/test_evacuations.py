@@ -4,6 +4,7 @@ cancellations, failures and a service that dies."""
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
@@ -19,11 +20,12 @@ from vmtune.domain.migration import MigrationState
 from vmtune.errors import Conflict, InvalidInput, NotFound, TooLate
 from vmtune.services.evacuations import EvacuationStatus
 from vmtune.services.evacuations_plan import EvacuationRequest
+from vmtune.services.hosts import HostService
 
 LIMITS = Limits(outgoing=2, incoming=2, all=5)
 
 
-def fleet(vms: int = 6, hosts: str = "abc") -> Fleet:
+def fleet(vms: int = 6, hosts: Sequence[str] = "abc") -> Fleet:
     made = Fleet()
     made.add(hosts[0], vms)
     for name in hosts[1:]:
@@ -219,19 +221,35 @@ async def test_a_service_that_dies_goes_on_and_orders_none_twice(tmp_path: Path)
 
 async def test_two_evacuations_do_not_undo_each_other(tmp_path: Path) -> None:
     sim = fleet(3)
+    sim.add("d", 1)
     sim.go.clear()
     async with fleet_world(tmp_path, sim, LIMITS) as it:
         first = await it.evacuations.start(EvacuationRequest("a", ("b",)))
         with pytest.raises(Conflict) as again:
             await it.evacuations.start(EvacuationRequest("a"))
         assert again.value.problems[0].code == "evacuating"
-        with pytest.raises(Conflict) as crossing:
-            await it.evacuations.start(EvacuationRequest("b", ("c",)))
-        assert crossing.value.problems[0].code == "evacuated_to"
         plan = await it.evacuations.plan(EvacuationRequest("c"))
         assert "a" not in plan.considered
+        named = await it.evacuations.plan(EvacuationRequest("d", ("a", "c")))
+        assert (named.refused, named.considered) == ({"a": "it is being evacuated"}, ("c",))
         sim.go.set()
         assert (await ended(it, first)).record.state is EvacuationState.COMPLETED
+
+
+async def test_what_is_on_its_way_to_a_host_leaves_it_again(tmp_path: Path) -> None:
+    """The host was found to be a good destination before somebody wanted it empty."""
+    sim = fleet(4)
+    sim.go.clear()
+    async with fleet_world(tmp_path, sim, LIMITS) as it:
+        first = await it.evacuations.start(EvacuationRequest("a", ("b", "c"), max_outgoing=2))
+        await it.until(lambda: len(sim.ordered) == 2)
+        second = await it.evacuations.start(EvacuationRequest("b", ("c",)))
+        assert second.tally.total == 0
+        sim.go.set()
+        assert (await ended(it, second)).record.state is EvacuationState.COMPLETED
+        assert (await ended(it, first)).record.state is EvacuationState.COMPLETED
+        assert loads(sim) == {"a": 0, "b": 0, "c": 4}
+        assert (await it.evacuations.get("b", second.record.id)).tally.total >= 1
 
 
 async def test_a_destination_that_fills_up_meanwhile_is_replaced(tmp_path: Path) -> None:
@@ -279,3 +297,19 @@ async def test_what_cannot_be_accepted_is_named(tmp_path: Path) -> None:
         with pytest.raises(NotFound):
             await it.evacuations.plan(EvacuationRequest("z"))
         assert it.store.evacuations.unfinished() == ()
+
+
+async def test_what_a_plan_asks_does_not_grow_with_the_fleet(tmp_path: Path) -> None:
+    """Nor does finding a VM again that was listed once, by a service that has just started."""
+    sim = fleet(3, [f"h{number:02}" for number in range(60)])
+    async with fleet_world(tmp_path, sim, LIMITS) as it:
+        sim.calls.clear()
+        plan = await it.evacuations.plan(EvacuationRequest("h00"))
+        assert len(plan.movable) == 3
+        assert len(plan.considered) == 16
+        assert sim.calls["host_facts"] <= 16 + 1 + 2 * 3
+        assert sim.calls["vm_facts"] == 2 * 3
+        again = HostService(it.store, it.bus, lambda host: sim.driver(host.name))
+        sim.calls.clear()
+        host, _, _ = await again.locate(plan.vms[0].vm)
+        assert (host, sim.calls["vm_facts"]) == ("h00", 1)
