@@ -314,7 +314,11 @@ def _only(report: Report, kept: set[str]) -> Report:
     """*report* with the metrics that are wanted. The p-values stay adjusted for how many there
     are: which of them are looked at was chosen afterwards."""
     cells = tuple(
-        replace(cell, comparisons=tuple(each for each in cell.comparisons if each.metric in kept))
+        replace(
+            cell,
+            comparisons=tuple(each for each in cell.comparisons if each.metric in kept),
+            spreads=tuple(each for each in cell.spreads if each.metric in kept),
+        )
         for cell in report.cells
     )
     runs = tuple(

@@ -9,7 +9,7 @@ from uuid import UUID
 from vmtune.bench.report import Report
 from vmtune.domain.runs import Run
 from vmtune.reference.facts import Facts
-from vmtune.reference.matching import NoMatch, OwnEffect, Scale, effect_beside, stand
+from vmtune.reference.matching import NoMatch, OwnEffect, Scale, cell_beside, effect_beside, stand
 from vmtune.reference.own import facts_of_run
 from vmtune.reference.tables import Reference, Table
 from vmtune.stats import model
@@ -31,7 +31,8 @@ class Published:
 def sentences(
     published: Published, report: Report, runs: Mapping[str, Run], store: Store
 ) -> Iterator[str]:
-    """For each cell and pair of arms: the published effect that stands beside the own one."""
+    """For each cell and pair of arms: the published effect that stands beside the own one; for an
+    arm that is compared with nothing, the published figure."""
     source = published.source
     tables = [t for t in source.tables.values() if published.table in ("", t.name) and t.metric]
     if not tables:
@@ -43,12 +44,33 @@ def sentences(
     }
     for table in tables:
         for cell in report.cells:
+            for spread in cell.spreads:
+                if spread.metric == table.metric:
+                    arm = spread.summary.arm
+                    told = _figure(published, table, facts[cell.name, arm])
+                    yield f"beside {source.id}, {cell.name}, {arm}: {told}"
+        for cell in report.cells:
             for each in cell.comparisons:
                 if each.metric != table.metric:
                     continue
-                base, arm = facts[cell.name, each.a.arm], facts[cell.name, each.b.arm]
-                told = _told(published, table, base, arm, each)
+                of_a, of_b = facts[cell.name, each.a.arm], facts[cell.name, each.b.arm]
+                told = _told(published, table, of_a, of_b, each)
                 yield f"beside {source.id}, {cell.name}, {each.b.arm} against {each.a.arm}: {told}"
+
+
+def _figure(published: Published, table: Table, own: Facts | None) -> str:
+    """The published figure that an arm stands beside, and in what the two differ."""
+    what = f"table {table.name}"
+    if own is None:
+        return f"{what}: no own run that can be held against it"
+    match = cell_beside(published.source, table, own, published.scale)
+    if isinstance(match, NoMatch):
+        return f"{what}: nothing stands beside it ({match.reason})"
+    differences = "; ".join(each.text for each in match.differences)
+    return (
+        f"{what}, {match.row.arm}, {match.row.figure.printed} in {table.unit}. They differ in: "
+        f"{differences or 'nothing that is known'}"
+    )
 
 
 def _told(

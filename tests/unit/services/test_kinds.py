@@ -20,6 +20,7 @@ from vmtune.bench.guestperf_export import export_report
 from vmtune.bench.order import DirectPlace
 from vmtune.bench.plot import plot_run
 from vmtune.bench.reduce import reduce
+from vmtune.bench.report_text import terminal_tables
 from vmtune.domain.boot import BootScenario
 from vmtune.domain.campaign_record import CampaignState
 from vmtune.domain.kinds import ScenarioKind
@@ -227,6 +228,17 @@ async def test_one_arm_is_shown_and_compared_with_nothing(bench: Bench) -> None:
         assert (first.metric, first.summary.runs) == ("boot_to_userspace_ms", 6)
         assert first.summary.minimum is not None and first.summary.minimum.value > 800
     assert bench.it.store.campaigns.floors([run.fingerprint for run in await runs(bench)]) == ()
+    few = await ComparisonService(bench.it.store).compare(
+        Asked(campaign=id, metrics=("booted",), reference="srcu-boot-time/boot_time")
+    )
+    assert [metric.name for metric in few.metrics] == ["boot_to_userspace_ms", "booted"]
+    assert {each.metric for cell in few.cells for each in cell.spreads} == {
+        "boot_to_userspace_ms", "booted",
+    }  # fmt: skip
+    beside = [note for note in few.notes if note.startswith("beside srcu-boot-time")]
+    assert len(beside) == 2  # one for each cell
+    assert all("table boot_time" in note for note in beside)
+    assert terminal_tables(few)
 
 
 def test_accelerators_differ_on_purpose() -> None:
