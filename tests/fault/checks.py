@@ -52,15 +52,16 @@ def wrong(ground: Ground, tried: Try) -> list[str]:
         found.append(f"its record is {record['state']}")
     at = states(ground.live, tried.vm)
     running = sorted(host for host, state in at.items() if state == "running")
-    found += _place(record, running, tried.dead)
+    found += place(record, running, tried.dead)
     if running and tried.ended:
-        found += _left_behind(tried.before, settings_of(ground, tried.vm), running[0])
+        found += left_behind(tried.before, settings_of(ground, tried.vm), running[0])
     found += _record(record)
     found += _stored(ground, tried)
     return found
 
 
-def _place(record: Document, running: Collection[str], dead: Collection[str]) -> list[str]:
+def place(record: Document, running: Collection[str], dead: Collection[str]) -> list[str]:
+    """Whether the VM runs where its record says, and nowhere else."""
     if len(running) > 1:
         return ["the VM runs on two hosts"]
     if not running:
@@ -71,7 +72,8 @@ def _place(record: Document, running: Collection[str], dead: Collection[str]) ->
     return [] if here == expected else [f"it is {record['state']}, and runs on {here}"]
 
 
-def _left_behind(before: Mapping[str, object], now: Mapping[str, object], where: str) -> list[str]:
+def left_behind(before: Mapping[str, object], now: Mapping[str, object], where: str) -> list[str]:
+    """What was set for the migration and is still set."""
     return [
         f"{name} is {now.get(name)} on {where}, and was {value}"
         for name, value in before.items()
