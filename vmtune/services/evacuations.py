@@ -24,8 +24,9 @@ from vmtune.errors import Conflict, InvalidInput, Problem, TooLate
 from vmtune.jobs.base import JobEngine
 from vmtune.services.admission import Admission
 from vmtune.services.bus import EventBus
-from vmtune.services.evacuations_job import JOB_KIND, EvacuationJob, event_data
+from vmtune.services.evacuations_job import JOB_KIND, EvacuationJob
 from vmtune.services.evacuations_plan import EvacuationPlanner, EvacuationRequest
+from vmtune.services.evacuations_progress import event_data
 from vmtune.services.migrations import check_overrides
 from vmtune.store import Page, Store
 
