@@ -41,6 +41,7 @@ async def test_a_node_is_exported_read_only_unless_it_is_said() -> None:
     monitor = Monitor()
     await add_export(monitor, EXPORT)
     assert monitor.asked == ["nbd-server-start", "block-export-add"]
+    assert monitor.arguments["nbd-server-start"]["max-connections"] == 0
     assert monitor.arguments["block-export-add"] == {
         "type": "nbd", "id": "vmtune-export", "name": "vmtune-export", "node-name": "disk0",
         "writable": False,
