@@ -10,7 +10,7 @@ from vmtune.domain.controlled import ReaperEnd
 from vmtune.domain.doctor_kernel import SrcuState, judge_srcu
 from vmtune.domain.documents import from_json
 from vmtune.domain.kinds import ScenarioKind, kind_of_setup
-from vmtune.domain.matrix_cells import BlockCell, BootCell
+from vmtune.domain.matrix_cells import Accelerator, BlockCell, BootCell
 from vmtune.domain.runs import Run
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import Value
@@ -72,9 +72,11 @@ def _of_boot(run: Run) -> dict[str, object]:
     parameters = _at(run.environment, "kernel", "srcutree")
     known = parameters if isinstance(parameters, Mapping) else {}
     srcu = judge_srcu(str(release or ""), known).state
-    found: dict[str, object] = {"srcu": _SRCU.get(srcu)}
+    found: dict[str, object] = {}
     if cell is not None:
         found |= {
+            # What KVM waits for; a guest by TCG waits for nothing of the kind.
+            "srcu": _SRCU.get(srcu) if cell.accelerator is Accelerator.KVM else None,
             "vcpus": cell.vcpus,
             "memory_bytes": cell.memory_bytes,
             "accelerator": cell.accelerator.value,

@@ -67,8 +67,10 @@ def _figure(published: Published, table: Table, own: Facts | None) -> str:
     if isinstance(match, NoMatch):
         return f"{what}: nothing stands beside it ({match.reason})"
     differences = "; ".join(each.text for each in match.differences)
+    printed = match.row.figure.printed
+    unit = "" if any(letter.isalpha() for letter in printed) else f" {table.unit}"
     return (
-        f"{what}, {match.row.arm}, {match.row.figure.printed} in {table.unit}. They differ in: "
+        f"{what}, {match.row.arm}, {printed}{unit}. They differ in: "
         f"{differences or 'nothing that is known'}"
     )
 

@@ -10,11 +10,24 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vmtune.domain.any_scenario import AnyScenario
+from vmtune.domain.any_scenario import to_json as any_to_json
+from vmtune.domain.block import BlockScenario
+from vmtune.domain.boot import BootScenario
 from vmtune.domain.controlled import ReaperEnd, ReaperReport
+from vmtune.domain.matrix_cells import (
+    Accelerator,
+    BlockCell,
+    BootCell,
+    BootGuest,
+    Firmware,
+    IoPattern,
+    NodeKind,
+)
 from vmtune.domain.runs import Run, RunRecord, RunState
 from vmtune.domain.scenario import GIB, MIB, Scenario, VmShape, to_json
 from vmtune.domain.workload import Workload
-from vmtune.reference.facts import FACTS
+from vmtune.reference.facts import FACTS, Facts
 from vmtune.reference.own import facts_of_run
 
 SCENARIO = Scenario(
@@ -130,3 +143,33 @@ def test_records_of_other_versions_are_read_as_far_as_they_can_be(
     )
     for name, value in facts_of_run(odd).items():
         assert FACTS[name].accept(value) == value
+
+
+def run_of(scenario: AnyScenario, **environment: Any) -> Run:
+    return Run(
+        UUID(int=2), scenario.name, any_to_json(scenario), scenario.values, RunState.COMPLETED,
+        datetime(2026, 1, 1, tzinfo=UTC), environment={**ENVIRONMENT, **environment},
+    )  # fmt: skip
+
+
+def test_a_run_of_blocks() -> None:
+    cell = BlockCell(NodeKind.RAW, IoPattern.RANDREAD, 4096, 64, 2)
+    here = {"qemu": {"version": "7.2.22 (Debian 1:7.2+dfsg-7)"}}
+    found = facts_of_run(run_of(BlockScenario(cell), **here))
+    assert found["coroutine_pool"] == "per_thread"
+    assert (found["rw"], found["iodepth"], found["numjobs"]) == ("randread", 64, 2)
+    assert (found["node"], found["device"], found["tool"]) == ("raw", "NBD export", "fio")
+    assert "vcpus" not in found and "reaping" not in found
+    assert "rw" not in facts_of_run(run_of(BlockScenario(cell), qemu={"version": "unknown"}))
+
+
+def test_a_boot() -> None:
+    def facts(accelerator: Accelerator, release: str) -> Facts:
+        cell = BootCell(BootGuest.LINUX, Firmware.OVMF, accelerator, 2, GIB)
+        return facts_of_run(run_of(BootScenario(cell), kernel={"release": release}))
+
+    found = facts(Accelerator.KVM, "6.1.0-40-amd64")
+    assert (found["srcu"], found["firmware"], found["vcpus"]) == ("mended", "ovmf", 2)
+    assert facts(Accelerator.KVM, "5.19.0-rc3")["srcu"] == "5.19-rc1"
+    assert "srcu" not in facts(Accelerator.KVM, "5.10.0-9-amd64")  # may have been changed
+    assert "srcu" not in facts(Accelerator.TCG, "6.1.0-40-amd64")
