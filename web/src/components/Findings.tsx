@@ -39,11 +39,13 @@ function Evidence({ evidence }: { evidence: Finding["evidence"] }) {
   const facts = Object.entries(evidence);
   if (facts.length === 0) return null;
   return (
-    <FactList
-      facts={facts.map(([name, value]) => [
-        name.replace(/_bytes$/, "").replaceAll("_", " "),
-        name.endsWith("_bytes") && typeof value === "number" ? bytes(value) : String(value),
-      ])}
-    />
+    <div style={{ marginBlockStart: "var(--pf-t--global--spacer--sm)" }}>
+      <FactList
+        facts={facts.map(([name, value]) => [
+          name.replace(/_bytes$/, "").replaceAll("_", " "),
+          name.endsWith("_bytes") && typeof value === "number" ? bytes(value) : String(value),
+        ])}
+      />
+    </div>
   );
 }

@@ -36,12 +36,16 @@ export function MigrationProgress({
       ].join(" · ")
     : "waiting for the first figures";
   return (
-    <Bar
-      title={id ? <Link to={`/migrations/${id}`}>{title}</Link> : title}
-      value={Math.round((progress?.share ?? 0) * 100)}
-      measureLocation={ProgressMeasureLocation.outside}
-      helperText={told}
-    />
+    <>
+      {/* Not as the bar's title, which PatternFly hides from screen readers. */}
+      {id && <Link to={`/migrations/${id}`}>{title}</Link>}
+      <Bar
+        {...(id ? { "aria-label": title } : { title })}
+        value={Math.round((progress?.share ?? 0) * 100)}
+        measureLocation={ProgressMeasureLocation.outside}
+        helperText={told}
+      />
+    </>
   );
 }
 

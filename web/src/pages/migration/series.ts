@@ -13,7 +13,11 @@ export function boundaries(samples: readonly Sample[]): { at_ms: number; iterati
     .map(({ at_ms, iteration }) => ({ at_ms, iteration }));
 }
 
-const time = { type: "value", axisLabel: { formatter: duration }, min: 0 } as const;
+const time = {
+  type: "value",
+  axisLabel: { formatter: duration, hideOverlap: true },
+  min: 0,
+} as const;
 
 const common = {
   animation: false,
@@ -53,7 +57,7 @@ function line(name: string, data: readonly Point[]) {
 /** What the controller did, and what users changed, for the dashed lines in the charts. */
 export type Step = Pick<Schemas["StepRecordView"], "at_ms" | "action">;
 
-const MOST_MARKS = 40; // more would hide what they stand in
+const MOST_MARKS = 20; // more would hide each other on a narrow screen
 const DASHED = { lineStyle: { type: "dashed", opacity: 0.9, width: 2 } } as const;
 
 export function marks(samples: readonly Sample[], steps: readonly Step[]) {
