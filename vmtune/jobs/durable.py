@@ -28,6 +28,7 @@ from vmtune.errors import NotFound, SetupError
 from vmtune.jobs.base import JobState, JobStatus, Phase, not_started
 from vmtune.jobs.continuing import (
     CANCEL_REQUESTED,
+    CONTINUED,
     Left,
     StoredOutcome,
     cancelled_jobs,
@@ -351,6 +352,8 @@ def _job_state(job_id: str, found: WorkflowStatus) -> JobState:
             assert found.output is not None
             stored: StoredOutcome = found.output
             return JobState(job_id, kind, JobStatus(stored["status"]), stored["error"])
+        case "CANCELLED" if (found.attributes or {}).get(CONTINUED):
+            return JobState(job_id, kind, JobStatus.QUEUED)  # its next attempt is being begun
         case "CANCELLED":
             return JobState(job_id, kind, JobStatus.CANCELLED)
         case "MAX_RECOVERY_ATTEMPTS_EXCEEDED":
