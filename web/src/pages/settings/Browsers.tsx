@@ -22,7 +22,6 @@ const COLUMNS: readonly ColumnOf<Browser>[] = [
   { title: "From", text: "short", cell: (each) => each.address },
   { title: "Signed in", text: "short", cell: (each) => <Moment at={each.signed_in_at} /> },
   { title: "Last seen", text: "short", cell: (each) => <Moment at={each.seen_at} /> },
-  { title: "Until", text: "short", cell: (each) => <Moment at={each.expires_at} /> },
 ];
 
 /** Everybody's browsers that are signed in; any of them can be signed out. */
