@@ -20,7 +20,7 @@ export default function Runs() {
   return (
     <>
       <BenchHead title="Runs">
-        One measurement of one migration each, newest first. What was measured stays as it was.
+        One measurement each, newest first. What was measured stays as it was.
       </BenchHead>
       <PageSection aria-busy={list.isPlaceholderData}>
         <RunFilters />

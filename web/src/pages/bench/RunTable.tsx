@@ -6,6 +6,8 @@ import { Moment } from "../../components/Moment";
 import { measure } from "../../components/measure";
 import { Wide } from "./Wide";
 
+const FEW = 2;
+
 /** Runs, a row each, with the figures that people look at first. */
 export function RunTable({
   runs,
@@ -15,7 +17,9 @@ export function RunTable({
   metrics: readonly Schemas["MetricView"][];
 }) {
   const kinds = new Set(runs.map((each) => each.kind));
-  const shown = metrics.filter((each) => each.headline && kinds.has(each.kind));
+  const headline = metrics.filter((each) => each.headline && kinds.has(each.kind));
+  const mixed = kinds.size > 1;
+  const shown = mixed ? [] : headline;
   return (
     <Wide label="Runs">
       <Table aria-label="Runs" variant="compact" gridBreakPoint="grid-lg">
@@ -30,6 +34,7 @@ export function RunTable({
                 {each.title}
               </Th>
             ))}
+            {mixed && <Th>Figures</Th>}
           </Tr>
         </Thead>
         <Tbody>
@@ -55,12 +60,36 @@ export function RunTable({
                   </Td>
                 );
               })}
+              {mixed && (
+                <Td dataLabel="Figures">
+                  <Figures run={each} metrics={headline} />
+                </Td>
+              )}
             </Tr>
           ))}
         </Tbody>
       </Table>
     </Wide>
   );
+}
+
+/** The first few figures of a run, where runs of other kinds are beside it. */
+function Figures({
+  run,
+  metrics,
+}: {
+  run: Schemas["RunView"];
+  metrics: readonly Schemas["MetricView"][];
+}) {
+  const few = metrics.filter((each) => each.kind === run.kind).slice(0, FEW);
+  return few.map(({ name, title, unit }) => {
+    const value = run.metrics[name];
+    return (
+      <div key={name}>
+        {title}: {value === undefined ? "–" : measure(value, unit)}
+      </div>
+    );
+  });
 }
 
 /** The arm of a campaign, or the profile; what came from elsewhere says so. */

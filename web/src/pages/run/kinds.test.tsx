@@ -67,6 +67,15 @@ test("a table of runs has the figures of the kinds that are in it", () => {
   expect(screen.getByText("31,621")).toBeVisible();
 });
 
+test("runs of several kinds have their figures in one column", () => {
+  const runs = [aRun("block", { iops: 31621 }), aRun("boot", { boot_to_userspace_ms: 801 })];
+  rendered(<RunTable runs={runs} metrics={METRICS} />);
+  const heads = screen.getAllByRole("columnheader").map((each) => each.textContent);
+  expect(heads.at(-1)).toBe("Figures");
+  expect(screen.getByText("iops: 31,621")).toBeVisible();
+  expect(screen.getByText("boot_to_userspace_ms: 801 ms")).toBeVisible();
+});
+
 test("a boot tells what it reached, and what was not counted", () => {
   rendered(
     <Boot
