@@ -116,7 +116,7 @@ def test_a_name_is_taken_once(it: LiveFleet) -> None:
         env=twin,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
     assert ended.returncode == 1
