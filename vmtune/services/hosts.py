@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from uuid import UUID
@@ -221,6 +221,22 @@ class HostService:
             SeenVm(name, vm, labels.get(vm.uuid, {})) for name in listed for vm in listed[name]
         )
         return VmListing(seen, tuple(problems))
+
+    async def ask_each(
+        self, names: Collection[str]
+    ) -> tuple[Mapping[str, Mapping[UUID, VmSummary]], Sequence[Problem]]:
+        """What these hosts list right now, by UUID, and why some do not answer."""
+        answers = await asyncio.gather(*map(self._ask, names), return_exceptions=True)
+        listed: dict[str, Mapping[UUID, VmSummary]] = {}
+        problems: list[Problem] = []
+        for name, answer in zip(names, answers, strict=True):
+            if isinstance(answer, list):
+                listed[name] = {vm.uuid: vm for vm in answer}
+            elif isinstance(answer, VmtuneError):
+                problems += [replace(p, field=f"hosts.{name}") for p in answer.problems]
+            else:
+                raise answer
+        return listed, problems
 
     async def _ask(self, name: str) -> list[VmSummary]:
         driver = await self.driver(name)

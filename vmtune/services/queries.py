@@ -28,6 +28,8 @@ from vmtune.store.paging import make_cursor, page, read_cursor
 
 _T = TypeVar("_T")
 _ALL_HOSTS = 200
+_LARGE_FLEET_VMS = 2000
+"""With more, to ask every host for each page would take longer than anybody waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +124,15 @@ class Queries:
         """VMs as the hosts list them right now, in the order of their names, and how they
         stood when they were last looked at: no QEMU is asked for it.
 
+        In a large fleet only the hosts of the VMs on the page are asked; which VMs there are is
+        taken from what was listed before. A filter by state needs all hosts' answers all the same.
+
         :raise NotFound: no such host.
         :raise HostUnreachable: the host that the filter names does not answer.
         """
+        if wanted.host is None and wanted.state is None:
+            if await asyncio.to_thread(self._store.known_vms.count) > _LARGE_FLEET_VMS:
+                return await self._of_a_large_fleet(wanted, after, limit, reach)
         listing = await self._hosts.list_vms(wanted.host, reach.hosts)
         found = [vm for vm in listing.vms if wanted.lets(vm) and reach.has_vm(vm.host, vm.labels)]
         tunings = await asyncio.to_thread(self._store.tunings.all)
@@ -139,6 +147,25 @@ class Queries:
         shown = {vm.summary.uuid for vm in listed.items} & tunings.keys()
         counts = {state: counted[state] for state in TuningState}
         return VmPage(listed, listing.problems, {vm: tunings[vm] for vm in shown}, counts)
+
+    async def _of_a_large_fleet(
+        self, wanted: VmFilter, after: str | None, limit: int, reach: Reach
+    ) -> VmPage:
+        known, counts = await asyncio.to_thread(
+            self._store.known_vms.page, "live_vms", after, limit,
+            name=wanted.name, labels=wanted.labels, tuning=wanted.tuning, reach=reach,
+        )  # fmt: skip
+        names = sorted({vm.host for vm in known.items})
+        there, problems = await self._hosts.ask_each(names)
+        seen = [
+            SeenVm(vm.host, there[vm.host][vm.uuid], vm.labels)
+            for vm in known.items
+            if vm.uuid in there.get(vm.host, {})
+        ]
+        uuids = [vm.summary.uuid for vm in seen]
+        tunings = await asyncio.gather(*(self.tuning(uuid) for uuid in uuids))
+        found = {uuid: tuning for uuid, tuning in zip(uuids, tunings, strict=True) if tuning}
+        return VmPage(Page(tuple(seen), known.next), tuple(problems), found, counts)
 
     async def tuning(self, vm: UUID) -> Tuning | None:
         """How a VM stood when it was last looked at; None where nothing is known of it."""

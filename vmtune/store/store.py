@@ -17,6 +17,7 @@ from vmtune.store.events import EventRepository
 from vmtune.store.failures import masked, parse_url, translated
 from vmtune.store.fleet import FleetRepository
 from vmtune.store.inventory import HostRepository, VmRepository
+from vmtune.store.known_vms import KnownVms
 from vmtune.store.migration_records import MigrationRepository
 from vmtune.store.profiles import ProfileRepository
 from vmtune.store.runs import RunRepository
@@ -39,6 +40,7 @@ class Store:
         self._database = database
         self.hosts = HostRepository(database)
         self.vms = VmRepository(database)
+        self.known_vms = KnownVms(database)
         self.profiles = ProfileRepository(database)
         self.assignments = AssignmentRepository(database)
         self.applications = ApplicationRepository(database)

@@ -1,0 +1,73 @@
+"""Lists of a large fleet: the same VMs as of a small one, and only the page's hosts are asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.fleet import Fleet
+from tests.support.world import World, fleet_world
+from vmtune.domain.access import EVERYTHING, Reach
+from vmtune.domain.tuning import TuningState
+from vmtune.services import queries as module
+from vmtune.services.queries import Queries, VmFilter, VmPage
+
+
+def fleet() -> Fleet:
+    made = Fleet()
+    for name in "abcdef":
+        made.add(name, 4)
+    return made
+
+
+async def all_pages(queries: Queries, wanted: VmFilter, reach: Reach = EVERYTHING) -> list[VmPage]:
+    pages, after = list[VmPage](), None
+    while True:
+        pages.append(await queries.vms(wanted, after, 5, reach))
+        after = pages[-1].page.next
+        if after is None:
+            return pages
+
+
+def told(pages: list[VmPage]) -> list[tuple[str, str, object]]:
+    return [(vm.host, vm.summary.name, vm.labels) for each in pages for vm in each.page.items]
+
+
+async def both(
+    it: World, patch: pytest.MonkeyPatch, wanted: VmFilter, reach: Reach = EVERYTHING
+) -> list[VmPage]:
+    """The pages as of a large fleet, which are those of a small one."""
+    queries = Queries(it.store, it.hosts)
+    small = await all_pages(queries, wanted, reach)
+    patch.setattr(module, "_LARGE_FLEET_VMS", 1)
+    large = await all_pages(queries, wanted, reach)
+    patch.undo()
+    assert told(large) == told(small)
+    assert [page.counts for page in large] == [page.counts for page in small]
+    return large
+
+
+async def test_pages_are_the_same_and_few_hosts_are_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sim = fleet()
+    async with fleet_world(tmp_path, sim) as it:
+        await it.hosts.list_vms()
+        vm = next(iter(sim.hosts["c"].vms))
+        await it.hosts.label(vm, {"tier": "db"})
+        assert len(told(await both(it, monkeypatch, VmFilter()))) == 24
+        assert len(told(await both(it, monkeypatch, VmFilter(labels=(("tier", "db"),))))) == 1
+        assert len(told(await both(it, monkeypatch, VmFilter(name="d-2")))) == 1
+        assert await both(it, monkeypatch, VmFilter(tuning=TuningState.DRIFTED))
+        only = Reach(frozenset({"a", "c"}), frozenset({("tier", "db")}))
+        assert len(told(await both(it, monkeypatch, VmFilter(), only))) == 1
+
+        monkeypatch.setattr(module, "_LARGE_FLEET_VMS", 1)
+        sim.calls.clear()
+        sim.hosts["b"].reachable = False
+        first = await Queries(it.store, it.hosts).vms(VmFilter(), None, 6)
+        assert sim.calls["list_vms"] == 2
+        assert [vm.host for vm in first.page.items] == ["a"] * 4
+        assert [problem.field for problem in first.problems] == ["hosts.b"]
+        assert first.page.next is not None
