@@ -29,6 +29,9 @@ from vmtune.store.failures import locked, translated
 
 _PRIVATE = 0o600
 _WRITERS_LOCK = 0x766D74756E65  # "vmtune": the key of PostgreSQL's advisory lock
+IDLE_MS = 4000
+"""After how long PostgreSQL ends a writing transaction that asks nothing more: sooner than others
+give up waiting for it."""
 _MODE = "vmtune_mode"
 _DURABLE, _RELAXED = "durable", "relaxed"
 
@@ -187,7 +190,9 @@ class Database:
             if not self._is_sqlite:
                 if not durable:
                     session.execute(text("SET LOCAL synchronous_commit = off"))
-                session.execute(text(f"SELECT pg_advisory_xact_lock({_WRITERS_LOCK})"))
+                # A service that is stopped in here must not keep all others from writing.
+                timeout = f"set_config('idle_in_transaction_session_timeout', '{IDLE_MS}', true)"
+                session.execute(text(f"SELECT {timeout}, pg_advisory_xact_lock({_WRITERS_LOCK})"))
             if self.lease is not None:
                 _check(session, self.lease)
             yield session

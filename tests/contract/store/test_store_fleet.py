@@ -5,12 +5,14 @@ from __future__ import annotations
 from uuid import UUID
 
 import pytest
+from sqlalchemy import text
 
+from tests.contract.store.conftest import NO_POSTGRES
 from vmtune.domain.fleet import ServiceState
 from vmtune.domain.inventory import Host
 from vmtune.domain.migration import MigrationState
-from vmtune.errors import Conflict, NotFound, TakenOver
-from vmtune.store import Store
+from vmtune.errors import Conflict, NotFound, SetupError, TakenOver
+from vmtune.store import Store, database
 
 VM = UUID("00000000-0000-4000-8000-000000000001")
 
@@ -139,3 +141,21 @@ def test_an_operation_knows_which_service_began_it(store: Store, url: str, host:
         other = two.applications.begin(UUID(int=2), "a", "p", 1, {}, False, [])
         assert one.fleet.operations_of("one") == {str(mine.id)}
         assert one.fleet.operations_of("two") == {str(other.id)}
+
+
+@pytest.mark.skipif(bool(NO_POSTGRES), reason=NO_POSTGRES)
+def test_one_that_is_stopped_while_it_writes_does_not_stop_the_others(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "IDLE_MS", 200)
+    with Store.open(postgres_url) as stopped, Store.open(postgres_url) as other:
+
+        def write_slowly() -> None:
+            with stopped._database.write() as session:
+                # It asks nothing more, as if it were stopped here; another writes all the same.
+                other.profiles.create("written-meanwhile", "", {})
+                session.execute(text("SELECT 1"))
+
+        with pytest.raises(SetupError):
+            write_slowly()
+        stopped.profiles.create("written-after", "", {})
