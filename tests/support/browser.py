@@ -71,12 +71,17 @@ class Watch:
     faults: list[str] = field(default_factory=list)
     asked: int = 0
 
-    def follow(self, context: BrowserContext) -> None:
-        """Watch all pages of *context*."""
-        context.add_init_script(_TELL_VIOLATIONS)
-        context.on("request", self._request)
-        context.on("console", self._console)
-        context.on("weberror", self._error)
+    @contextmanager
+    def following(self, context: BrowserContext) -> Iterator[None]:
+        """Watch all pages of *context* meanwhile."""
+        heard = {"request": self._request, "console": self._console, "weberror": self._error}
+        for event, take in heard.items():
+            context.on(event, take)  # type: ignore[call-overload]  # names that it knows
+        try:
+            yield
+        finally:
+            for event, take in heard.items():
+                context.remove_listener(event, take)
 
     def _request(self, request: Request) -> None:
         self.asked += 1
@@ -114,26 +119,47 @@ class Tab:
 
 
 @contextmanager
-def tab(browser: Browser, origin: str, token: str = "", **options: object) -> Iterator[Tab]:
-    """A tab of a browser of its own; what it did wrong fails the test.
+def browsing(
+    browser: Browser, origin: str, token: str = "", **options: object
+) -> Iterator[BrowserContext]:
+    """A browser of its own, with its cookies and its cache.
 
-    :param token: what the browser is signed in with; nobody is without.
+    :param token: what it is signed in with; nobody is without.
     :param options: of the browser's context.
     """
-    watch = Watch(origin)
     context = browser.new_context(
         base_url=origin,
         viewport={"width": WIDE[0], "height": WIDE[1]},
+        reduced_motion="reduce",  # what moves would be waited for
         **options,  # type: ignore[arg-type]  # as they are named
     )
     context.set_default_timeout(PATIENCE_MS)
+    context.add_init_script(_TELL_VIOLATIONS)
     try:
         if token:
             answer = context.request.post("/api/v1/session", data={"token": token})
             assert answer.status == 201, answer.text()
-        watch.follow(context)
-        yield Tab(context.new_page(), watch)
+        yield context
     finally:
         context.close()
+
+
+@contextmanager
+def tab_of(context: BrowserContext, origin: str) -> Iterator[Tab]:
+    """A new tab; what pages do wrong while it is open fails the test."""
+    watch = Watch(origin)
+    with watch.following(context):
+        page = context.new_page()
+        try:
+            yield Tab(page, watch)
+        finally:
+            page.close()
     assert not watch.faults, "\n".join(watch.faults)
     assert watch.asked > 0
+
+
+@contextmanager
+def tab(browser: Browser, origin: str, token: str = "", **options: object) -> Iterator[Tab]:
+    """A tab of a browser of its own: see :func:`browsing`."""
+    with browsing(browser, origin, token, **options) as context, tab_of(context, origin) as made:
+        yield made

@@ -6,15 +6,25 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, BrowserContext, Page
 
-from tests.support.browser import Tab, Watch, chromium, free_port, tab, why_no_browser
+from tests.support.browser import (
+    Tab,
+    Watch,
+    browsing,
+    chromium,
+    free_port,
+    tab_of,
+    why_no_browser,
+)
 from tests.support.live import Live, live, wait_for, why_no_lab
 from vmtune import lab
 from vmtune.api.web import BUILT
 
+_PATIENT = {"downtime_limit_ms": 5000}  # both arms end as soon as all was sent once
 PLAN = {
     "name": "tiny",
+    "title": "A link that is wide enough",
     "scenario": {
         "name": "test/tiny",
         "vm": {"memory_bytes": "64Mi"},
@@ -22,19 +32,32 @@ PLAN = {
         "warmup_s": 0,
         "cooldown_s": 0,
     },
-    "blocks": 2,
-    "arms": [{"name": "stock"}, {"name": "tuned", "values": {"multifd": True}}],
+    "blocks": 6,
+    "arms": [
+        {"name": "narrow", "values": {"max_bandwidth_bytes_per_s": "8MiB/s", **_PATIENT}},
+        {"name": "wide", "values": _PATIENT},
+    ],
 }
+"""The fewest blocks that a verdict takes, of runs that are as short as they can be, and of arms
+that differ by far more than whatever else this machine does meanwhile."""
 WHY_NOT = why_no_lab() or why_no_browser()
 
 
+def _turn(item: pytest.Item) -> int:
+    """The campaign runs while tests go on that do without it; those that kill the service come
+    last of all."""
+    names = getattr(item, "fixturenames", ())
+    return 2 if "revived" in names else 1 if "campaign" in names else 0
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Say why none of these tests can be run, where that is so."""
+    """Say why none of these tests can be run, where that is so; and put them in order."""
     here = Path(__file__).parent
-    for item in items:
-        if here in item.path.parents:
-            item.add_marker(pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT or "never"))
-            item.add_marker(pytest.mark.timeout(180))
+    places = [index for index, item in enumerate(items) if here in item.path.parents]
+    for index, item in zip(places, sorted((items[i] for i in places), key=_turn), strict=True):
+        item.add_marker(pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT or "never"))
+        item.add_marker(pytest.mark.timeout(180))
+        items[index] = item
 
 
 @pytest.fixture(scope="package")
@@ -49,16 +72,32 @@ def it(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
 
 @pytest.fixture(scope="package")
 def begun(it: Live) -> str:
-    """The id of a campaign that is under way, of runs that are as short as they can be."""
+    """The id of a campaign that is under way."""
     return str(it.client.post("/campaigns", PLAN)["id"])
+
+
+@pytest.fixture(scope="package", autouse=True)
+def _begun_early(request: pytest.FixtureRequest) -> None:
+    """So that nobody waits for it, where somebody needs it."""
+    if any("begun" in getattr(item, "fixturenames", ()) for item in request.session.items):
+        request.getfixturevalue("begun")
 
 
 @pytest.fixture(scope="package")
 def campaign(it: Live, begun: str) -> str:
     """The same, once it has ended."""
-    wait_for(lambda: it.client.get(f"/campaigns/{begun}")["ended"], "the campaign to end")
+    wait_for(
+        lambda: it.client.get(f"/campaigns/{begun}")["ended"], "the campaign to end", within_s=120
+    )
     assert it.client.get(f"/campaigns/{begun}")["state"] == "completed"
     return begun
+
+
+@pytest.fixture
+def revived(it: Live) -> Iterator[None]:
+    """Whatever becomes of the service in a test, the next one finds it."""
+    yield
+    it.service.revive()
 
 
 @pytest.fixture(scope="package")
@@ -82,10 +121,18 @@ def browser() -> Iterator[Browser]:
         yield made
 
 
+@pytest.fixture(scope="package")
+def room(it: Live, browser: Browser, token: str) -> Iterator[BrowserContext]:
+    """A browser that is signed in, light, in English: one, so that what it has fetched stays."""
+    looks = {"color_scheme": "light", "locale": "en-GB"}
+    with browsing(browser, it.service.origin, token, **looks) as made:
+        yield made
+
+
 @pytest.fixture
-def signed_in(it: Live, browser: Browser, token: str) -> Iterator[Tab]:
-    """A tab of a browser that is signed in, light, in English."""
-    with tab(browser, it.service.origin, token, color_scheme="light", locale="en-GB") as made:
+def signed_in(it: Live, room: BrowserContext) -> Iterator[Tab]:
+    """A new tab of it."""
+    with tab_of(room, it.service.origin) as made:
         yield made
 
 

@@ -1,7 +1,5 @@
 """The service goes away and comes back; the page stays, says so, and heals itself."""
 
-from collections.abc import Iterator
-
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -17,13 +15,7 @@ NOBODY_ANSWERS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _serving(it: Live) -> Iterator[None]:
-    """Whatever becomes of a test, the next one finds the service."""
-    yield
-    it.service.revive()
-
-
+@pytest.mark.usefixtures("revived")
 def test_lost_and_healed_without_a_reload(it: Live, page: Page, watch: Watch) -> None:
     it.profile("before", downtime_limit_ms=300)
     watch.refusals |= NOBODY_ANSWERS
@@ -32,12 +24,27 @@ def test_lost_and_healed_without_a_reload(it: Live, page: Page, watch: Watch) ->
     page.evaluate("window.neverReloaded = true")
     lost = page.get_by_text(LOST)
     expect(lost).to_have_count(0)
+    editor = page.context.new_page()
+    editor.goto("/profiles/before/edit")
+    settled(editor)
+    editor.get_by_label("Downtime limit", exact=True).fill("250ms")
+    editor.get_by_label("Why this change").fill("what I typed")
+    expect(editor.get_by_text("250 ms", exact=True)).to_be_visible()  # the service has judged it
 
     it.service.kill()
     expect(lost).to_be_visible()
     expect(page.get_by_role("link", name="before")).to_be_visible()
     # A page that was not looked at before has even its program to fetch: that waits, too.
     page.get_by_role("link", name="Hosts").click()
+    # A change that nobody hears is told, and stays where it was typed.
+    save = editor.get_by_role("button", name="Save as a new revision")
+    save.click()
+    expect(editor.get_by_text("the service cannot be reached").first).to_be_visible()
+    expect(editor.get_by_label("Why this change")).to_have_value("what I typed")
+    # Nor does it wait to be tried again that nobody could judge what was typed since.
+    editor.get_by_label("Downtime limit", exact=True).fill("260ms")
+    expect(editor.locator("#tunable-downtime_limit_ms-help")).not_to_contain_text("250 ms")
+    expect(save).to_be_enabled()
 
     it.service.start()
     it.profile("while-away", downtime_limit_ms=300)
@@ -47,21 +54,7 @@ def test_lost_and_healed_without_a_reload(it: Live, page: Page, watch: Watch) ->
     page.get_by_role("link", name="Profiles").click()
     expect(page.get_by_role("link", name="while-away")).to_be_visible()
     assert page.evaluate("window.neverReloaded"), "the page was loaded anew"
-
-
-def test_a_change_that_nobody_hears_is_told(it: Live, page: Page, watch: Watch) -> None:
-    it.profile("kept", downtime_limit_ms=300)
-    watch.refusals |= NOBODY_ANSWERS
-    page.goto("/profiles/kept/edit")
-    settled(page)
-    page.get_by_label("Downtime limit", exact=True).fill("250ms")
-    page.get_by_label("Why this change").fill("what I typed")
-    expect(page.get_by_text("250 ms", exact=True)).to_be_visible()  # the service has judged it
-    it.service.kill()
-    page.get_by_role("button", name="Save as a new revision").click()
-    expect(page.get_by_text("the service cannot be reached").first).to_be_visible()
-    expect(page.get_by_label("Why this change")).to_have_value("what I typed")
-    it.service.start()
-    expect(page.get_by_text(LOST)).to_have_count(0)
-    page.get_by_role("button", name="Save as a new revision").click()
-    expect(page.get_by_role("grid", name="Revisions")).to_contain_text("what I typed")
+    expect(editor.get_by_text(LOST)).to_have_count(0)
+    save.click()
+    expect(editor.get_by_role("grid", name="Revisions")).to_contain_text("what I typed")
+    editor.close()

@@ -37,7 +37,8 @@ def test_planned_applied_verified_and_reverted(it: Live, vm: lab.LabVm, page: Pa
     expect(applied).to_contain_text("quick r1")
     expect(applied).to_contain_text("applied")
 
-    it.client.post("/assignments", {"target": "vm", "key": vm.uuid, "profile": "quick"})
+    given = {"target": "vm", "key": vm.uuid, "profile": "quick"}
+    given = it.client.post("/assignments", given)
     verify = page.get_by_role("button", name="Verify")
     expect(verify).to_be_enabled()
     verify.click()
@@ -54,6 +55,7 @@ def test_planned_applied_verified_and_reverted(it: Live, vm: lab.LabVm, page: Pa
         "300 ms"
     )
     assert it.client.get(f"/vms/{vm.uuid}/effective")["readings"] == before
+    it.client.delete(f"/assignments/{given['id']}")
 
 
 def test_a_blocker_is_told_and_has_to_be_overridden(it: Live, vm: lab.LabVm, page: Page) -> None:
