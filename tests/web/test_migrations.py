@@ -1,12 +1,18 @@
 """Migrations: begun, followed and aborted in a browser."""
 
 import re
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+import pytest
 from playwright.sync_api import Page, expect
 
-from tests.support.browser import Watch
-from tests.support.live import Live
+from tests.support.browser import Watch, settled
+from tests.support.live import Live, wait_for
 from tests.web.test_vms import choose
+from vmtune import lab
+from vmtune.domain.workload import Workload
 
 
 def begin(it: Live, page: Page, vm: str, profile: str) -> str:
@@ -47,42 +53,118 @@ def test_followed_live_to_its_end(it: Live, page: Page) -> None:
         assert it.states(vm) == {"b": "running"}
 
 
-def test_aborted_after_it_was_confirmed(it: Live, page: Page, watch: Watch) -> None:
+def test_aborted_after_it_was_confirmed(it: Live, vm: lab.LabVm, page: Page) -> None:
     it.profile("slow", max_bandwidth_bytes_per_s="4MiB/s")
-    with it.vm() as vm:
-        id = begin(it, page, vm.uuid, "slow")
-        expect(page.get_by_text(re.compile("iteration "))).to_be_visible()
-        page.get_by_role("button", name="Abort", exact=True).click()
-        dialog = page.get_by_role("dialog", name="Abort this migration?")
-        dialog.get_by_role("button", name="Cancel").click()
-        expect(dialog).to_have_count(0)
-        assert it.client.get(f"/migrations/{id}")["state"] == "active"
+    id = begin(it, page, vm.uuid, "slow")
+    expect(page.get_by_text(re.compile("iteration "))).to_be_visible()
+    page.get_by_role("button", name="Abort", exact=True).click()
+    dialog = page.get_by_role("dialog", name="Abort this migration?")
+    dialog.get_by_role("button", name="Cancel").click()
+    expect(dialog).to_have_count(0)
+    assert it.client.get(f"/migrations/{id}")["state"] == "active"
 
-        # Meanwhile it is shown where one looks first, and another cannot be begun.
-        page.get_by_role("link", name="Overview").click()
-        expect(page.get_by_role("progressbar", name=vm.name)).to_be_visible()
-        page.goto(f"/vms/{vm.uuid}")
-        second = choose(page, "Migrate", "slow")
-        second.get_by_label("Destination").select_option("b")
-        expect(second).to_contain_text("a migration of this VM is active")
-        expect(second.get_by_role("button", name="Migrate", exact=True)).to_be_disabled()
+    # Meanwhile it is shown where one looks first, and another cannot be begun.
+    page.get_by_role("link", name="Overview").click()
+    expect(page.get_by_role("progressbar", name=f"{vm.name}: a to b")).to_be_visible()
+    page.get_by_role("link", name=f"{vm.name}: a to b").click()
+    expect(page).to_have_url(re.compile(f"/migrations/{id}$"))
+    page.goto(f"/vms/{vm.uuid}")
+    second = choose(page, "Migrate", "slow")
+    second.get_by_label("Destination").select_option("b")
+    expect(second).to_contain_text("a migration of this VM is active")
+    expect(second.get_by_role("button", name="Migrate", exact=True)).to_be_disabled()
 
-        page.goto(f"/migrations/{id}")
-        page.get_by_role("button", name="Abort", exact=True).click()
-        dialog.get_by_role("button", name="Abort", exact=True).click()
-        expect(page.get_by_text("cancelled", exact=True)).to_be_visible()
-        expect(page.get_by_role("button", name="Abort", exact=True)).to_have_count(0)
-        assert it.states(vm) == {"a": "running"}
+    page.goto(f"/migrations/{id}")
+    page.get_by_role("button", name="Abort", exact=True).click()
+    dialog.get_by_role("button", name="Abort", exact=True).click()
+    expect(page.get_by_text("cancelled", exact=True)).to_be_visible()
+    expect(page.get_by_role("button", name="Abort", exact=True)).to_have_count(0)
+    assert it.states(vm) == {"a": "running"}
 
 
-def test_an_abort_that_comes_too_late_is_told(it: Live, page: Page, watch: Watch) -> None:
+def test_what_comes_too_late_is_told(it: Live, vm: lab.LabVm, page: Page, watch: Watch) -> None:
     it.profile("slower", max_bandwidth_bytes_per_s="4MiB/s")
     watch.refusals |= {"409"}
-    with it.vm() as vm:
-        id = begin(it, page, vm.uuid, "slower")
-        expect(page.get_by_text(re.compile("iteration "))).to_be_visible()
-        page.get_by_role("button", name="Abort", exact=True).click()
-        it.client.delete(f"/migrations/{id}")
-        it.ended({"id": id})
-        page.get_by_role("dialog").get_by_role("button", name="Abort", exact=True).click()
-        expect(page.get_by_text("It was not aborted").first).to_be_visible()
+    page.goto(f"/vms/{vm.uuid}")
+    dialog = choose(page, "Migrate", "slower")
+    dialog.get_by_label("Destination").select_option("b")
+    go = dialog.get_by_role("button", name="Migrate", exact=True)
+    expect(go).to_be_enabled()
+    id = it.migrate(vm, "b", profile="slower")["id"]
+    go.click(force=True)  # it may have heard of the other one just now
+    expect(dialog).to_contain_text(re.compile("migration .* of this VM is in progress"))
+
+    page.goto(f"/migrations/{id}")
+    expect(page.get_by_text(re.compile("iteration "))).to_be_visible()
+    page.get_by_role("button", name="Abort", exact=True).click()
+    it.client.delete(f"/migrations/{id}")
+    it.ended({"id": id})
+    page.get_by_role("dialog").get_by_role("button", name="Abort", exact=True).click()
+    expect(page.get_by_text("It was not aborted").first).to_be_visible()
+
+
+@pytest.fixture
+def theirs(it: Live) -> Iterator[lab.LabVm]:
+    """A VM with a profile of which those who migrate it know nothing."""
+    rests = Workload(region_bytes=2 << 20, idle_ms=3000)  # or so slow a link never ends it
+    with it.vm(memory_bytes=64 << 20, workload=rests) as vm:
+        it.profile("theirs", multifd=True, multifd_channels=3, announce_rounds=8)
+        given = {"target": "vm", "key": vm.uuid, "profile": "theirs"}
+        it.client.post("/assignments", given)
+        yield vm
+
+
+@contextmanager
+def virsh_migrate(it: Live, vm: lab.LabVm) -> Iterator[None]:
+    """What an operator does who has not heard of vmtune."""
+    a, b = it.status.hosts
+    options = ("--live", "--p2p", "--persistent", "--undefinesource", "--bandwidth", "2")
+    command = ("virsh", "-c", a.uri, "migrate", *options, vm.name, b.peer_uri)
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
+        try:
+            yield
+            assert process.wait(60) == 0
+        finally:
+            process.terminate()
+
+
+def announce(it: Live, vm: lab.LabVm) -> None:
+    """What libvirt's hook does on the host where the VM is about to arrive."""
+    xml = lab.virsh(it.host("a").uri, "dumpxml", vm.name)
+    service = it.client.connection(10)
+    service.request("POST", "/api/v1/hooks/qemu", xml, {"Content-Type": "application/xml"})
+    assert service.getresponse().status == 204
+    service.close()
+
+
+def test_what_others_migrate_is_announced_and_followed(
+    it: Live, theirs: lab.LabVm, page: Page
+) -> None:
+    vm = theirs
+    with page.expect_response("**/api/v1/events*"):
+        page.goto("/")
+    settled(page)  # by then the service has seen the VM
+    announce(it, vm)
+    arriving = page.locator(".pf-v6-c-alert").filter(has_text=f"{vm.name} is arriving from a")
+    expect(arriving).to_contain_text("theirs r1")
+    expect(arriving).to_contain_text(
+        "announce_rounds: the setting destination_command_line does not allow it"
+    )
+    arriving.get_by_role("link", name=vm.name).click()
+    expect(page.get_by_role("heading", name=vm.name, level=1)).to_be_visible()
+    expect(arriving).to_be_visible()
+    with virsh_migrate(it, vm):
+        wait_for(lambda: any(it.client.items("/migrations", {"vm": vm.uuid})), "a record of it")
+        (record,) = it.client.items("/migrations", {"vm": vm.uuid})
+        expect(page.get_by_role("grid", name="Migrations").get_by_role("link")).to_be_visible()
+        page.get_by_role("grid", name="Migrations").get_by_role("link").click()
+        expect(page).to_have_url(re.compile(f"/migrations/{record['id']}$"))
+        expect(page.get_by_text("others (observed)")).to_be_visible()
+        expect(page.get_by_text("completed", exact=True)).to_be_visible()
+        expect(page.get_by_text("--parallel --parallel-connections 3", exact=True)).to_be_visible()
+        page.get_by_role("link", name="Overview").click()
+        expect(page.get_by_role("link", name="All migrations")).to_be_visible()
+        expect(arriving).to_have_count(0)
+        page.get_by_role("link", name="All migrations").click()
+        row = page.get_by_role("grid", name="Migrations").get_by_role("row", name=vm.name).first
+        expect(row).to_contain_text("others")

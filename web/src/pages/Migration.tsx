@@ -22,6 +22,9 @@ import { Reaper } from "./migration/Reaper";
 import { Samples } from "./migration/Samples";
 import { Steps } from "./migration/Steps";
 
+/** The problem that `missing_flags` tell in words to type. */
+const BEGUN_WITHOUT = "begun_without";
+
 type Record = Schemas["MigrationView"];
 
 export default function MigrationPage() {
@@ -93,7 +96,7 @@ export default function MigrationPage() {
                   />
                 </StackItem>
               )}
-              <Problems problems={data.problems} />
+              <Problems problems={data.problems.filter((each) => each.code !== BEGUN_WITHOUT)} />
               {data.missing_flags.length > 0 && (
                 <StackItem>
                   <Alert
