@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from typing import Any
 
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
@@ -103,7 +104,7 @@ def create_app(settings: Settings, container: Container | None = None) -> FastAP
     app.mount("/", WebUi())
     add_handlers(app, methods_at)
     # The last is the first that a request meets.
-    app.add_middleware(ExactPaths, paths=_exact_paths())
+    app.add_middleware(ExactPaths, named=_by_name)
     imports = BodyLimit(settings.max_import_bytes, "max_import_bytes")
     app.add_middleware(
         Bodies,
@@ -126,9 +127,9 @@ async def _docs(request: Request) -> Response:
 
 def methods_at(path: str) -> list[str]:
     """The methods that *path* takes: by its own name if it has one, else by its pattern."""
-    exact = _exact_paths().get(path)
-    if exact:
-        return sorted(exact)
+    named = _by_name(path)
+    if named:
+        return sorted(named)
     below = path.removeprefix(PREFIX)
     fitting = [each for each in _routes() if each.path_regex.match(below)]
     return sorted({method for each in fitting for method in each.methods or ()} or {"GET"})
@@ -148,6 +149,37 @@ def _exact_paths() -> dict[str, frozenset[str]]:
             path = PREFIX + each.path
             paths[path] = paths.get(path, frozenset()) | (each.methods or set())
     return paths
+
+
+@functools.cache
+def _named_patterns() -> tuple[tuple[re.Pattern[str], frozenset[str]], ...]:
+    """Likewise of each pattern such as /hosts/{name}/evacuations/plan, which one with more
+    variables fits as well."""
+    routes = _routes()
+    own = {
+        each.path: each
+        for each in routes
+        if each.param_convertors
+        and any(
+            other.path_regex.match(each.path)
+            for other in routes
+            if len(other.param_convertors) > len(each.param_convertors)
+        )
+    }
+    return tuple(
+        (found.path_regex, frozenset(m for r in routes if r.path == path for m in r.methods or ()))
+        for path, found in own.items()
+    )
+
+
+def _by_name(path: str) -> frozenset[str]:
+    """The methods that *path* takes by a name of its own; none where it has none."""
+    exact = _exact_paths().get(path)
+    if exact or not path.startswith(PREFIX):
+        return exact or frozenset()
+    below = path.removeprefix(PREFIX)
+    fitting = (methods for pattern, methods in _named_patterns() if pattern.match(below))
+    return next(fitting, frozenset())
 
 
 def _operation_id(route: APIRoute) -> str:

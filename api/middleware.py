@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -175,16 +175,16 @@ class ExactPaths:
     """Refuses a method that a path of its own name does not take, before a pattern takes that
     name for an id or the web UI for a page.
 
-    :param paths: the methods of each such path.
+    :param named: the methods of such a path; none of any other.
     """
 
-    def __init__(self, app: ASGIApp, paths: Mapping[str, frozenset[str]]) -> None:
+    def __init__(self, app: ASGIApp, named: Callable[[str], frozenset[str]]) -> None:
         self._app = app
-        self._paths = paths
+        self._named = named
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            methods = self._paths.get(scope["path"])
+            methods = self._named(scope["path"])
             if methods and scope["method"] not in methods:
                 await self._refuse(sorted(methods), scope, receive, send)
                 return

@@ -218,7 +218,15 @@ async def test_allow_names_the_methods_of_the_path_itself(
     assert (response.status_code, response.headers["allow"]) == (405, allowed)
 
 
-@pytest.mark.parametrize("path", ["/profiles/check", "/runs/import", "/hooks/qemu"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/profiles/check",
+        "/runs/import",
+        "/hooks/qemu",
+        "/hosts/a/evacuations/plan",
+    ],
+)
 async def test_no_pattern_takes_a_paths_own_name_for_an_id(api: Api, path: str) -> None:
     response = await api.send("GET", path)
     assert (response.status_code, response.headers["allow"]) == (405, "POST")
