@@ -9,7 +9,7 @@ import pytest
 
 from tests.packages.conftest import CHECKOUT, Root
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(900, func_only=True)
 
 DUMPS = CHECKOUT / "tests" / "data" / "store"
 
