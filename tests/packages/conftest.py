@@ -78,7 +78,8 @@ class Root:
         ran = subprocess.run(
             [*_NAMESPACES, *([] if network else ["--net"]), "sh", "-c", _INSIDE, "sh",
              self._base, self._layer, self.shared, script],
-            env=clean, capture_output=True, text=True, check=False, timeout=1800 if network else 600,
+            env=clean, capture_output=True, text=True, check=False,
+            timeout=1800 if network else 600,
         )  # fmt: skip
         for stream in (ran.stdout, ran.stderr):
             print("\n".join(f"  > {line}" for line in stream.splitlines()[-40:]), flush=True)
