@@ -1,3 +1,4 @@
+import { Stack, StackItem } from "@patternfly/react-core";
 import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
 import type { Schemas } from "../../api/client";
 import { Empty } from "../../components/Async";
@@ -15,31 +16,33 @@ export function Alone({ report }: { report: Report }) {
     return <Empty title="No pair of arms can be compared">No run of them has ended yet.</Empty>;
   }
   return (
-    <>
+    <Stack hasGutter>
       {cells.map((cell) => (
-        <Section key={cell.name} title={`${cell.title || cell.name}: compared with nothing`}>
-          <Wide label={cell.title || cell.name}>
-            <Table aria-label={cell.title || cell.name} variant="compact">
-              <Thead>
-                <Tr>
-                  <Th>Metric</Th>
-                  <Th>Median</Th>
-                  <Th>Quartiles</Th>
-                  <Th>Least</Th>
-                  <Th>Most</Th>
-                  <Th>Of</Th>
-                </Tr>
-              </Thead>
-              <Tbody>
-                {cell.spreads.map((spread) => (
-                  <SpreadRow key={spread.metric} report={report} spread={spread} />
-                ))}
-              </Tbody>
-            </Table>
-          </Wide>
-        </Section>
+        <StackItem key={cell.name}>
+          <Section title={`${cell.title || cell.name}: compared with nothing`}>
+            <Wide label={cell.title || cell.name}>
+              <Table aria-label={cell.title || cell.name} variant="compact">
+                <Thead>
+                  <Tr>
+                    <Th>Metric</Th>
+                    <Th>Median</Th>
+                    <Th>Quartiles</Th>
+                    <Th>Least</Th>
+                    <Th>Most</Th>
+                    <Th>Of</Th>
+                  </Tr>
+                </Thead>
+                <Tbody>
+                  {cell.spreads.map((spread) => (
+                    <SpreadRow key={spread.metric} report={report} spread={spread} />
+                  ))}
+                </Tbody>
+              </Table>
+            </Wide>
+          </Section>
+        </StackItem>
       ))}
-    </>
+    </Stack>
   );
 }
 
@@ -59,7 +62,9 @@ function SpreadRow({ report, spread }: { report: Report; spread: Schemas["Spread
       </Td>
       <Td dataLabel="Median">{shown(summary.median)}</Td>
       <Td dataLabel="Quartiles">
-        {shown(summary.lower_quartile)} to {shown(summary.upper_quartile)}
+        {summary.median
+          ? `${shown(summary.lower_quartile)} to ${shown(summary.upper_quartile)}`
+          : "\u2013"}
       </Td>
       <Td dataLabel="Least">{shown(summary.minimum)}</Td>
       <Td dataLabel="Most">{shown(summary.maximum)}</Td>
