@@ -8,6 +8,7 @@ It needs root, libvirt, QEMU and PostgreSQL, and makes a lab of its own for each
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -47,6 +48,8 @@ def main() -> int:
     parser.add_argument("--fault", choices=FAULTS, action="append")
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
+    # As Ctrl-C would: labs and services are taken down.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     why_not = why_no_lab()
     if why_not:
         print(why_not, file=sys.stderr)
