@@ -118,16 +118,20 @@ def admit(waiting: Iterable[Slot], running: Iterable[Slot], limits: Limits) -> l
     admitted: list[Slot] = []
     leaving: dict[str, int] = {}  # the oldest that waits to leave each host, and
     arriving: dict[str, int] = {}  # to arrive there
+    stuck: set[tuple[str, str]] = set()  # on the same way nobody is overtaken at all
     for slot in sorted((s for s in waiting if not s.held), key=lambda slot: slot.place):
         if use.full:
             break
         oldest = min(
             leaving.get(slot.source, slot.number), arriving.get(slot.destination, slot.number)
         )
-        if not use.short_of(slot) and slot.number - oldest <= OVERTAKEN_BY:
+        way = slot.source, slot.destination
+        in_turn = way not in stuck and slot.number - oldest <= OVERTAKEN_BY
+        if in_turn and not use.short_of(slot):
             use.take(slot)
             admitted.append(slot)
         else:
+            stuck.add(way)
             leaving[slot.source] = min(slot.number, leaving.get(slot.source, slot.number))
             arriving[slot.destination] = min(
                 slot.number, arriving.get(slot.destination, slot.number)
