@@ -32,7 +32,7 @@ log = structlog.get_logger(__name__)
 
 BEAT_S = 2.0
 SILENT_S = 15.0
-_ORDERS_S = 0.5
+_ORDERS_S = 1.0
 _CLAIM_WITHIN_S = 5.0
 assert HOLDS_S + BEAT_S < SILENT_S, "a lease runs out before the work is taken over"
 
