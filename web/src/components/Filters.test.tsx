@@ -1,9 +1,11 @@
 import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { useLocation } from "react-router";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { rendered } from "../test/rendered";
 import { type Filter, Filters, useFilters } from "./Filters";
+
+vi.setConfig({ testTimeout: 30_000 }); // on a machine that may be busy
 
 const FILTERS: readonly Filter<"name" | "state">[] = [
   { name: "name", label: "Only of this name", empty: "Name" },
@@ -21,6 +23,7 @@ function Filtered() {
   );
 }
 
+const PATIENT = { timeout: 10_000 }; // what is typed waits until nobody types any more
 const chosen = () => JSON.parse(screen.getByTestId("chosen").textContent ?? "");
 const address = () => screen.getByTestId("address");
 
@@ -40,7 +43,7 @@ test("what is chosen and typed goes to the address, and leaves it when it is emp
   rendered(<Filtered />, "/?other=1");
   await userEvent.selectOptions(screen.getByRole("combobox"), "on");
   await userEvent.type(screen.getByRole("textbox"), "db");
-  await expect.poll(() => address().textContent).toBe("?other=1&state=on&name=db");
+  await expect.poll(() => address().textContent, PATIENT).toBe("?other=1&state=on&name=db");
   await userEvent.selectOptions(screen.getByRole("combobox"), "");
-  await expect.poll(() => address().textContent).toBe("?other=1&name=db");
+  await expect.poll(() => address().textContent, PATIENT).toBe("?other=1&name=db");
 });
