@@ -160,8 +160,8 @@ def fio_json(iops: int) -> dict[str, Any]:
 def boot_record(number: int = 1) -> BootRecord:
     """A boot's record with all that belongs to it."""
     name = BootMarkName
-    marks = ((name.GUEST, 100.5), (name.FIRMWARE, 120.0), (name.KERNEL, 400.0 + number),
-             (name.USER_SPACE, 800.0 + number))  # fmt: skip
+    marks = ((name.GUEST, 100.5), (name.FIRMWARE, 120.0), (name.LOADING, 250.0),
+             (name.KERNEL, 400.0 + number), (name.USER_SPACE, 800.0 + number))  # fmt: skip
     return BootRecord(
         end=BootEnd.USER_SPACE,
         ended_ms=800.0 + number,
