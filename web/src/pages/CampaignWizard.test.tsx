@@ -20,8 +20,9 @@ const LISTS: Record<string, unknown[]> = {
     { name: "plain/1gbs", family: "plain", title: "No tuning", applicable: true, reason: "" },
   ],
   "/api/v1/run-metrics": [
-    { name: "total_time_ms", title: "Total time", better: "lower", description: "How long." },
-    { name: "guest_pace", title: "Pace", better: "none", description: "Explains." },
+    { name: "total_time_ms", kind: "migration", title: "Total time", better: "lower" },
+    { name: "guest_pace", kind: "migration", title: "Pace", better: "none" },
+    { name: "iops", kind: "block", title: "Requests a second", better: "higher" },
   ],
 };
 const FORECAST = {
