@@ -217,7 +217,9 @@ class TokenRepository:
 
         :raise NotFound: none is signed in.
         """
-        query = select(WebSessionRow.id).where(WebSessionRow.id.startswith(beginning, autoescape=True))
+        query = select(WebSessionRow.id).where(
+            WebSessionRow.id.startswith(beginning, autoescape=True)
+        )
         with self._database.read() as session:
             found = session.scalars(query.limit(1)).first()
         if found is None:
