@@ -13,7 +13,7 @@ import pytest
 from tests.packages.booted import Booted
 from tests.packages.test_deb import OLDER
 
-pytestmark = [pytest.mark.timeout(900, func_only=True), pytest.mark.xdist_group("booted")]
+pytestmark = pytest.mark.timeout(900, func_only=True)
 
 OWN = "net/ipv4/ip_default_ttl"
 """A setting of the kernel that each network namespace has for itself, as optmem_max."""
