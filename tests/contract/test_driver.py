@@ -75,7 +75,9 @@ async def start(bench: Bench, values: dict[str, Value] | None = None) -> Migrati
     handle = await bench.source.start_migration(order, bench.destination)
 
     async def has_begun() -> bool:
-        return (await bench.source.migration(bench.vm)).status is not QemuStatus.SETUP
+        # Before libvirt hands it to QEMU, that tells of none, or of the one before.
+        status = (await bench.source.migration(bench.vm)).status
+        return status.running and status is not QemuStatus.SETUP
 
     await until(has_begun)
     return handle

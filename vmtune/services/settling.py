@@ -79,9 +79,6 @@ class Settler:
             fields["problems"] = (*record.problems, *paused, *behind)
             ended = _settled(record, "the migration did not complete")
             fields["outcomes"] = tuple(ended.values())
-        if record.abort is AbortState.REQUESTED:
-            cancelled = end.state is MigrationState.CANCELLED
-            fields["abort"] = AbortState.ABORTED if cancelled else AbortState.TOO_LATE
         return fields
 
     async def _destination(self, record: Migration) -> Driver | None:

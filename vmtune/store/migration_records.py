@@ -141,8 +141,9 @@ class MigrationRepository:
     ) -> Migration:
         """Record what happened; None leaves a field as it is.
 
-        A state that is an end releases the VM, and sets the time of the end where
-        *ended_at* does not say it.
+        A state that is an end releases the VM, sets the time of the end where *ended_at* does
+        not say it, and answers an abort that was asked for: it may have been asked for after
+        whoever found out the end had read the record.
 
         :raise NotFound: there is no such migration.
         :raise Conflict: *state* cannot follow the present one.
@@ -333,6 +334,9 @@ class MigrationRepository:
         row.state = state
         if state.ended:
             row.ended_at = row.ended_at or self._database.now()
+            if row.abort == AbortState.REQUESTED and state is not MigrationState.UNKNOWN:
+                aborted = state is MigrationState.CANCELLED
+                row.abort = AbortState.ABORTED if aborted else AbortState.TOO_LATE
             operations.release(session, row.vm, row.id)
             slots.release(session, row.number)
 

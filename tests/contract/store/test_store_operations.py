@@ -284,6 +284,25 @@ def test_abort_is_requested_once_and_in_time(store: Store) -> None:
         store.migrations.request_abort(other.id)
 
 
+@pytest.mark.parametrize(
+    ("end", "answer"),
+    [
+        (MigrationState.CANCELLED, AbortState.ABORTED),
+        (MigrationState.FAILED, AbortState.TOO_LATE),
+        (MigrationState.UNKNOWN, AbortState.REQUESTED),
+    ],
+)
+def test_the_end_answers_an_abort_that_was_asked_for(
+    store: Store, end: MigrationState, answer: AbortState
+) -> None:
+    """Also where whoever writes the end knew nothing of it."""
+    begun = migrate(store)
+    store.migrations.update(begun.id, state=MigrationState.PREPARING)
+    store.migrations.update(begun.id, state=MigrationState.STARTING)
+    store.migrations.request_abort(begun.id)
+    assert store.migrations.update(begun.id, state=end).abort is answer
+
+
 def test_migrations_are_listed_newest_first_and_filtered(store: Store) -> None:
     one = migrate(store, VM, "a")
     two = store.migrations.begin(
