@@ -10,9 +10,8 @@ WEB_BUILT := vmtune/webui/index.html
 WEB_SOURCES := $(shell find web/src web/public -type f) web/index.html web/vite.config.ts
 NPM := PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix web --silent
 
-# File by file, those first that take longest. What starts QEMUs mostly waits for them: one more
-# process than there are cores.
-SIDE_BY_SIDE := -n $(shell expr $$(nproc) + 1) --dist loadfile --no-loadscope-reorder
+# File by file, those first that take longest.
+SIDE_BY_SIDE := -n auto --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint lint-web format screenshots bench fault fuzz web wheel deb test-deb packages packages-for-tests lock openapi qemu-patched clean
