@@ -11,6 +11,19 @@ import structlog
 _QUIET = ("uvicorn", "alembic", "asyncio", "qemu", "dbos", "sqlalchemy")
 
 
+def _in_one_line(
+    logger: structlog.typing.WrappedLogger, method: str, event: structlog.typing.EventDict
+) -> structlog.typing.EventDict:
+    """A quiet library's error by its reason: whose it is, vmtune says in a record of its own."""
+    failed = event.get("exc_info")
+    if not failed or not str(event.get("logger", "")).startswith(_QUIET):
+        return event
+    if logging.getLogger().isEnabledFor(logging.DEBUG):
+        return event
+    error = failed if isinstance(failed, BaseException) else failed[1]
+    return {**event, "exc_info": None, "reason": f"{type(error).__name__}: {error}"}
+
+
 def configure_logs(form: str, level: str) -> None:
     """Send structlog's and the standard library's messages to stderr.
 
@@ -23,6 +36,7 @@ def configure_logs(form: str, level: str) -> None:
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
+    foreign = [*shared, _in_one_line]
     renderer: list[structlog.typing.Processor]
     if form == "json":
         renderer = [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer()]
@@ -36,7 +50,7 @@ def configure_logs(form: str, level: str) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=shared,
+            foreign_pre_chain=foreign,
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *renderer],
         )
     )
