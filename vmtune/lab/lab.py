@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vmtune.errors import LabError, Problem
+from vmtune.lab.capabilities import recall, remember
 from vmtune.lab.guest_build import build_guest
 from vmtune.lab.host import HostPlan, plan_hosts, prepare_host, probe_emulator, start_host
 from vmtune.lab.marker import Marker, boot_id, locked, read_marker
@@ -219,6 +220,7 @@ def _build(settings: LabSettings, marker: Marker) -> None:
     link_namespaces(settings.name_a, settings.address_a, settings.name_b, settings.address_b)
     for host in hosts:
         prepare_host(host, hosts)
+        recall(host, settings)
     with ThreadPoolExecutor(3) as pool:
         guest = pool.submit(build_guest, folder / "guest")
         starts = [pool.submit(_start, host, settings) for host in hosts]
@@ -231,6 +233,7 @@ def _build(settings: LabSettings, marker: Marker) -> None:
 def _start(host: HostPlan, settings: LabSettings) -> None:
     start_host(host, settings)
     probe_emulator(host, settings)
+    remember(host, settings)
 
 
 def _take_down(folder: Path) -> None:
