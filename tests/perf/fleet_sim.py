@@ -143,13 +143,14 @@ async def measure(at: Path, hosts: int) -> tuple[Cost, list[Check], dict[str, ob
             raw["twenty"] = {"moved": large.moved, "cpu_ms": large.cpu_ms,
                              "passed_s": large.passed_s, "most": dict(sim.most)}  # fmt: skip
             whole = sum(each.record.state is EvacuationState.COMPLETED for each in done)
-            twice = sum(count > 1 for count in sim.ordered.values())
+            # One may arrive where the next of the twenty is ordered, and moves on from there.
+            twice = sum(count > 1 for count in sim.sent.values())
             checks += [
                 Check("hosts emptied of twenty", whole, "", EVACUATED, "min"),
                 Check("most at once from a host", sim.most["outgoing"], "", LIMITS.outgoing, "max"),
                 Check("most at once to a host", sim.most["incoming"], "", LIMITS.incoming, "max"),
                 Check("most at once of all", sim.most["all"], "", LIMITS.all, "max"),
-                Check("VMs ordered twice", twice, "", 0, "max"),
+                Check("VMs ordered twice from one host", twice, "", 0, "max"),
             ]
             told = await reads(it, sim)
             raw["reads_ms"] = told

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.perf.pool_model import Monitor
-from tests.perf.reaper import BLOCKS, CAVEAT, LASTS_S, RING, Metrics, ratios, scenario
+from tests.perf.reaper import BLOCKS, CAVEAT, LASTS_S, RING, Metrics, ratios, scenario, states
 from tests.perf.report import Check, environment, finish, spread
 from tests.perf.support import folder
 from tests.support.patched_build import OBJECT, TYPE, patched
@@ -31,7 +31,6 @@ from vmtune.bench.order import DirectPlace, Phase, RunOrder, RunProgress
 from vmtune.bench.reduce import reduce
 from vmtune.bench.runner import run_migration
 from vmtune.bench.stderr import RING_FULL
-from vmtune.domain.runs import RunState
 from vmtune.domain.tunables import Value
 from vmtune.lab.domain_xml import kvm_usable
 
@@ -143,8 +142,7 @@ def measure(arm: str, at: Path, program: str, lasts_s: int) -> Metrics:
     place = DirectPlace(qemu=wrapper(at, program), folder=at / "bench")
     order = RunOrder(asked, place=place, kvm=True)
     result = asyncio.run(run_migration(order, inside.progress))
-    # Held like this it must not converge: what is measured is the time until it is cancelled.
-    assert result.state is RunState.NOT_CONVERGED, result.failure
+    assert result.state in states(arm), f"{result.state}: {result.failure}"
     assert inside.counted, "the counters were not read"
     (at / "more.sock").unlink()
     found = {**reduce(result.record, result.state, asked.values), **inside.counted}

@@ -67,13 +67,21 @@ def scenario(values: Mapping[str, Value]) -> Scenario:
     )
 
 
+def states(arm: str) -> tuple[RunState, ...]:
+    """How a run may end.
+
+    Held like this a migration does not converge, and what is measured is the time until it is
+    cancelled; only a guest that stands on full rings may write so little that it does.
+    """
+    return RunState.NOT_CONVERGED, *([RunState.COMPLETED] if arm == "stock" else [])
+
+
 def measure(arm: str, at: Path) -> Metrics:
     """One run."""
     asked = scenario(ARMS[arm])
     order = RunOrder(asked, place=DirectPlace(folder=at), kvm=True)
     result = asyncio.run(run_migration(order, lambda _: None))
-    # Held like this it must not converge: what is measured is the time until it is cancelled.
-    assert result.state is RunState.NOT_CONVERGED, result.failure
+    assert result.state in states(arm), f"{result.state}: {result.failure}"
     return reduce(result.record, result.state, asked.values)
 
 

@@ -66,6 +66,7 @@ class Fleet:
 
     :param lasts_s: how long a migration takes.
     :param fails: UUIDs of VMs whose migrations fail, with what QEMU says.
+    :param sent: how often each VM was ordered to leave each host.
     :param go: while it is clear, migrations begin and do not end.
     """
 
@@ -77,6 +78,7 @@ class Fleet:
     arriving: Counter[str] = field(default_factory=Counter)
     most: Counter[str] = field(default_factory=Counter)
     ordered: Counter[UUID] = field(default_factory=Counter)
+    sent: Counter[tuple[UUID, str]] = field(default_factory=Counter)
     calls: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
@@ -168,6 +170,7 @@ class SimHost:
         vm = self._find(order.vm)
         assert vm.handle is None, "it migrates already"
         self._fleet.ordered[vm.uuid] += 1
+        self._fleet.sent[vm.uuid, self.name] += 1
         vm.handle = handle = SimHandle()
         self._fleet.begin(self.name, destination.name)
         handle.task = asyncio.create_task(self._carry(vm, destination, handle))
