@@ -198,7 +198,7 @@ if [ "$(cat "$work/configured" 2>/dev/null)" != "$configured" ] || [ ! -e "$work
         fail "could not configure"
     echo "$configured" >"$work/configured"
 fi
-say "building with $(nproc) processors, 8 minutes on two idle ones; $log has the rest"
+say "building with $(nproc) processors, 4 minutes on two idle ones; $log has the rest"
 # The program alone: firmware, key maps and helpers are the distribution's.
 make_it() { nice -n 19 ninja -C "$work/build" qemu-system-x86_64 9>&-; }
 if [ -t 1 ]; then
