@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 import statistics
 import sys
 import time
@@ -21,7 +22,7 @@ from pathlib import Path
 
 import structlog
 
-from tests.perf.report import Check, environment, finish
+from tests.perf.report import Check, environment, finish, spread
 from tests.perf.support import folder
 from tests.support.fleet import Fleet
 from tests.support.world import World, fleet_world
@@ -36,6 +37,8 @@ from vmtune.services.queries import Queries, VmFilter
 VMS_A_HOST = 50
 SIZES = (10, 100, 1000)
 """Hosts: 500, 5,000 and 50,000 VMs."""
+TURNS = 5
+SEED = 1
 EVACUATED = 20
 EVACUATED_FOR_COST = 2
 """In the fleet of ten hosts others must be left to go to, and the same in each is compared."""
@@ -125,8 +128,8 @@ async def reads(it: World, sim: Fleet) -> dict[str, float]:
     }
 
 
-async def measure(at: Path, hosts: int) -> tuple[Cost, list[Check], dict[str, object]]:
-    """One fleet: what a VM costs; in the largest, all the rest too."""
+async def measure(at: Path, hosts: int, whole: bool) -> tuple[Cost, list[Check], dict[str, object]]:
+    """One fleet: what a VM costs; if *whole*, all the rest too."""
     sim = make(hosts)
     checks: list[Check] = []
     raw: dict[str, object] = {"hosts": hosts, "vms": hosts * VMS_A_HOST}
@@ -135,7 +138,7 @@ async def measure(at: Path, hosts: int) -> tuple[Cost, list[Check], dict[str, ob
         await evacuate(it, names[:1])  # warm: imports, caches, the first pages of the database
         done, cost = await evacuate(it, names[1 : 1 + EVACUATED_FOR_COST])
         raw["cost"] = {"moved": cost.moved, "cpu_ms": cost.cpu_ms, "passed_s": cost.passed_s}
-        if hosts == max(SIZES):
+        if whole:
             some = names[100 : 100 + EVACUATED]
             sim.most.clear()
             sim.lasts_s = 0.05  # so that limits are reached
@@ -160,25 +163,34 @@ async def measure(at: Path, hosts: int) -> tuple[Cost, list[Check], dict[str, ob
 
 
 async def run() -> tuple[list[Check], dict[str, object]]:
-    """All sizes."""
-    costs: list[Cost] = []
+    """All sizes in turns, the order drawn anew each time; the first fleet does not count."""
+    sizes = [int(text) for text in sys.argv[1:]] or list(SIZES)
+    chance = random.Random(SEED)
+    costs: dict[int, list[float]] = {hosts: [] for hosts in sizes}
     checks: list[Check] = []
     raw: dict[str, object] = {}
-    sizes = [int(text) for text in sys.argv[1:]] or list(SIZES)
-    for hosts in sizes:
-        with folder() as at:
-            cost, found, told = await measure(at, hosts)
+    with folder() as at:
+        await measure(at, min(sizes), whole=False)
+    for turn in range(TURNS):
+        chance.shuffle(sizes)
+        for hosts in sizes:
+            last = turn == TURNS - 1
+            with folder() as at:
+                cost, found, told = await measure(at, hosts, last and hosts == max(SIZES))
             print(
-                f"{hosts:,} hosts, {hosts * VMS_A_HOST:,} VMs: {cost.cpu_ms:.1f} ms of CPU for "
-                f"each of {cost.moved} VMs that moved, in {cost.passed_s:.1f} s"
+                f"{hosts:5,} hosts, {hosts * VMS_A_HOST:6,} VMs: {cost.cpu_ms:.1f} ms of CPU for "
+                f"each of {cost.moved} VMs that moved, in {cost.passed_s:.1f} s",
+                flush=True,
             )
-            costs.append(cost)
+            costs[hosts].append(cost.cpu_ms)
             checks += found
-            raw[str(hosts)] = told
-    least = min(cost.cpu_ms for cost in costs)
-    spread = max(cost.cpu_ms for cost in costs) / least
-    raw["cpu_ms_a_vm"] = statistics.median(cost.cpu_ms for cost in costs)
-    checks.insert(0, Check("cost of a VM, dearest against cheapest fleet", spread, "x", 1.2, "max"))
+            raw[f"{hosts} hosts, turn {turn + 1}"] = told
+    medians = {hosts: statistics.median(each) for hosts, each in sorted(costs.items())}
+    for hosts, each in sorted(costs.items()):
+        print(f"{hosts:5,} hosts: {spread(each)} ms of CPU a VM")
+    apart = max(medians.values()) / min(medians.values())
+    raw["cpu_ms_a_vm"] = medians
+    checks.insert(0, Check("cost of a VM, dearest against cheapest fleet", apart, "x", 1.2, "max"))
     return checks, raw
 
 
