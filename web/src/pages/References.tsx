@@ -26,7 +26,7 @@ export default function References() {
                     <Th>What was measured</Th>
                     <Th>Published</Th>
                     <Th>When</Th>
-                    <Th>Tables</Th>
+                    <Th modifier="fitContent">Tables</Th>
                   </Tr>
                 </Thead>
                 <Tbody>
@@ -36,7 +36,9 @@ export default function References() {
                         <Link to={`/bench/reference/${each.id}`}>{each.title}</Link>
                       </Td>
                       <Td dataLabel="Published">{each.source.place}</Td>
-                      <Td dataLabel="When">{each.source.date || "not known"}</Td>
+                      <Td dataLabel="When" modifier="nowrap">
+                        {each.source.date || "not known"}
+                      </Td>
                       <Td dataLabel="Tables">{count(each.tables.length)}</Td>
                     </Tr>
                   ))}

@@ -69,7 +69,7 @@ export default function Scenarios() {
                     <Tr>
                       <Th>Name</Th>
                       <Th>What it does</Th>
-                      <Th>Takes at most</Th>
+                      <Th modifier="fitContent">Takes at most</Th>
                       <Th>Here</Th>
                     </Tr>
                   </Thead>

@@ -1,0 +1,19 @@
+/** The pages of what entries are about, by the first word of the subject. */
+const PAGES: Readonly<Record<string, string>> = {
+  vm: "/vms",
+  migration: "/migrations",
+  host: "/hosts",
+  profile: "/profiles",
+  run: "/bench/runs",
+  campaign: "/bench/campaigns",
+};
+
+/** The page of what an entry is about, such as `run 55e5…`; null where there is none. */
+export function pageOf(subject: string): string | null {
+  const [, what = "", key = ""] = /^(\S+) (.+)$/.exec(subject) ?? [];
+  // Several things, such as `host a, evacuation …`, have no page in common.
+  if (key === "" || key.includes(", ") || !Object.hasOwn(PAGES, what)) {
+    return null;
+  }
+  return `${PAGES[what]}/${encodeURIComponent(key)}`;
+}
