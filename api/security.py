@@ -72,9 +72,11 @@ def unknown() -> Unauthenticated:
     )
 
 
-READ, PROFILE, APPLY, MIGRATE, BENCH, HOST, ADMIN = (Depends(Needs(s)) for s in Scope)
+READ, PROFILE, APPLY, MIGRATE, BENCH, HOST, METRICS, ADMIN = (Depends(Needs(s)) for s in Scope)
 PUBLIC = Depends(Needs(None))
-assert tuple(Scope) == ("read", "profile", "apply", "migrate", "bench", "host", "admin")
+assert tuple(Scope) == (
+    *("read", "profile", "apply", "migrate", "bench", "host", "metrics", "admin"),
+)
 
 
 def declared(route: APIRoute) -> list[Scope | None]:

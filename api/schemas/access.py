@@ -22,7 +22,7 @@ class TokenCreate(Model):
 
     name: StrictStr = Field(examples=["ci"], description="For people; unique.")
     scopes: list[StrictStr] = Field(
-        max_length=len(Scope), description=f"{_SCOPES}. Each includes `read`."
+        max_length=len(Scope), description=f"{_SCOPES}. Each but `metrics` includes `read`."
     )
     hosts: list[StrictStr] | None = Field(
         default=None,

@@ -23,6 +23,7 @@ class Scope(StrEnum):
     MIGRATE = "migrate"
     BENCH = "bench"
     HOST = "host"
+    METRICS = "metrics"
     ADMIN = "admin"
 
 
@@ -33,6 +34,7 @@ MEANINGS: Mapping[Scope, str] = {
     Scope.MIGRATE: "start live migrations, and abort them",
     Scope.BENCH: "write scenarios, and run benchmarks",
     Scope.HOST: "add and remove hosts, and label VMs",
+    Scope.METRICS: "read the metrics, and nothing else",
     Scope.ADMIN: "everything, tokens and the audit log among it",
 }
 assert set(MEANINGS) == set(Scope), "a scope without its meaning"
@@ -41,11 +43,13 @@ ALL_SCOPES = frozenset(Scope)
 
 
 def with_implied(scopes: Collection[Scope]) -> frozenset[Scope]:
-    """*scopes* with those that they include: all of them include reading (who changes
-    something has to see it), and ``admin`` includes all."""
+    """*scopes* with those that they include: all but ``metrics`` include reading (who changes
+    something has to see it), reading includes the metrics, and ``admin`` includes all."""
     if Scope.ADMIN in scopes:
         return ALL_SCOPES
-    return frozenset({*scopes, Scope.READ}) if scopes else frozenset()
+    if set(scopes) <= {Scope.METRICS}:
+        return frozenset(scopes)
+    return frozenset({*scopes, Scope.READ, Scope.METRICS})
 
 
 def check_scopes(given: Collection[str], what: str = "scopes") -> frozenset[Scope]:

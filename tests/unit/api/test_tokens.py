@@ -28,7 +28,8 @@ async def test_a_token_is_shown_once(api: Api) -> None:
     wanted = {"name": "ci", "scopes": ["read", "apply"], "hosts": ["a"], "selector": {"t": "1"}}
     made = await api.post("/tokens", wanted)
     assert made["token"].startswith(f"vmt_{made['id']}_")
-    assert made["rights"] == {"scopes": ["read", "apply"], "hosts": ["a"], "selector": {"t": "1"}}
+    may = {"scopes": ["read", "apply", "metrics"], "hosts": ["a"], "selector": {"t": "1"}}
+    assert made["rights"] == may
     assert made["created_by"] == {"kind": "user", "id": "0", "name": "root"}
     assert (made["state"], made["expires_at"], made["used_at"]) == ("active", None, None)
     shown = await api.get(f"/tokens/{made['id']}")
@@ -67,7 +68,8 @@ async def test_a_token_lets_in_over_tcp_until_it_is_revoked(tmp_path: Path) -> N
         assert (await api.send("GET", "/vms", **mine)).status_code == 200
         who = (await api.send("GET", "/session", **mine)).json()
         assert who["who"] == {"kind": "token", "id": made["id"], "name": "ci"}
-        assert (who["rights"]["scopes"], who["signed_in"], who["csrf"]) == (["read"], False, None)
+        scopes = who["rights"]["scopes"]
+        assert (scopes, who["signed_in"], who["csrf"]) == (["read", "metrics"], False, None)
         await api.ask("DELETE", f"/tokens/{made['id']}", expect=204)
         refused = await api.send("GET", "/vms", **mine)
         assert refused.status_code == 401
@@ -139,7 +141,7 @@ async def test_an_admin_sees_browsers_and_signs_them_out(tmp_path: Path) -> None
             {"kind": "token", "id": made["id"], "name": "ci"}
         ]
         assert [row["own"] for row in shown] == [False, False]
-        assert shown[0]["rights"]["scopes"] == ["read"]
+        assert shown[0]["rights"]["scopes"] == ["read", "metrics"]
         assert cookie not in str(shown)
         mine = {"Cookie": f"vmtune_session={cookie}"}
         assert (await api.send("GET", "/session", **mine)).status_code == 200

@@ -62,10 +62,11 @@ def test_everything_and_nothing_are_the_ends(rights: Rights) -> None:
 
 
 def test_every_scope_includes_reading_and_admin_includes_all() -> None:
-    for scope in Scope:
-        assert Scope.READ in with_implied({scope})
+    for scope in set(Scope) - {Scope.METRICS}:
+        assert {Scope.READ, Scope.METRICS} <= with_implied({scope})
+    assert with_implied({Scope.METRICS}) == {Scope.METRICS}
     assert with_implied({Scope.ADMIN}) == frozenset(Scope)
-    assert with_implied({Scope.MIGRATE}) == {Scope.MIGRATE, Scope.READ}
+    assert with_implied({Scope.MIGRATE}) == {Scope.MIGRATE, Scope.READ, Scope.METRICS}
     assert with_implied(()) == frozenset()
 
 

@@ -29,7 +29,7 @@ def token() -> None:
 
 
 @token.command(
-    epilog="\b\nScopes, of which each includes read:\n" + _MEANINGS,
+    epilog="\b\nScopes, of which each but metrics includes read:\n" + _MEANINGS,
 )
 @click.argument("name")
 @click.option(
