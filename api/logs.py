@@ -7,6 +7,8 @@ import sys
 
 import structlog
 
+from vmtune import tracing
+
 # Their own words about each request or command are for debugging them, not vmtune.
 _QUIET = ("uvicorn", "alembic", "asyncio", "qemu", "dbos", "sqlalchemy")
 
@@ -32,6 +34,7 @@ def configure_logs(form: str, level: str) -> None:
     """
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
+        tracing.note_trace,
         structlog.stdlib.add_logger_name,
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),

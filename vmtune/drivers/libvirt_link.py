@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Callable
 from typing import Any, TypeVar
 from uuid import UUID
 
+from vmtune import tracing
 from vmtune.drivers.base import DriverEvent, EventKind
 from vmtune.drivers.guard import OPEN, Guard
 from vmtune.drivers.hub import Hub
@@ -73,13 +74,14 @@ class Link:
 
         :raise OutcomeUnknown: the connection was lost on the way.
         """
-        await self._guard.wait()
+        with tracing.span(_name_of(call), uri=self._uri):
+            await self._guard.wait()
 
-        def guarded(connection: Connection) -> _T:
-            self._guard.check()
-            return call(connection)
+            def guarded(connection: Connection) -> _T:
+                self._guard.check()
+                return call(connection)
 
-        return await self._run(guarded, waits)
+            return await self._run(guarded, waits)
 
     async def _run(self, call: _Call[_T], waits: bool) -> _T:
         connection = await self.connection()
@@ -192,3 +194,9 @@ class Link:
 
 
 _CLOSE_WITHIN_S = 2.0
+
+
+def _name_of(call: object) -> str:
+    """A call in traces, by the function that makes it."""
+    name = getattr(call, "__qualname__", "call")
+    return f"libvirt {name.partition('.<locals>')[0]}"

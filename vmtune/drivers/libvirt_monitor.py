@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Collection, Coroutine, Mapping
+from contextlib import nullcontext
 from typing import Any, TypeVar
 from uuid import UUID
 
+from vmtune import tracing
 from vmtune.drivers.guard import ASKS
 from vmtune.drivers.libvirt_calls import Connection
 from vmtune.drivers.libvirt_errors import OPERATION_INVALID, LibvirtRefused
@@ -61,7 +63,8 @@ class LibvirtMonitor:
         def send(connection: Connection) -> str:
             return self._send(connection, text, asks)
 
-        reply = json.loads(await self.in_turn(lambda: run(send, True)))
+        with nullcontext() if asks else tracing.span(f"qmp {command}", vm=str(self._vm)):
+            reply = json.loads(await self.in_turn(lambda: run(send, True)))
         if "error" in reply:
             raise CommandRefused(str(reply["error"].get("desc", "QEMU gives no reason")))
         return reply.get("return")

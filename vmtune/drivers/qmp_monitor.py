@@ -15,6 +15,7 @@ from qemu.qmp import ConnectError, EventListener, ExecuteError, QMPClient, QMPEr
 from qemu.qmp.message import Message
 from qemu.qmp.qmp_client import GreetingError
 
+from vmtune import tracing
 from vmtune.drivers.guard import ASKS, OPEN, Guard
 from vmtune.drivers.qmp_allowed import check
 from vmtune.drivers.qmp_qemu import OnEvent
@@ -125,9 +126,13 @@ class QmpMonitor:
             socket there may be another QEMU by now, which the caller has to find out.
         """
         check(command, arguments, self._more_commands)
-        asks = command.startswith(ASKS)
-        if not asks:
+        if command.startswith(ASKS):
+            return await self._send(command, arguments, asks=True)
+        with tracing.span(f"qmp {command}", monitor=str(self.path)):
             await self._guard.wait()
+            return await self._send(command, arguments, asks=False)
+
+    async def _send(self, command: str, arguments: Mapping[str, Any] | None, asks: bool) -> Any:
         client = self._client
         if client is None or client.runstate is not Runstate.RUNNING:
             raise HostUnreachable(f"the connection to {self.path} was lost")

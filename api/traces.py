@@ -1,0 +1,51 @@
+"""The service's traces: switched on where it starts, and which requests are in them."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import structlog
+from starlette.types import Scope
+
+from vmtune import __version__, tracing
+from vmtune.api.routes.common import PREFIX
+
+if TYPE_CHECKING:
+    from fastapi.telemetry import TelemetryConfig
+
+log = structlog.get_logger(__name__)
+
+_LEFT_OUT = (
+    f"{PREFIX}/events",  # lasts as long as its reader
+    f"{PREFIX}/session/oidc",  # what is in these addresses signs somebody in
+)
+
+
+def start_traces(service: str) -> None:
+    """Switch traces on, where the environment asks for them. The service runs without, too.
+
+    :param service: its name among others; may be empty.
+    """
+    try:
+        if tracing.start(os.environ, __version__, service):
+            log.info("traces are on")
+    except tracing.NotTraced as error:
+        log.warning("no traces", reason=str(error))
+
+
+def traced() -> TelemetryConfig:
+    """What FastAPI is to tell of requests: one span each, where traces are on, and no more."""
+    return {
+        "tracer_provider": tracing.provider(),
+        "tracing": tracing.provider() is not None,
+        "metrics": False,
+        "logs": False,
+        "operation_spans": False,
+        "auto_configure": False,
+        "exclude": _is_left_out,
+    }
+
+
+def _is_left_out(scope: Scope) -> bool:
+    return str(scope["path"]).startswith(_LEFT_OUT)
