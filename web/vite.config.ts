@@ -11,5 +11,11 @@ export default defineConfig({
     chunkSizeWarningLimit: 900, // KiB before compression; tests/perf/web holds the real limits
   },
   server: { proxy: { "/api": process.env.VMTUNE_URL ?? "http://127.0.0.1:8470" } },
-  test: { environment: "jsdom", setupFiles: ["src/test/setup.ts"], css: false },
+  // A page of its own for each file, of one jsdom a thread: to load it takes as long as the tests.
+  test: {
+    environment: "jsdom",
+    pool: "vmThreads",
+    setupFiles: ["src/test/setup.ts"],
+    css: false,
+  },
 });
