@@ -16,11 +16,11 @@ import asyncio
 import contextlib
 import logging
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextvars import Context
 from typing import Protocol, TypeVar
 
-from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowID, WorkflowStatus
+from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowID, WorkflowStatus, _dbos
 from dbos import error as dbos_error
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
@@ -61,6 +61,10 @@ WORKFLOW_VERSION = "1"
 # Deaths of the service during one job before dbos gives it up, so that a phase
 # that kills the service does not do so for ever.
 MAX_RESUMPTIONS = 100
+
+# Of dbos's delayed starts and time limits, and of its schedules. Its queues are left: what it
+# resumes at its start goes through one.
+_POLLERS = ("background_jobs_thread", "dynamic_scheduler_loop")
 
 # Held by the engine that is started, since dbos can be used once in a process.
 _dbos_in_use = threading.Lock()
@@ -135,7 +139,8 @@ class DurableEngine:
         )
         # Blocks this loop on purpose: dbos adopts the running loop of the
         # thread that launches it, and nothing else runs here yet.
-        DBOS.launch()
+        with _without_pollers():
+            DBOS.launch()
         # Only now: launch reports failures twice, raised and logged.
         dbos_log.setLevel(logging.ERROR)
         return workflow
@@ -316,6 +321,20 @@ class DurableEngine:
         if self._dbos_loop is None or self._database is None or self._workflow is None:
             raise not_started()
         return self._dbos_loop, self._database, self._workflow
+
+
+@contextlib.contextmanager
+def _without_pollers() -> Iterator[None]:
+    """Have dbos start no thread that asks the database each second for what vmtune does not use.
+    A dbos that names them otherwise only costs more."""
+    real = {name: value for name in _POLLERS if (value := getattr(_dbos, name, None)) is not None}
+    try:
+        for name in real:
+            setattr(_dbos, name, lambda *_: None)
+        yield
+    finally:
+        for name, value in real.items():
+            setattr(_dbos, name, value)
 
 
 async def _call(

@@ -9,10 +9,12 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
+from dbos import _dbos
 
 from vmtune.errors import SetupError
 from vmtune.jobs.base import JobStatus
@@ -175,3 +177,15 @@ async def test_what_is_stored_is_json(file: Path) -> None:
 def test_the_interface_does_not_load_dbos() -> None:
     code = "import sys, vmtune.jobs.base, vmtune.jobs.inline; sys.exit('dbos' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+async def test_nothing_asks_each_second_for_what_is_not_used(file: Path) -> None:
+    engine = engine_at(f"sqlite:///{file}")
+    await engine.start()
+    try:
+        assert "dbos-background-jobs" not in {thread.name for thread in threading.enumerate()}
+        # As dbos has them for whoever else uses it in this process.
+        assert _dbos.background_jobs_thread.__module__ == "dbos._workflow_commands"
+        assert _dbos.dynamic_scheduler_loop.__module__ == "dbos._scheduler"
+    finally:
+        await engine.stop()
