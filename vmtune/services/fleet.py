@@ -213,10 +213,12 @@ class Fleet:
         while True:
             try:
                 services = await self.services()
-                for dead in self._silent(services):
+                silent = self._silent(services)
+                for dead in silent:
                     await self._take_from(dead)
-                for name in await asyncio.to_thread(self._store.fleet.estates, self.name):
-                    await self._settle_estate(name, engine, mine, adopt)
+                for one in await self.services() if silent else services:
+                    if one.heir == self.name:
+                        await self._settle_estate(one.name, engine, mine, adopt)
             except VmtuneError as error:
                 log.warning("the other services are not seen", reason=error.message)
             except Exception:

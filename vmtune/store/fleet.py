@@ -110,11 +110,6 @@ class FleetRepository:
             left = tuple(host.name for host in hosts if host not in taken)
             return TakenHosts(tuple(host.name for host in taken), left)
 
-    def estates(self, heir: str) -> tuple[str, ...]:
-        """The services whose work *heir* has taken over, and is not done with."""
-        with self._database.read() as session:
-            return tuple(session.scalars(select(_NAME).where(ServiceRow.heir == heir)))
-
     def settle_estate(self, name: str) -> None:
         """Its work is taken over."""
         with self._database.write(durable=False) as session:

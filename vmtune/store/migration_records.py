@@ -280,7 +280,7 @@ class MigrationRepository:
         :param limit: about how many: samples of the same millisecond are never separated.
         :raise NotFound: there is no such migration.
         """
-        with self._database.read() as session:
+        with self._database.read(streams=True) as session:
             return tuple(samples.read(session, _number(session, id), after_ms, limit))
 
     def sample_count(self, id: UUID) -> int:
@@ -313,7 +313,7 @@ class MigrationRepository:
 
         :raise NotFound: there is no such migration.
         """
-        with self._database.read() as session:
+        with self._database.read(streams=True) as session:
             return tuple(rounds.read(session, _number(session, id), after_ms, limit))
 
     def counts(self) -> Mapping[MigrationState, int]:

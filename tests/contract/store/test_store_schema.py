@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+
+import psycopg
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import create_engine, inspect, text
+from sqlalchemy import create_engine, inspect, make_url, text
 
 from tests.contract.store.conftest import NO_POSTGRES
+from tests.support.postgres import libpq_url
 from vmtune.errors import SchemaMismatch
 from vmtune.store import Store, current_revision, head_revision, upgrade
+from vmtune.store.database import Database
 from vmtune.store.schema import VERSION_TABLE, Base
 from vmtune.store.upgrading import known_revisions
 
@@ -52,6 +57,20 @@ def test_every_constraint_has_its_name(url: str) -> None:
         assert in_database == in_program
         assert None not in in_program
     engine.dispose()
+
+
+@pytest.mark.skipif(bool(NO_POSTGRES), reason=NO_POSTGRES)
+def test_reading_begins_no_transaction_on_postgresql(postgres_url: str) -> None:
+    """Two round trips less; and what has read holds nothing up that changes tables."""
+    with contextlib.closing(Database(make_url(postgres_url))) as database:
+        ways = (database.read(), database.read(streams=True), database.write(), database.read())
+        found: list[object] = []
+        for way in ways:  # all of them on one connection, one after the other
+            with way as session, psycopg.connect(libpq_url(postgres_url)) as other:
+                pid = session.scalar(text("SELECT pg_backend_pid()"))
+                query = "SELECT state FROM pg_stat_activity WHERE pid = %s"
+                found += other.execute(query, [pid]).fetchone() or ()
+        assert found == ["idle", "idle in transaction", "idle in transaction", "idle"]
 
 
 @pytest.mark.skipif(bool(NO_POSTGRES), reason=NO_POSTGRES)

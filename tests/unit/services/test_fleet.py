@@ -158,7 +158,12 @@ async def test_a_silent_one_loses_its_hosts_and_jobs(make: Make) -> None:
     beating = one.store.fleet.beat
     one.store.fleet.beat = lambda lease: True  # type: ignore[method-assign] # its heart stands
     await two.until(lambda: two.hosts.drives("a") and two.hosts.drives("b"))
-    await two.until(lambda: two.adopted == ["one"] and not two.store.fleet.estates("two"))
+
+    def settled() -> bool:
+        one_now = two.store.fleet.get("one")
+        return two.adopted == ["one"] and one_now is not None and not one_now.heir
+
+    await two.until(settled)
     assert two.engine.took == ["one"]
     assert sorted(two.heard) == ["+a", "+b"]
     dead = two.store.fleet.get("one")
