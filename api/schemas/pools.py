@@ -24,9 +24,6 @@ class PoolView(Model):
     threads: int = Field(description="Threads that run coroutines: the main loop and iothreads.")
     guest_requests: int = Field(description="The most requests that its disks' queues hold.")
     soft_limit: int = Field(description="Coroutines that QEMU lets the pool grow to.")
-    hard_limit: int | None = Field(
-        description="The same by the host's limit, read when QEMU started; null before QEMU 9."
-    )
     most_pooled: int = Field(description="Coroutines kept when nothing is in flight, at most.")
     most_coroutines: int = Field(description="In use and kept, in the worst case.")
     most_maps: int = Field(description="Memory maps in the worst case.")
@@ -53,7 +50,6 @@ class PoolView(Model):
             threads=model.threads,
             guest_requests=model.requests,
             soft_limit=model.soft_limit,
-            hard_limit=model.hard_limit,
             most_pooled=model.most_pooled,
             most_coroutines=model.most,
             most_maps=found.most_maps,

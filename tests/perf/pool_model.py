@@ -247,10 +247,10 @@ def measure(build: Build, shape: Shape, at: Path) -> Seen:
         before = count(process)
         other = before.total - MAPS_PER_COROUTINE * before.stacks
         loops = ["main", *(f"iothread{number}" for number in range(shape.iothreads))]
-        pooled = pool_model(geometry_of(facts), limit).most_pooled
+        pooled = pool_model(geometry_of(facts)).most_pooled
         connections = max(len(loops), math.ceil(pooled / REQUESTS_PER_CONNECTION))
         requests = connections * REQUESTS_PER_CONNECTION
-        model = pool_model(geometry_of(facts), limit, requests)
+        model = pool_model(geometry_of(facts), requests)
         with exports(qemu, at, loops, int(requests / RATE_PER_S * 1e9)) as path:
             most, hanging_up = watch(process, path, load(path, loops, connections), connections)
         assert most, f"fio never had {connections} connections at once"

@@ -208,13 +208,12 @@ def foresee(facts: VmFacts, cell: BlockCell) -> Foreseen:
     limit = read_local_host().sysctls.get("vm_max_map_count")
     requests = min(cell.iodepth, REQUESTS_PER_CONNECTION) * cell.numjobs
     room = headroom(facts, limit)
-    assumed = limit if limit is not None else 1 << 31
-    model = pool_model(geometry_of(facts), assumed, requests)
+    model = pool_model(geometry_of(facts), requests)
     return Foreseen(
         design=model.design.value,
         requests=requests,
         soft_limit=model.soft_limit,
-        hard_limit=model.hard_limit,
+        hard_limit=None,
         most_pooled=model.most_pooled,
         most_maps=model.most_maps(room.other_maps),
         limit=limit,

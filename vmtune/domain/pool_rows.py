@@ -25,11 +25,4 @@ POOL_ROWS = (
         f"{_ENDS}",
         "run: sysctl -w vm.max_map_count={wanted}; or {fewer}",
     ),
-    warning(
-        "pool_cut_short",
-        "its disks ask for a pool of {soft} coroutines, and vm.max_map_count was not enough for "
-        "more than {hard}: under load QEMU makes and frees stacks all the time",
-        "run: sysctl -w vm.max_map_count={wanted}, and then shut the VM off and start it: QEMU "
-        "reads it once; or {fewer}",
-    ),
 )

@@ -35,7 +35,7 @@ OTHER_COROUTINES = 64
 """For what is no request of a guest's disk: the monitor, a migration, jobs."""
 OTHER_MAPS = 1000
 """Libraries, heaps, guest memory and threads of a QEMU that cannot be looked at. A small one has
-some 300; QEMU 9 and later themselves leave 5,000 for them (util/qemu-coroutine.c)."""
+some 300; QEMU 9 and later mean to leave 5,000 for them (util/qemu-coroutine.c)."""
 _DEFAULT_WORKERS = 64  # util/thread-pool.c, for each event loop
 _DEFAULT_QUEUE_SIZE = 256  # hw/block/virtio-blk.c
 _STEP = 1024
@@ -48,9 +48,25 @@ class Design(StrEnum):
     BATCHES = "one shared pool of batches"
 
 
-_BATCHES_SINCE = Version(9)
-"""QEMU 9.0 (commit 86a637e48104). Some bugfix releases of 8.2 took it over: for them the older
-design is assumed, whose worst case is the larger one."""
+RELEASES = (
+    (Version(0), Design.PER_THREAD),
+    (Version(9), Design.BATCHES),
+)
+"""Since which release a QEMU has which design, the newest last. 9.0: commit 86a637e48104. Some
+bugfix releases of 8.2 took it over: for them the older design is assumed, whose worst case is the
+larger one.
+
+None of them keeps its pool within vm.max_map_count. From 9.0 on QEMU means to, and reads it once at
+its start (util/qemu-coroutine.c: get_global_pool_hard_max_size), but hands qemu_strtoi no place for
+the end of the number, which then refuses the newline behind it (util/cutils.c: check_strtox_error):
+so it has no such limit. Read in the source of 10.0.13, and seen of 10.0.2: started at a limit of
+5,000, where it means to keep no shared pool, it kept 771 stacks after a load, as it did at 65,530
+(769)."""
+
+
+def design_of(qemu: Version) -> Design:
+    """How a QEMU keeps the stacks of ended coroutines."""
+    return next(design for since, design in reversed(RELEASES) if qemu >= since)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +120,7 @@ class Geometry:
 class PoolModel:
     """How large the pool of a VM gets, in coroutines.
 
-    :param soft_limit: what QEMU lets the pool grow to for its disks.
-    :param hard_limit: what it lets the pool grow to at all; None where it knows no such limit.
+    :param soft_limit: what QEMU lets the pool grow to, for its disks.
     :param most_pooled: kept when nothing is in flight, in the shared pool and in the threads'.
     :param most: in use and kept, in the worst case: all that the guest can have in flight at
         once, and what other threads keep meanwhile.
@@ -116,7 +131,6 @@ class PoolModel:
     threads: int
     requests: int
     soft_limit: int
-    hard_limit: int | None
     most_pooled: int
     most: int
     workers: int
@@ -135,7 +149,6 @@ class _Sizes:
     """A design in numbers; *kept* is the most that one thread keeps for itself."""
 
     soft: int
-    hard: int | None
     shared: int
     kept: int
     left_over: int
@@ -145,37 +158,34 @@ def _per_thread(geometry: Geometry) -> _Sizes:
     """Up to 8.2: a thread takes all that others have released, where that is more than 64, and
     keeps what it releases itself up to the limit."""
     limit = 64 + geometry.demand
-    return _Sizes(soft=limit, hard=None, shared=2 * limit, kept=2 * limit, left_over=64)
+    return _Sizes(soft=limit, shared=2 * limit, kept=2 * limit, left_over=64)
 
 
-def _batches(geometry: Geometry, max_map_count: int) -> _Sizes:
+def _batches(geometry: Geometry) -> _Sizes:
     """From 9.0: batches of 128, of which a thread keeps two and the shared pool takes the rest;
     the batch with which it reaches its limit goes in whole."""
-    batch, reserve = 128, 5000
+    batch = 128
     soft = batch + geometry.demand
-    hard = max(0, max_map_count - reserve) // MAPS_PER_COROUTINE
-    limit = min(soft, hard)
-    shared = limit + batch - 1 if limit else 0
-    return _Sizes(soft=soft, hard=hard, shared=shared, kept=2 * batch, left_over=0)
+    return _Sizes(soft=soft, shared=soft + batch - 1, kept=2 * batch, left_over=0)
 
 
-def pool_model(geometry: Geometry, max_map_count: int, requests: int | None = None) -> PoolModel:
+_SIZES = {Design.PER_THREAD: _per_thread, Design.BATCHES: _batches}
+assert set(_SIZES) == set(Design)
+
+
+def pool_model(geometry: Geometry, requests: int | None = None) -> PoolModel:
     """The pool of a VM.
 
-    :param max_map_count: what vm.max_map_count was when QEMU started, which 9.0 and later read
-        then and never again.
     :param requests: how many are in flight at most; None for all that the guest can have.
     """
-    design = Design.BATCHES if geometry.qemu >= _BATCHES_SINCE else Design.PER_THREAD
-    batches = design is Design.BATCHES
-    sizes = _batches(geometry, max_map_count) if batches else _per_thread(geometry)
+    design = design_of(geometry.qemu)
+    sizes = _SIZES[design](geometry)
     in_flight = (geometry.requests if requests is None else requests) + OTHER_COROUTINES
     return PoolModel(
         design=design,
         threads=geometry.threads,
         requests=geometry.requests,
         soft_limit=sizes.soft,
-        hard_limit=sizes.hard,
         most_pooled=sizes.shared + geometry.threads * sizes.kept,
         most=in_flight + sizes.left_over + (geometry.threads - 1) * sizes.kept,
         workers=geometry.workers,
@@ -285,8 +295,7 @@ def headroom(
     queue_size: int | None = None,
 ) -> Headroom:
     """A VM's maps against the host's limit, as it runs or with other queues."""
-    assumed = limit if limit is not None else 1 << 31
-    model = pool_model(geometry_of(vm, queues, queue_size), assumed)
+    model = pool_model(geometry_of(vm, queues, queue_size))
     other = vm.maps.total - MAPS_PER_COROUTINE * vm.maps.stacks if vm.maps else OTHER_MAPS
     return Headroom(model, vm.maps, other, limit)
 

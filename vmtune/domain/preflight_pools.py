@@ -31,17 +31,6 @@ def find_in_pools(vm: VmFacts, limit: int | None) -> Iterator[Finding]:
         )
     elif found.tight:
         yield Finding("maps_may_run_out", evidence=_evidence(found, vm, limit))
-    model = found.model
-    if model.hard_limit is not None and model.hard_limit < model.soft_limit:
-        yield Finding(
-            "pool_cut_short",
-            evidence={
-                "soft": model.soft_limit,
-                "hard": model.hard_limit,
-                "wanted": max(found.needed_limit, 2 * model.soft_limit + 5000),
-                "fewer": _fewer(vm, limit, model.design),
-            },
-        )
 
 
 def check_pools(situation: Situation) -> Iterator[Finding]:

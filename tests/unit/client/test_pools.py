@@ -26,7 +26,7 @@ def pool(*findings: dict[str, Any], **changes: Any) -> dict[str, Any]:
     return {
         "uuid": docs.VM, "name": "db1", "host": "rack1", "qemu_version": "10.0.2",
         "design": "one shared pool of batches", "threads": 2, "guest_requests": 40960,
-        "soft_limit": 20608, "hard_limit": 30265, "most_pooled": 21247, "most_coroutines": 41280,
+        "soft_limit": 20608, "most_pooled": 21247, "most_coroutines": 41280,
         "most_maps": 83071, "maps": 1135, "stacks": 412, "other_maps": 311, "limit": 65530,
         "left": -17541, "left_now": 64395, "needed_limit": 104448, "level": "warning",
         "findings": list(findings), **changes,
@@ -53,8 +53,7 @@ def test_a_vms_pool(service: StubService, vmtune: Vmtune) -> None:
 
 def test_a_pool_that_is_not_seen(service: StubService, vmtune: Vmtune) -> None:
     unseen = pool(
-        maps=None, stacks=None, limit=None, left=None, left_now=None, hard_limit=None,
-        level="unknown",
+        maps=None, stacks=None, limit=None, left=None, left_now=None, level="unknown",
     )  # fmt: skip
     service.on("GET", f"/vms/{docs.VM}/pools", unseen)
     ran = vmtune("vm", "pools", docs.VM)

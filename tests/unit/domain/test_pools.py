@@ -46,7 +46,7 @@ class Pool:
 class PerThread(Pool):
     """As of 7.2: what is released is shared, and a thread takes all of it at once."""
 
-    def __init__(self, geometry: Geometry, limit: int) -> None:
+    def __init__(self, geometry: Geometry) -> None:
         super().__init__(geometry.threads)
         self.most = 64 + geometry.demand
         self.shared = 0
@@ -75,9 +75,9 @@ class PerThread(Pool):
 class Batches(Pool):
     """As of 9.0: each thread has up to two batches, the rest is shared."""
 
-    def __init__(self, geometry: Geometry, limit: int) -> None:
+    def __init__(self, geometry: Geometry) -> None:
         super().__init__(geometry.threads)
-        self.most = min(128 + geometry.demand, max(0, limit - 5000) // 2)
+        self.most = 128 + geometry.demand
         self.local: list[list[int]] = [[] for _ in self.own]
         self.shared: list[int] = []
 
@@ -131,18 +131,17 @@ geometries = st.builds(
 
 
 @pytest.mark.parametrize(("version", "make"), [(QEMU_7, PerThread), (QEMU_10, Batches)])
-@given(geometry=geometries, work=bursts, limit=st.sampled_from([4000, 5100, DEFAULT_LIMIT]))
+@given(geometry=geometries, work=bursts)
 def test_no_load_makes_more_stacks_than_the_model_says(
     version: Version,
-    make: Callable[[Geometry, int], PerThread | Batches],
+    make: Callable[[Geometry], PerThread | Batches],
     geometry: Geometry,
     work: list[Burst],
-    limit: int,
 ) -> None:
     geometry = replace(geometry, qemu=version)
-    pool = make(geometry, limit)
+    pool = make(geometry)
     peak = max((burst.requests for burst in work), default=0)
-    model = pool_model(geometry, limit, peak)
+    model = pool_model(geometry, peak)
     for burst in work:
         for _ in range(burst.requests):
             pool.begin(burst.begins_on % geometry.threads)
@@ -153,25 +152,19 @@ def test_no_load_makes_more_stacks_than_the_model_says(
 
 
 @pytest.mark.parametrize(
-    ("version", "design", "soft", "hard"),
+    ("version", "design", "soft"),
     [
-        (Version(7, 2, 22), Design.PER_THREAD, 64 + 20480, None),
-        (Version(8, 2, 9), Design.PER_THREAD, 64 + 20480, None),
-        (Version(9), Design.BATCHES, 128 + 20480, 30265),
-        (Version(10, 0, 2), Design.BATCHES, 128 + 20480, 30265),
+        (Version(2, 11), Design.PER_THREAD, 64 + 20480),
+        (Version(7, 2, 22), Design.PER_THREAD, 64 + 20480),
+        (Version(8, 2, 9), Design.PER_THREAD, 64 + 20480),
+        (Version(9), Design.BATCHES, 128 + 20480),
+        (Version(10, 0, 2), Design.BATCHES, 128 + 20480),
     ],
 )
-def test_the_limits_of_each_release(
-    version: Version, design: Design, soft: int, hard: int | None
-) -> None:
+def test_the_limit_of_each_release(version: Version, design: Design, soft: int) -> None:
     ten = Geometry(version, disks=(Disk(16, 256),) * 10)
-    model = pool_model(ten, DEFAULT_LIMIT)
-    assert (model.design, model.soft_limit, model.hard_limit) == (design, soft, hard)
-
-
-def test_qemu_keeps_no_shared_pool_where_its_reserve_is_not_left() -> None:
-    model = pool_model(Geometry(QEMU_10), 5000)
-    assert (model.hard_limit, model.most_pooled) == (0, 256)
+    model = pool_model(ten)
+    assert (model.design, model.soft_limit) == (design, soft)
 
 
 def test_the_geometry_is_read_from_the_vm() -> None:
@@ -235,5 +228,5 @@ def test_the_remedies_are_enough(names: tuple[str, ...], queues: int, old: bool)
 
 
 def test_each_stack_takes_two_maps() -> None:
-    one, more = (pool_model(Geometry(QEMU_10), DEFAULT_LIMIT, n) for n in (100, 101))
+    one, more = (pool_model(Geometry(QEMU_10), n) for n in (100, 101))
     assert more.most_maps() - one.most_maps() == MAPS_PER_COROUTINE == 2

@@ -171,7 +171,6 @@ EXAMPLES: list[tuple[str, str, Situation]] = [
     ("maps_would_run_out", "virtio_blk_queue_size", situation(
         {"virtio_blk_queue_size": 1024}, vm=with_reading(vm(), "virtio_blk_queues", 32),
         host=SMALL)),
-    ("pool_cut_short", "", situation(vm=busy(), host=host(sysctls={"vm_max_map_count": 20000}))),
     ("host_value_differs", "locked_memory_bytes", situation({"locked_memory_bytes": 1 << 30})),
     ("migration_active", "", situation(vm=vm(migrating=True))),
     ("vm_not_running", "", situation(vm=vm(state=VmState.SHUT_OFF))),

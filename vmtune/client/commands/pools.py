@@ -20,11 +20,9 @@ def pairs(pool: Document) -> list[tuple[str, str]]:
     """A VM's pool as pairs of words."""
     maps, stacks = pool["maps"], pool["stacks"]
     now = "not seen" if maps is None else f"{maps:,}, of them {2 * stacks:,} of coroutines"
-    hard = pool["hard_limit"]
     return [
         ("coroutine pool", f"{pool['design']}, {_count(pool['threads'], 'thread')}"),
-        ("grows to", f"{pool['soft_limit']:,} coroutines for its disks"
-         + ("" if hard is None else f", {hard:,} by the host's limit")),
+        ("grows to", f"{pool['soft_limit']:,} coroutines for its disks"),
         ("keeps at most", f"{pool['most_pooled']:,} coroutines"),
         ("memory maps", now),
         ("worst case", f"{pool['most_maps']:,} with {pool['guest_requests']:,} requests in flight"),
