@@ -41,7 +41,8 @@ Json = Any  # any JSON
 Document = dict[str, Json]
 _METRIC = re.compile(r"[a-z][a-z0-9_]{0,79}")
 _MOST_METRICS = 1000
-_OWN = ("part", "name", "value", "json")
+OWN = ("part", "name", "value", "json")
+"""The columns of a table beside those of the series."""
 
 
 def is_own(raw: object) -> bool:
@@ -135,29 +136,31 @@ def to_csv_gz(run: Run) -> bytes:
     """All of *run* as a packed table; the same for the same run."""
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
-    names = _columns()
+    names = table_columns()
     table.writerow(names)
-    for part, cells in _rows(to_document(run)):
-        table.writerow([part, *(cells.get(name, "") for name in names[1:])])
+    for part, cells in table_rows(to_document(run)):
+        table.writerow([part, *(_cell(cells.get(name)) for name in names[1:])])
     return gzip.compress(text.getvalue().encode(), mtime=0)
 
 
-def _columns() -> list[str]:
-    found = dict.fromkeys(_OWN)
+def table_columns() -> list[str]:
+    """The columns of a table, ``part`` first."""
+    found = dict.fromkeys(OWN)
     for kind in KINDS.values():
         found.update(dict.fromkeys(each.name for each in fields(kind)))
     return list(found)
 
 
-def _rows(document: Document) -> Iterator[tuple[str, Mapping[str, str]]]:
+def table_rows(document: Document) -> Iterator[tuple[str, Mapping[str, Json]]]:
+    """What each row of a table is, and its cells; *document* is taken apart."""
     series = document.pop("series")
     metrics = document["run"].pop("metrics")
     yield "run", {"json": json.dumps(document, separators=(",", ":"))}
     for name, value in metrics.items():
-        yield "metric", {"name": name, "value": json.dumps(value)}
+        yield "metric", {"name": name, "value": value}
     for part, columns in series.items():
         for row in zip(*columns.values(), strict=True):
-            yield part, {name: _cell(value) for name, value in zip(columns, row, strict=True)}
+            yield part, dict(zip(columns, row, strict=True))
 
 
 def _cell(value: Json) -> str:
@@ -172,7 +175,7 @@ def from_csv_gz(packed: bytes) -> Run:
     :raise InvalidInput: it is no such table, naming what is wrong with it.
     """
     rows = csv.DictReader(io.StringIO(_unpacked(packed)), strict=True)
-    if list(rows.fieldnames or ())[: len(_OWN)] != list(_OWN):
+    if list(rows.fieldnames or ())[: len(OWN)] != list(OWN):
         raise _no_table("its first line has other columns")
     document: Document | None = None
     metrics: dict[str, Json] = {}
@@ -190,13 +193,19 @@ def from_csv_gz(packed: bytes) -> Run:
                 raise _no_table(f"line {rows.line_num} is a {part[:20]!r}")
     except (csv.Error, ValueError, TypeError, RecursionError) as error:
         raise _no_table(f"line {rows.line_num}: {error}") from error
+    series = {each.value: _by_column(KINDS[each], parts[each.value]) for each in Series}
+    return from_document(assembled(document, metrics, series))
+
+
+def assembled(document: Json, metrics: Mapping[str, Json], series: Mapping[str, Json]) -> Document:
+    """The run's document, of what a table has it in.
+
+    :raise InvalidInput: the table has no row of the run itself.
+    """
     if not isinstance(document, dict) or not isinstance(document.get("run"), dict):
         raise _no_table("it has no row of the run itself")
-    document["run"]["metrics"] = metrics
-    document["series"] = {
-        series.value: _by_column(KINDS[series], parts[series.value]) for series in Series
-    }
-    return from_document(document)
+    run = {**document["run"], "metrics": dict(metrics)}
+    return {**document, "run": run, "series": dict(series)}
 
 
 def _by_column(kind: type[Any], rows: list[Mapping[str, str]]) -> dict[str, list[Json]]:

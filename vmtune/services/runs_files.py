@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID, uuid5
 
-from vmtune.bench import exchange, guestperf
+from vmtune.bench import exchange, guestperf, parquet
 from vmtune.bench.plot import plot_run
 from vmtune.domain.runs import Run
 
@@ -23,6 +23,8 @@ class FileFormat(StrEnum):
 
     JSON = "json"
     CSV_GZ = "csv.gz"
+    PARQUET = "parquet"
+    """Takes the extra of that name."""
     GUESTPERF = "guestperf"
     GUESTPERF_OLD = "guestperf-old"
     """In its older form, without the dirty limit's fields."""
@@ -56,6 +58,8 @@ _FORMATS: Mapping[FileFormat, tuple[str, str, Callable[[Run], bytes]]] = {
     FileFormat.JSON: (
         "json", "application/json", lambda run: _json(exchange.to_document(run))),
     FileFormat.CSV_GZ: ("csv.gz", "application/gzip", exchange.to_csv_gz),
+    FileFormat.PARQUET: (
+        "parquet", "application/vnd.apache.parquet", parquet.to_parquet),
     FileFormat.GUESTPERF: (
         "guestperf.json", "application/json", lambda run: _report(run, None)),
     FileFormat.GUESTPERF_OLD: (
@@ -69,7 +73,10 @@ MEDIA_TYPES = tuple(dict.fromkeys(media_type for _, media_type, _ in _FORMATS.va
 
 
 async def exported(run: Run, format: FileFormat) -> RunFile:
-    """*run*, with its record, as a file."""
+    """*run*, with its record, as a file.
+
+    :raise SetupError: the format takes an extra that is not installed.
+    """
     ending, media_type, make = _FORMATS[format]
     content = await asyncio.to_thread(make, run)
     return RunFile(f"run-{str(run.id)[:8]}.{ending}", content, media_type)

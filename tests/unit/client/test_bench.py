@@ -355,14 +355,15 @@ def test_a_run_against_the_real_application(served: Api, vmtune: Vmtune, tmp_pat
     assert "total_time_ms" in shown
     assert "accelerator:  " in shown
     assert id[:8] in vmtune("bench", "runs").out
-    for name, mark in (("r.json", b"{"), ("r.csv.gz", b"\x1f\x8b"), ("g.json", b"{")):
+    marks = {"r.json": b"{", "r.csv.gz": b"\x1f\x8b", "r.parquet": b"PAR1", "g.json": b"{"}
+    for name, mark in marks.items():
         file = tmp_path / name
         form = ("--format", "guestperf") if name == "g.json" else ()
         assert vmtune("bench", "export", id, str(file), *form).code == 0
         assert file.read_bytes().startswith(mark)
-    again = vmtune("bench", "import", str(tmp_path / "r.json"), str(tmp_path / "r.csv.gz"))
+    again = vmtune("bench", "import", *(str(tmp_path / name) for name in list(marks)[:3]))
     assert again.code == 1
-    assert again.err.count("there is a run") == 2
+    assert again.err.count("there is a run") == 3
     imported = vmtune("bench", "import", str(tmp_path / "g.json"), "--json")
     assert imported.code == 0, imported.err
     assert imported.document["items"][0]["imported_from"] == "guestperf: g.json"
@@ -392,7 +393,8 @@ def test_an_export_is_there_wholly_or_not_at_all(
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(b"{", "neither JSON nor csv.gz"), (b"[]", "holds no object"), (b"\x1f\x8bxx", "not packed"),
+    [(b"{", "neither JSON nor csv.gz nor Parquet"), (b"[]", "holds no object"),
+     (b"\x1f\x8bxx", "not packed"), (b"PAR1xx", "no table of a run"),
      (None, "cannot be read"), (b"{}", "format")],
 )  # fmt: skip
 def test_a_file_that_is_no_run_is_refused(

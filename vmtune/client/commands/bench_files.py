@@ -18,7 +18,8 @@ from vmtune.client.runs import resolve, short
 from vmtune.client.session import Session, common, pass_session
 from vmtune.errors import InvalidInput, Problem
 
-FORMATS = ("json", "csv.gz", "guestperf", "guestperf-old")
+FORMATS = ("json", "csv.gz", "parquet", "guestperf", "guestperf-old")
+_BY_NAME = {".csv.gz": "csv.gz", ".parquet": "parquet"}
 _LARGEST_FILE_BYTES = 1 << 30
 
 
@@ -29,17 +30,19 @@ _LARGEST_FILE_BYTES = 1 << 30
     "--format",
     "wanted",
     type=click.Choice(FORMATS),
-    help="By the file's name where it is not said: json, or csv.gz.",
+    help="By the file's name where it is not said: csv.gz, parquet, or else json.",
 )
 @common
 @pass_session
 def export(session: Session, id: str, file: Path, wanted: str | None) -> None:
     """Write a run to a file.
 
-    json and csv.gz hold all of it, and can be imported again to the same values; guestperf is
-    the report of QEMU's own benchmark.
+    json, csv.gz and parquet hold all of it, and can be imported again to the same values;
+    guestperf is the report of QEMU's own benchmark. parquet takes the service's extra of that name:
+    pip install 'vmtune[parquet]'.
     """
-    chosen = wanted or ("csv.gz" if file.name.endswith(".csv.gz") else "json")
+    by_name = (form for end, form in _BY_NAME.items() if file.name.endswith(end))
+    chosen = wanted or next(by_name, "json")
     run = resolve(session.client, id)
     content = session.client.download(f"/runs/{run}/export", {"format": chosen})
     write(file, content)
@@ -86,8 +89,8 @@ def plot(session: Session, id: str, file: Path) -> None:
 def import_(session: Session, files: tuple[Path, ...]) -> None:
     """Take over runs from files.
 
-    FILE is a run that `vmtune bench export` wrote as json or csv.gz, or a report of QEMU's
-    guestperf. A run that is here already is refused: it would count twice.
+    FILE is a run that `vmtune bench export` wrote as json, csv.gz or parquet, or a report of
+    QEMU's guestperf. A run that is here already is refused: it would count twice.
     """
     rows: list[tuple[Path, Document]] = []
     refusals: list[Problem] = []
@@ -123,11 +126,15 @@ def _read(file: Path) -> Document:
         from vmtune.bench import exchange
 
         return exchange.to_document(exchange.from_csv_gz(content))
+    if content.startswith(b"PAR1"):  # Parquet's
+        from vmtune.bench import exchange, parquet
+
+        return exchange.to_document(parquet.from_parquet(content))
     try:
         document = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise InvalidInput(
-            f"is neither JSON nor csv.gz: {error}",
+            f"is neither JSON nor csv.gz nor Parquet: {error}",
             field=where,
             remedy="name a file that `vmtune bench export` wrote, or a report of guestperf",
         ) from error
