@@ -17,9 +17,11 @@ from vmtune.lab.settings import LabSettings
 from vmtune.services.bus import EventBus
 from vmtune.services.campaigns import CampaignService
 from vmtune.services.campaigns_job import CampaignJob
+from vmtune.services.hosts import HostService
 from vmtune.services.profiles import ProfileService
 from vmtune.services.runs import RunService
 from vmtune.services.runs_job import RunJob, Runner
+from vmtune.services.runs_live import LiveRuns
 from vmtune.services.runs_places import BenchPlaces, Look, Sweep
 from vmtune.services.runs_scenarios import ScenarioService
 from vmtune.settings import Settings
@@ -95,6 +97,7 @@ def make_bench(
     store: Store,
     bus: EventBus,
     profiles: ProfileService,
+    hosts: HostService,
     jobs: JobEngine,
     tools: BenchTools,
 ) -> Bench:
@@ -108,8 +111,9 @@ def make_bench(
         settings.bench_scratch_dir,
         settings.state_dir / "boot",
     )
-    RunJob(store, bus, places, tools.run).register(jobs)
-    runs = RunService(store, bus, profiles, places, jobs)
+    live = LiveRuns(hosts, settings.bench_live_dir)
+    RunJob(store, bus, places, live, tools.run).register(jobs)
+    runs = RunService(store, bus, profiles, places, live, jobs)
     job = CampaignJob(store, bus, profiles, runs, jobs)
     job.register()
     campaigns = CampaignService(store, bus, profiles, runs, jobs, job)

@@ -179,7 +179,7 @@ async def open_container(
         evacuating.register()
         evacuations = EvacuationService(store, bus, planner, admission, engine, evacuating)
         tools = bench_tools or real_tools()
-        bench = make_bench(settings, store, bus, profiles, engine, tools)
+        bench = make_bench(settings, store, bus, profiles, hosts, engine, tools)
         await stack.enter_async_context(_reconciling(applications))
         stack.push_async_callback(engine.stop)
         await engine.start()
@@ -200,6 +200,7 @@ async def open_container(
             lambda: found.settle_orphans(engine),
             applications.settle_unknown,
             limits.settle,
+            bench.runs.clear_live,
             bus.forget_old,
             access.tidy,
         )

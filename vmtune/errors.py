@@ -7,7 +7,7 @@
     ├── NotFound              no such host, VM, profile, ...
     ├── Conflict              the request contradicts what is stored or running
     │   ├── DuplicateName
-    │   ├── OperationInProgress   one application or migration per VM at a time
+    │   ├── OperationInProgress   one application, migration or benchmark per VM
     │   ├── Blocked               the plan's preflight found blockers
     │   └── TooLate               the thing can no longer be aborted or changed
     ├── StaleRevision         If-Match names a revision that is no longer current

@@ -103,6 +103,8 @@ class Settings:
         characters.
     :param bench_scratch_dir: where the block benchmark makes its files while it runs: on the disk
         that is to serve them.
+    :param bench_live_dir: where the QEMUs of running VMs that are measured make their sockets:
+        each under its user, as far as AppArmor or SELinux lets it; of at most 75 characters.
     :param bench_qemus: the QEMUs that benchmarks may run, beside the installed one, which is
         called ``system``.
     :param host_changes: allow raising limits of the machine that the service runs on
@@ -141,6 +143,7 @@ class Settings:
     max_import_bytes: int = 64 << 20
     bench_dir: Path = Path("/run/vmtune-bench")
     bench_scratch_dir: Path = Path("/var/tmp/vmtune-bench")  # noqa: S108 - a folder in it for each
+    bench_live_dir: Path = Path("/run/vmtune-live")
     bench_qemus: tuple[BenchQemu, ...] = ()
     destination_command_line: bool = False
     host_changes: bool = False
@@ -463,6 +466,7 @@ _ACCEPT: Mapping[str, Callable[[object], object]] = {
     "max_import_bytes": _integer(1 << 10, 1 << 30),
     "bench_dir": _short_folder,
     "bench_scratch_dir": _path,
+    "bench_live_dir": _short_folder,
     "bench_qemus": _qemus,
     "destination_command_line": _truth,
     "host_changes": _truth,

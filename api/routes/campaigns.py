@@ -6,8 +6,9 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Path, Query, Response
 
+from vmtune.api.loads import check_may_load
 from vmtune.api.reach import EVERYWHERE
-from vmtune.api.responses import LOCATION, WITH_BODY, problems, with_headers
+from vmtune.api.responses import ASKS_A_HOST, LOCATION, WITH_BODY, problems, with_headers
 from vmtune.api.routes.common import PREFIX, After, Limit, Services, Whole
 from vmtune.api.schemas.campaigns import (
     CampaignDetail,
@@ -17,7 +18,7 @@ from vmtune.api.schemas.campaigns import (
     PlannedRunPage,
     PlannedRunView,
 )
-from vmtune.api.security import BENCH, READ
+from vmtune.api.security import BENCH, READ, Who
 from vmtune.domain.campaign_record import CampaignState
 from vmtune.services.queries import part_in_order
 
@@ -59,21 +60,23 @@ async def list_campaigns(
 @router.post(
     "",
     status_code=202,
-    responses=problems(*WITH_BODY, 404, 409) | with_headers(202, LOCATION),
+    responses=problems(*WITH_BODY, *ASKS_A_HOST) | with_headers(202, LOCATION),
     dependencies=[BENCH],
 )
-async def start_campaign(on: Services, body: Plan, response: Response) -> CampaignDetail:
+async def start_campaign(on: Services, who: Who, body: Plan, response: Response) -> CampaignDetail:
     """Order a campaign: its runs are made one after the other, in randomised blocks, and go on
     through restarts of the service. Blocks, primary metric, margin and the profiles' revisions
-    are fixed from now on."""
+    are fixed from now on. One that loads a VM that runs takes the scope `apply` as well."""
+    check_may_load(who, body)
     status = await on.campaigns.start(body)
     response.headers["Location"] = f"{PREFIX}/campaigns/{status.record.id}"
     return CampaignDetail.of_status(status)
 
 
-@router.post("/forecast", responses=problems(*WITH_BODY, 404, 409), dependencies=[READ])
-async def forecast_campaign(on: Services, body: Plan) -> CampaignForecast:
+@router.post("/forecast", responses=problems(*WITH_BODY, *ASKS_A_HOST), dependencies=[READ])
+async def forecast_campaign(on: Services, who: Who, body: Plan) -> CampaignForecast:
     """What it could find and how long it would take, without ordering it."""
+    check_may_load(who, body)
     return CampaignForecast.of_parts(*await on.campaigns.foresee(body))
 
 

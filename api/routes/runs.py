@@ -7,8 +7,16 @@ from uuid import UUID
 
 from fastapi import APIRouter, Body, Query, Response
 
+from vmtune.api.loads import check_may_load
 from vmtune.api.reach import EVERYWHERE
-from vmtune.api.responses import LOCATION, WITH_BODY, problems, saved_as, with_headers
+from vmtune.api.responses import (
+    ASKS_A_HOST,
+    LOCATION,
+    WITH_BODY,
+    problems,
+    saved_as,
+    with_headers,
+)
 from vmtune.api.routes.common import PREFIX, After, Limit, Moment, Name, Services, Whole
 from vmtune.api.schemas.controlled import RoundPage, RoundView
 from vmtune.api.schemas.migrations import SampleView
@@ -30,7 +38,7 @@ from vmtune.api.schemas.runs import (
     SilencePage,
     SilenceView,
 )
-from vmtune.api.security import BENCH, READ
+from vmtune.api.security import BENCH, READ, Who
 from vmtune.domain.documents import to_json
 from vmtune.domain.runs import RunState
 from vmtune.domain.series import Series
@@ -68,12 +76,17 @@ async def list_runs(
 @router.post(
     "/runs",
     status_code=202,
-    responses=problems(*WITH_BODY, 404, 409) | with_headers(202, LOCATION),
+    responses=problems(*WITH_BODY, *ASKS_A_HOST) | with_headers(202, LOCATION),
     dependencies=[BENCH],
 )
-async def start_run(on: Services, body: RunCreate, response: Response) -> RunView:
+async def start_run(on: Services, who: Who, body: RunCreate, response: Response) -> RunView:
     """Order a run. It waits until no other runs on this machine, and goes on as a job. A
-    service that is killed meanwhile records it as interrupted when it starts again."""
+    service that is killed meanwhile records it as interrupted when it starts again.
+
+    Blocks of a VM that runs (`target` in the scenario) take the scope `apply` as well. The VM is
+    the run's alone from its order to its end: no profile is applied to it and no migration begins
+    meanwhile. Its own nodes are exported read-only."""
+    check_may_load(who, body.scenario, body.changes)
     request = RunRequest(
         scenario=body.scenario,
         changes=body.changes,
@@ -216,7 +229,10 @@ async def export_run(
     run: UUID,
     format: Annotated[
         FileFormat,
-        Query(description="`json` and `csv.gz` hold all of it; `guestperf` what that knows."),
+        Query(
+            description="`json`, `csv.gz` and `parquet`, which takes the extra of that name, hold "
+            "all of it; `guestperf` what that knows."
+        ),
     ] = FileFormat.JSON,
 ) -> Response:
     """A run that has ended, as a file."""

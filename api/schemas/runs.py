@@ -15,6 +15,7 @@ from vmtune.api.schemas.common import Model, Page, RawValues, Texts, Values, tex
 from vmtune.api.schemas.controlled import ReaperView, StepRecordView
 from vmtune.api.schemas.migrations import SampleView, TotalsView
 from vmtune.domain.block import BlockRecord, LoadPhase
+from vmtune.domain.block_target import VM_HOST, VM_NAME, vm_of_setup
 from vmtune.domain.boot_record import BootRecord
 from vmtune.domain.documents import to_json
 from vmtune.domain.kinds import ScenarioKind
@@ -70,6 +71,26 @@ class SlotView(Model):
         return cls(**asdict(slot)) if slot else None
 
 
+class RunVmView(Model):
+    """The running VM that a run was on."""
+
+    uuid: UUID
+    name: str
+    host: str = Field(description="Where it ran, as vmtune calls it.")
+    node: str = Field(description="Its block node; empty for a null node that was made for it.")
+    device: str = Field(description="What was read in its guest; empty where nothing was.")
+
+    @classmethod
+    def of(cls, run: Run) -> RunVmView | None:
+        uuid = vm_of_setup(run.setup)
+        if uuid is None:
+            return None
+        target, options = run.setup["target"], run.options
+        texts = {name: str(target.get(name, "")) for name in ("node", "device")}
+        name, host = (str(options.get(each, "")) for each in (VM_NAME, VM_HOST))
+        return cls(uuid=uuid, name=name, host=host, **texts)
+
+
 class RunView(Model):
     """A run, without what it recorded."""
 
@@ -91,6 +112,7 @@ class RunView(Model):
     )
     place: Place
     qemu: str
+    vm: RunVmView | None = Field(description="Null where QEMUs were started for it.")
     host: str
     fingerprint: str | None = Field(description="Of the environment; null where it is not known.")
     slot: SlotView | None = Field(description="Null for a run of its own.")
@@ -121,6 +143,7 @@ def _fields(run: Run, ahead: int | None) -> dict[str, Any]:  # any: RunView's
         "metrics": in_order(run.metrics),
         "place": run.place,
         "qemu": run.qemu,
+        "vm": RunVmView.of(run),
         "host": run.host,
         "fingerprint": run.fingerprint or None,
         "slot": SlotView.of(run.slot),

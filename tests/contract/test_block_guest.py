@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -13,19 +14,23 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
-from vmtune.bench.block_guest import GuestOrder, run_in_guest
+from vmtune.bench.block_guest import run_in_guest
 from vmtune.bench.block_order import BlockProgress
 from vmtune.bench.block_reduce import reduce_block
+from vmtune.bench.live_order import GuestOrder, check_guest
 from vmtune.bench.run_folder import processes_of
 from vmtune.domain.block import BlockScenario, LoadPhase
+from vmtune.domain.block_target import LiveTarget
 from vmtune.domain.matrix_cells import BlockCell, IoPattern, NodeKind
 from vmtune.domain.metrics_block import METRICS
 from vmtune.domain.runs import RunState
+from vmtune.drivers.agent_socket import SocketChannel
 from vmtune.drivers.guest_agent import GuestAgent
-from vmtune.errors import CommandRefused, HostUnreachable, InvalidInput, SetupError
+from vmtune.errors import CommandRefused, HostUnreachable, SetupError
 
 AGENT = shutil.which("qemu-ga", path=os.pathsep.join((os.environ["PATH"], "/usr/sbin")))
 pytestmark = pytest.mark.skipif(
@@ -33,11 +38,11 @@ pytestmark = pytest.mark.skipif(
     reason="qemu-ga or fio is not installed (vmtune/lab/bootstrap.sh --tests)",
 )
 READS = BlockScenario(
-    BlockCell(NodeKind.RAW, IoPattern.RANDREAD, 4096, 4, 2),
+    BlockCell(NodeKind.VM, IoPattern.RANDREAD, 4096, 4, 2),
     size_bytes=1 << 20,
     runtime_s=1,
     ramp_s=0,
-    iothread=False,
+    target=LiveTarget(UUID(int=1), device="/dev/vdb"),
 )
 LONG = replace(READS, runtime_s=60, name="")
 
@@ -63,9 +68,13 @@ def guest() -> Iterator[Path]:
         assert processes_of(folder) == []
 
 
+def agent_of(guest: Path, name: str = "agent.sock") -> GuestAgent:
+    return GuestAgent(SocketChannel(guest / name))
+
+
 def order(guest: Path, scenario: BlockScenario = READS, device: str = "") -> GuestOrder:
-    agent = GuestAgent(guest / "agent.sock")
-    return GuestOrder(scenario, agent, device or str(guest / "disk"), os.getpid(), "10.0.2")
+    target = LiveTarget(UUID(int=1), device=device or str(guest / "disk"))
+    return GuestOrder(replace(scenario, target=target), agent_of(guest), os.getpid(), "10.0.2")
 
 
 async def test_a_measurement(guest: Path) -> None:
@@ -133,14 +142,14 @@ def _command_line(pid: int) -> bytes:
 
 async def test_a_guest_without_fio(guest: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vmtune.drivers.guest_agent.PROGRAMS", ("none-such",))
-    agent = GuestAgent(guest / "agent.sock")
+    agent = agent_of(guest)
     with pytest.raises(CommandRefused, match="none-such"):
         await agent.run("none-such", [], 5, lambda: None)
     await agent.close()
 
 
 async def test_nothing_but_fio_is_run(guest: Path) -> None:
-    agent = GuestAgent(guest / "agent.sock")
+    agent = agent_of(guest)
     for command, path in (("guest-exec", "sh"), ("guest-shutdown", ""), ("guest-file-open", "/x")):
         with pytest.raises(CommandRefused, match="does not have guests do"):
             await agent.execute(command, {"path": path})
@@ -148,7 +157,7 @@ async def test_nothing_but_fio_is_run(guest: Path) -> None:
 
 
 async def test_no_agent(guest: Path) -> None:
-    given = replace(order(guest), agent=GuestAgent(guest / "none.sock"))
+    given = replace(order(guest), agent=agent_of(guest, "none.sock"))
     with pytest.raises(HostUnreachable, match="no guest agent answers"):
         await run_in_guest(given, lambda _: None)
 
@@ -167,18 +176,46 @@ async def test_an_agent_that_takes_no_programs_is_said_to(
     assert "install fio in the guest" in caught.value.problems[0].remedy
 
 
-@pytest.mark.parametrize(
-    ("change", "device", "field"),
-    [
-        ({"cell": replace(READS.cell, rw=IoPattern.RANDRW)}, "/dev/vdb", "cell.rw"),
-        ({"values": {"main_loop_aio_max_batch": 4}}, "/dev/vdb", "values"),
-        ({}, "vdb", "device"),
-    ],
-)
-async def test_what_is_refused(
-    guest: Path, change: dict[str, object], device: str, field: str
+@pytest.fixture
+def mortal() -> Iterator[subprocess.Popen[bytes]]:
+    """A process in QEMU's place."""
+    with subprocess.Popen(["sleep", "60"]) as process:
+        yield process
+        process.kill()
+
+
+async def test_a_qemu_that_ends_meanwhile_is_a_result(
+    guest: Path, mortal: subprocess.Popen[bytes]
 ) -> None:
-    scenario = replace(READS, **change, name="")  # type: ignore[arg-type] # of several types
-    with pytest.raises(InvalidInput) as caught:
-        await run_in_guest(order(guest, scenario, device), lambda _: None)
-    assert [problem.field for problem in caught.value.problems] == [field]
+    given = replace(order(guest, LONG), pid=mortal.pid)
+
+    def told(progress: BlockProgress) -> None:
+        if progress.sample is not None and progress.sample.phase is LoadPhase.DURING:
+            mortal.kill()
+            mortal.wait()
+            for fio in _fio_of(guest):  # goes with its guest
+                os.kill(fio, signal.SIGKILL)
+
+    result = await run_in_guest(given, told)
+    await given.agent.close()
+    assert (result.state, result.record.qemu_ended) == (RunState.FAILED, "ended")
+    assert result.failure.startswith("QEMU has ended")
+
+
+async def test_before_it_is_ordered_the_agent_and_fio_are_looked_for(
+    guest: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = agent_of(guest)
+    await check_guest(agent)
+    await agent.close()
+    with pytest.raises(HostUnreachable) as silent:
+        await check_guest(agent_of(guest, "none.sock"))
+    assert "install and start qemu-guest-agent" in silent.value.problems[0].remedy
+    monkeypatch.setattr("vmtune.bench.live_order.FIO", "none-such")
+    monkeypatch.setattr("vmtune.drivers.guest_agent.PROGRAMS", ("none-such",))
+    agent = agent_of(guest)
+    with pytest.raises(SetupError, match="none-such") as missing:
+        await check_guest(agent)
+    await agent.close()
+    (problem,) = missing.value.problems
+    assert (problem.code, "install fio" in problem.remedy) == ("no_fio_in_guest", True)

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
@@ -17,15 +17,18 @@ import pytest
 
 from tests.support import bench_libvirt, bench_qmp
 from tests.support.benches import Bench, BenchKind
-from vmtune.bench.block_live import LiveOrder, clear_live, run_live
+from vmtune.bench.block_live import run_live
 from vmtune.bench.block_order import BlockProgress
 from vmtune.bench.block_reduce import reduce_block
+from vmtune.bench.live_order import LiveOrder, check_guest, clear_live
 from vmtune.bench.run_folder import processes_of
 from vmtune.domain.block import BlockScenario, LoadPhase
+from vmtune.domain.block_target import LiveTarget
 from vmtune.domain.matrix_cells import BlockCell, IoPattern, NodeKind
 from vmtune.domain.metrics_block import METRICS
 from vmtune.domain.runs import RunState
 from vmtune.domain.versions import Version
+from vmtune.drivers.base import Driver
 from vmtune.drivers.block_export import Export
 from vmtune.drivers.qmp import QmpDriver
 from vmtune.errors import CommandRefused, Conflict, InvalidInput, NotFound, SetupError
@@ -40,6 +43,25 @@ READS = BlockScenario(
 )
 WRITES = replace(READS, cell=replace(READS.cell, rw=IoPattern.RANDWRITE), name="")
 LONG = replace(READS, runtime_s=60, name="")
+
+
+def order_for(
+    scenario: BlockScenario, driver: Driver, vm: UUID, base: Path, node: str = ""
+) -> LiveOrder:
+    """*scenario* for a VM's node, or for a null node that is made for it."""
+    cell = replace(scenario.cell, node=NodeKind.VM if node else NodeKind.NULL)
+    scenario = replace(scenario, cell=cell, target=LiveTarget(vm, node), name="")
+    return LiveOrder(scenario, driver, base)
+
+
+@asynccontextmanager
+async def qmp_driver(uri: str) -> AsyncIterator[Driver]:
+    """As the service has one for an address."""
+    driver = QmpDriver(uri)
+    try:
+        yield driver
+    finally:
+        await driver.close()
 
 
 @pytest.fixture
@@ -88,7 +110,7 @@ async def test_a_running_vm(bench: Bench, base: Path) -> None:
     """All of it on one VM: a null node made for it, a node of its own, and what is refused."""
     before = await bench.source.block_nodes(bench.vm)
     nothing: list[BlockProgress] = []
-    written = await run_live(LiveOrder(WRITES, bench.source, bench.vm, folder=base), nothing.append)
+    written = await run_live(order_for(WRITES, bench.source, bench.vm, base), nothing.append)
     assert (written.state, written.failure) == (RunState.COMPLETED, "")
     assert list(reduce_block(written.record)) == list(METRICS)
     assert written.record.qemu == str(bench.qemu)
@@ -97,27 +119,22 @@ async def test_a_running_vm(bench: Bench, base: Path) -> None:
     own = before[0].name
     if bench.qemu < Version(9):  # whose disk on an iothread would be the VM's end
         with pytest.raises(SetupError, match="dies when an NBD client"):
-            await run_live(LiveOrder(READS, bench.source, bench.vm, own, base), lambda _: None)
+            await run_live(order_for(READS, bench.source, bench.vm, base, own), lambda _: None)
         await check_clean(bench, base)
         return
-    read = await run_live(LiveOrder(READS, bench.source, bench.vm, own, base), lambda _: None)
+    with pytest.raises(SetupError) as silent:
+        await check_guest(await bench.source.guest_agent(bench.vm))
+    assert [problem.code for problem in silent.value.problems] == ["no_guest_agent"]
+    order = order_for(READS, bench.source, bench.vm, base, own)
+    read = await run_live(order, lambda _: None)
     assert (read.state, read.failure) == (RunState.COMPLETED, "")
     assert list(await bench.source.block_nodes(bench.vm)) == list(before)
 
-    async def refused(order: LiveOrder) -> tuple[str, str]:
-        with pytest.raises(InvalidInput) as caught:
-            await run_live(order, lambda _: None)
-        (problem,) = caught.value.problems
-        assert problem.remedy
-        return problem.field, problem.code
-
-    order = LiveOrder(READS, bench.source, bench.vm, own, base)
-    raw = replace(READS, cell=replace(READS.cell, node=NodeKind.RAW), name="")
-    tuned = replace(READS, values={"main_loop_aio_max_batch": 4}, name="")
-    assert await refused(replace(order, scenario=WRITES)) == ("cell.rw", "read_only")
-    assert await refused(replace(order, node="none")) == ("node", "unknown_node")
-    assert await refused(replace(order, node="", scenario=raw)) == ("cell.node", "needs_node")
-    assert await refused(replace(order, scenario=tuned)) == ("values", "not_settable")
+    with pytest.raises(InvalidInput) as caught:
+        await run_live(order_for(READS, bench.source, bench.vm, base, "none"), lambda _: None)
+    (problem,) = caught.value.problems
+    assert (problem.field, problem.code) == ("target.node", "unknown_node")
+    assert own in problem.remedy
     await check_clean(bench, base)
 
     with made(base) as socket:
@@ -139,7 +156,7 @@ async def test_cancelled_it_leaves_the_vm_as_it_was(bench: Bench, base: Path) ->
         if progress.sample is not None and progress.sample.phase is LoadPhase.DURING:
             loading.set()
 
-    order = LiveOrder(LONG, bench.source, bench.vm, folder=base)
+    order = order_for(LONG, bench.source, bench.vm, base)
     task = asyncio.create_task(run_live(order, told))
     await loading.wait()
     task.cancel()
@@ -152,11 +169,10 @@ KILLED = """
 import asyncio, sys
 from pathlib import Path
 from uuid import UUID
-from uuid import UUID
-from tests.contract.test_block_live import LONG
-from vmtune.bench.block_live import LiveOrder, run_live
+from tests.contract.test_block_live import LONG, order_for
+from vmtune.bench.block_live import run_live
 from vmtune.drivers.qmp import QmpDriver
-order = LiveOrder(LONG, QmpDriver(sys.argv[1]), UUID(sys.argv[2]), folder=Path(sys.argv[3]))
+order = order_for(LONG, QmpDriver(sys.argv[1]), UUID(sys.argv[2]), Path(sys.argv[3]))
 asyncio.run(run_live(order, lambda p: print(p.sample, flush=True)))
 """
 
@@ -189,12 +205,12 @@ async def test_killed_its_export_is_removed_by_the_next(tmp_path: Path, base: Pa
         kill_in_the_middle(bench, base)
         assert "vmtune-node" in await names(bench)
         await bench.source.close()
-        assert await clear_live(base, QmpDriver) == [bench.vm]
+        assert await clear_live(base, qmp_driver) == [bench.vm]
         await check_clean(bench, base)
         # What cannot be reached is kept for the next time; what has gone is done with.
         for uri, kept in (("qmp+unix:///nonexistent", True), (bench.source.uri, False)):
             left = leave_behind(base, uri, UUID(int=1))
-            assert await clear_live(base, QmpDriver) == []
+            assert await clear_live(base, qmp_driver) == []
             assert left.exists() == kept
         with pytest.raises(NotFound):
             await bench.source.remove_export(UUID(int=1))

@@ -1,18 +1,22 @@
-"""Blocks and boots through the real service, CLI and QEMU, and that nothing is left of them."""
+"""Blocks and boots through the real service, CLI and QEMU, and that nothing is left of them: of
+QEMUs that are started for it, of a VM that runs, and in its guest."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
+from tests.perf.pool_model import Monitor
 from tests.support.live import Service, wait_for
-from tests.support.qemu import installed
+from tests.support.qemu import RunningQemu, installed, running
 from vmtune.bench.report import from_document
 from vmtune.bench.run_folder import processes_of
 from vmtune.client.cli import run as vmtune
@@ -32,7 +36,11 @@ def base() -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory, base: Path) -> Iterator[Service]:
-    changed = {"VMTUNE_BENCH_DIR": str(base / "b"), "VMTUNE_BENCH_SCRATCH_DIR": str(base / "s")}
+    changed = {
+        "VMTUNE_BENCH_DIR": str(base / "b"),
+        "VMTUNE_BENCH_SCRATCH_DIR": str(base / "s"),
+        "VMTUNE_BENCH_LIVE_DIR": str(base / "l"),
+    }
     os.environ.update(changed)
     made = Service(tmp_path_factory.mktemp("kinds"))
     try:
@@ -125,3 +133,145 @@ def test_a_matrix_of_two_arms_is_a_campaign_that_survives_a_sudden_death(
     assert (cell.comparisons[0].metric, cell.comparisons[0].size) == ("iops", 1)
     assert "Requests per second (primary)" in cli(service, capsys, "compare", id)[1]
     assert processes_of(base) == []
+
+
+AGENT = shutil.which("qemu-ga", path=os.pathsep.join((os.environ["PATH"], "/usr/sbin")))
+QUICKLY = ("--runtime", "1", "--ramp", "0")
+
+
+class Vm:
+    """A VM that runs, with a disk, and a channel on which no agent answers yet.
+
+    :param own: another monitor than the service's, to see what is there.
+    """
+
+    def __init__(self, qemu: RunningQemu, folder: Path) -> None:
+        self.qemu, self.folder = qemu, folder
+        self.own = folder / "own"
+        self.agent = folder / "agent"
+
+    def exports(self) -> list[str]:
+        with Monitor(self.own) as monitor:
+            return [each["id"] for each in monitor.execute("query-block-exports")]
+
+    def is_clean(self) -> bool:
+        """No export, no server and no node of vmtune's."""
+        with Monitor(self.own) as monitor:
+            nodes = [each["node-name"] for each in monitor.execute("query-named-block-nodes")]
+        return self.exports() == [] and "vmtune-node" not in nodes
+
+
+@pytest.fixture(scope="module")
+def vm(service: Service, base: Path) -> Iterator[Vm]:
+    folder = base / "v"
+    folder.mkdir()
+    extra = (
+        *("-qmp", f"unix:{folder}/own,server=on,wait=off", "-device", "virtio-serial"),
+        *("-chardev", f"socket,id=agent,path={folder}/agent,server=on,wait=off"),
+        *("-device", "virtserialport,chardev=agent,name=org.qemu.guest_agent.0"),
+    )
+    with running(installed(), folder, "web1", uuid4(), extra=extra) as qemu:
+        service.client.post("/hosts", {"name": "rack1", "uri": f"qmp+unix://{folder}"})
+        (folder / "agent").rename(folder / "unanswered")
+        yield Vm(qemu, folder)
+
+
+def test_a_vm_that_runs_is_loaded_and_left_as_it_was(
+    service: Service, vm: Vm, base: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A node of its own, and a null node that is made for it; it says first what it will do."""
+    order = ("bench", "block", "--vm", "web1", *QUICKLY)
+    assert vmtune([*order, "--socket", str(service.client.socket_path)]) == 1
+    said = capsys.readouterr().err
+    assert "a null-co node made for it, read-only, by NBD" in said and "give --yes" in said
+    code, out = cli(service, capsys, *order, "--node", "disk0", "--iodepth", "4", "--yes")
+    assert code == 0, out
+    assert "VM web1" in out and "DURING THE LOAD" in out
+    row = newest(service)
+    assert (row["state"], row["qemu"]) == ("completed", "")
+    uuid = service.client.get("/vms")["items"][0]["uuid"]
+    assert row["vm"] == {
+        "uuid": uuid, "name": "web1", "host": "rack1", "node": "disk0", "device": "",
+    }  # fmt: skip
+    assert row["metrics"]["iops"] > 0 and row["metrics"]["maps_before"] > 100
+    run = service.client.get(f"/runs/{row['id']}")
+    assert run["environment"]["qemu"]["version"].startswith(run["record"]["block"]["qemu"])
+    assert "VM web1 of rack1 (its node disk0)" in cli(
+        service, capsys, "bench", "show", row["id"])[1]  # fmt: skip
+    assert vm.is_clean()
+
+    code, _ = cli(service, capsys, *order, "--rw", "randwrite", "--yes")
+    assert code == 0
+    assert newest(service)["metrics"]["iops"] > 0
+    assert vm.is_clean() and vm.qemu.process.poll() is None
+    assert not list((base / "l").glob("*"))
+
+    assert vmtune([*order, "--node", "disk9", "--yes", "--socket",
+                   str(service.client.socket_path)]) == 1  # fmt: skip
+    said = capsys.readouterr().err
+    assert "no block node 'disk9'" in said and "there are disk0" in said
+
+
+def test_a_service_that_is_killed_removes_its_export_when_it_starts_again(
+    service: Service, vm: Vm, base: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    long = ("bench", "block", "--vm", "web1", "--node", "disk0", "--runtime", "60", "--yes")
+    code, out = cli(service, capsys, *long, "--no-wait", "--json")
+    assert code == 0, out
+    run = json.loads(out)["id"]
+    wait_for(lambda: len(processes_of(base / "l")) > 0, "fio to load it")
+    service.kill()
+    wait_for(lambda: processes_of(base / "l") == [], "fio to go by the kernel's hand")
+    assert vm.exports() == ["vmtune-export"], "nobody is left who could remove it"
+    service.start()
+
+    def record() -> Document:
+        return service.client.get(f"/runs/{run}")
+
+    wait_for(lambda: bool(record()["ended"]), "the run to be known as interrupted")
+    assert record()["state"] == "interrupted"
+    wait_for(vm.is_clean, "the export to go")
+    assert not list((base / "l").glob("*"))
+    # The VM is nobody's again: another server can be had, and another run.
+    assert cli(service, capsys, *long[:6], *QUICKLY, "--yes")[0] == 0
+
+
+@pytest.fixture
+def agent(vm: Vm) -> Iterator[None]:
+    """qemu-ga on this machine, in the place of the guest's."""
+    if AGENT is None:
+        pytest.skip("qemu-ga is not installed (vmtune/lab/bootstrap.sh --tests)")
+    command = [AGENT, "-m", "unix-listen", "-p", str(vm.agent), "-f", str(vm.folder / "pid"),
+               "-t", str(vm.folder), "-l", str(vm.folder / "log")]  # fmt: skip
+    with subprocess.Popen(command) as process:
+        try:
+            wait_for(vm.agent.exists, "the agent to listen")
+            yield
+        finally:
+            process.terminate()
+    vm.agent.unlink(missing_ok=True)
+
+
+def test_in_a_guest_without_an_agent(
+    service: Service, vm: Vm, capsys: pytest.CaptureFixture[str]
+) -> None:
+    order = ("bench", "block", "--vm", "web1", "--in-guest", "/dev/vdb", "--yes", *QUICKLY)
+    capsys.readouterr()
+    assert vmtune([*order, "--socket", str(service.client.socket_path)]) == 1
+    said = capsys.readouterr().err
+    assert "no guest agent answers" in said and "install and start qemu-guest-agent" in said
+
+
+def test_in_a_guest(
+    service: Service, vm: Vm, agent: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    disk = vm.folder / "disk"
+    disk.write_bytes(bytes(1 << 20))
+    order = ("bench", "block", "--vm", "web1", "--in-guest", str(disk), "--yes", *QUICKLY)
+    code, out = cli(service, capsys, *order)
+    assert code == 0, out
+    row = newest(service)
+    assert (row["state"], row["vm"]["device"]) == ("completed", str(disk))
+    assert row["metrics"]["iops"] > 0 and row["metrics"]["maps_during"] > 100
+    assert "qemu_cpu_us_per_io" not in row["metrics"]
+    assert vm.exports() == []

@@ -14,6 +14,7 @@ from vmtune.api.bench import BenchTools
 from vmtune.bench.any_order import AnyOrder
 from vmtune.bench.block_order import BlockOrder
 from vmtune.bench.boot_order import BootOrder
+from vmtune.bench.live_order import GuestOrder, LiveOrder
 from vmtune.bench.order import Phase, Place, RunProgress, RunResult
 from vmtune.bench.scenarios import Ground
 from vmtune.domain.block import BlockRecord, CpuMark, Foreseen, LoadPhase, ProcessSample
@@ -67,7 +68,7 @@ class FakeRunner:
 
     def _recorded(self, order: AnyOrder) -> RunRecord:
         number = len(self.orders)
-        if isinstance(order, BlockOrder):
+        if isinstance(order, BlockOrder | LiveOrder | GuestOrder):
             return RunRecord(ended_ms=2500, block=block_record(number))
         if isinstance(order, BootOrder):
             return RunRecord(ended_ms=900, boot=boot_record(number))

@@ -88,6 +88,7 @@ def test_variables_of_others_and_empty_ones_are_left_alone() -> None:
         ("socket_path", "/" + "x" * 108),
         ("max_import_bytes", "5"),
         ("bench_dir", "relative"),
+        ("bench_live_dir", "/" + "x" * 75),
         ("bench_dir", "/" + "x" * 75),
         ("bench_qemus", "old"),
         ("bench_qemus", "old=relative"),

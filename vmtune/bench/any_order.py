@@ -2,6 +2,7 @@
 
 from vmtune.bench.block_order import BlockOrder
 from vmtune.bench.boot_order import BootOrder
+from vmtune.bench.live_order import GuestOrder, LiveOrder
 from vmtune.bench.order import RunOrder
 
-AnyOrder = RunOrder | BlockOrder | BootOrder
+AnyOrder = RunOrder | BlockOrder | LiveOrder | GuestOrder | BootOrder

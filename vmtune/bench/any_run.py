@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from vmtune.bench.any_order import AnyOrder
+from vmtune.bench.block_guest import run_in_guest
+from vmtune.bench.block_live import run_live
 from vmtune.bench.block_order import BlockOrder, BlockProgress
 from vmtune.bench.block_run import run_block
 from vmtune.bench.boot_order import BootOrder, BootProgress
 from vmtune.bench.boot_run import run_boot
+from vmtune.bench.live_order import GuestOrder, LiveOrder
 from vmtune.bench.order import RunProgress, RunResult
 from vmtune.bench.runner import run_migration
 from vmtune.domain.runs import RunRecord
@@ -20,18 +23,28 @@ async def run_any(order: AnyOrder, on_progress: Callable[[RunProgress], None]) -
     :param on_progress: called several times a second, from the event loop.
     :raise VmtuneError: the run cannot be done here; nothing was left behind.
     """
-    if isinstance(order, BlockOrder):
+    if isinstance(order, BlockOrder | LiveOrder | GuestOrder):
         return await _block(order, on_progress)
     if isinstance(order, BootOrder):
         return await _boot(order, on_progress)
     return await run_migration(order, on_progress)
 
 
-async def _block(order: BlockOrder, on_progress: Callable[[RunProgress], None]) -> RunResult:
+async def _block(
+    order: BlockOrder | LiveOrder | GuestOrder, on_progress: Callable[[RunProgress], None]
+) -> RunResult:
     def tell(at: BlockProgress) -> None:
         on_progress(RunProgress(at.phase, at.share, at.at_ms, process=at.sample))
 
-    done = await run_block(order, tell)
+    if isinstance(order, LiveOrder):
+        done = await run_live(order, tell)
+    elif isinstance(order, GuestOrder):
+        try:
+            done = await run_in_guest(order, tell)
+        finally:
+            await order.agent.close()
+    else:
+        done = await run_block(order, tell)
     record = RunRecord(ended_ms=round(done.record.ended_ms), block=done.record)
     return RunResult(done.state, record, done.failure)
 

@@ -9,46 +9,34 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass
 
-from vmtune.bench.block_line import fio_counts, writes
+from vmtune.bench.block_line import fio_counts
+from vmtune.bench.block_live import ENDED
 from vmtune.bench.block_load import MAPS_EVERY_S, Load, Watch
 from vmtune.bench.block_order import BlockPhase, BlockProgress, BlockResult
 from vmtune.bench.block_run import Telling, around, fio_failure
 from vmtune.bench.fio_json import read_fio
+from vmtune.bench.live_order import FIO, GuestOrder, no_fio
 from vmtune.domain.block import BlockRecord, BlockScenario, LoadPhase
 from vmtune.domain.runs import RunState
-from vmtune.drivers.guest_agent import Finished, GuestAgent
-from vmtune.errors import CommandRefused, InvalidInput, SetupError
+from vmtune.drivers.guest_agent import Finished
+from vmtune.drivers.qemu_process import QemuProcess
+from vmtune.errors import CommandRefused, InvalidInput, OutcomeUnknown
 
 _STARTS_WITHIN_S = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class GuestOrder:
-    """A measurement to do in a guest.
-
-    :param device: what is read, as the guest calls it: ``/dev/vdb``.
-    :param pid: of the VM's QEMU, on this machine; *version* is its version.
-    """
-
-    scenario: BlockScenario
-    agent: GuestAgent
-    device: str
-    pid: int
-    version: str = ""
+_KILLED = -9
 
 
 async def run_in_guest(
     order: GuestOrder, on_progress: Callable[[BlockProgress], None]
 ) -> BlockResult:
     """Run fio in the guest, and look at QEMU meanwhile. Cancelled, fio is interrupted there; where
-    nobody is left to do that, it ends by itself when its time is over.
+    nobody is left to do that, it ends by itself when its time is over. A fio that fails, and a QEMU
+    that ends meanwhile, are results.
 
     :raise VmtuneError: it cannot be done in this guest.
     """
     scenario = order.scenario
-    _check(order)
     telling = Telling(scenario.longest_s, on_progress)
     telling.tell(BlockPhase.STARTING)
     watch = Watch(order.pid)
@@ -58,26 +46,27 @@ async def run_in_guest(
     looking = asyncio.create_task(_look(watch), name="look at QEMU")
     try:
         finished = await order.agent.run(
-            "fio",
+            FIO,
             guest_line(scenario, order.device),
             scenario.ramp_s + scenario.runtime_s + _STARTS_WITHIN_S,
             lambda: telling.tell(BlockPhase.LOADING),
         )
     except CommandRefused as refusal:
-        raise SetupError(
-            f"fio cannot be run in the guest: {refusal.message}",
-            field="vm",
-            code="no_fio_in_guest",
-            remedy="install fio in the guest, and let its agent take guest-exec",
-        ) from refusal
+        raise no_fio(refusal.message) from refusal
+    except OutcomeUnknown as error:
+        if QemuProcess(order.pid).memory_bytes() is not None:
+            raise
+        finished = Finished(_KILLED, "", error.message)
     finally:
         looking.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await looking
     ended_ms = watch.mark()
-    await around(watch, LoadPhase.AFTER, telling)
+    ended = QemuProcess(order.pid).memory_bytes() is None
+    if not ended:
+        await around(watch, LoadPhase.AFTER, telling)
     telling.tell(BlockPhase.TIDYING)
-    return _result(order, watch, _load(finished, begun_ms, ended_ms))
+    return _result(order, watch, _load(finished, begun_ms, ended_ms), ended)
 
 
 def guest_line(scenario: BlockScenario, device: str) -> list[str]:
@@ -93,30 +82,6 @@ def guest_line(scenario: BlockScenario, device: str) -> list[str]:
         *fio_counts(scenario),
         "--output-format=json",
     ]
-
-
-def _check(order: GuestOrder) -> None:
-    if writes(order.scenario):
-        raise InvalidInput(
-            f"{order.scenario.cell.rw} would write to a disk of the guest",
-            field="cell.rw",
-            code="read_only",
-            remedy="use read or randread",
-        )
-    if order.scenario.values:
-        raise InvalidInput(
-            "a running VM is measured as it is",
-            field="values",
-            code="not_settable",
-            remedy="apply a profile with these values to it first",
-        )
-    if not order.device.startswith("/"):
-        raise InvalidInput(
-            f"{order.device[:80]!r} is no path in the guest",
-            field="device",
-            code="invalid_value",
-            remedy="write it like /dev/vdb",
-        )
 
 
 async def _look(watch: Watch) -> None:
@@ -136,7 +101,7 @@ def _load(finished: Finished, begun_ms: float, ended_ms: float) -> Load:
     return Load(begun_ms, ended_ms, None, report.document, said, finished.status)
 
 
-def _result(order: GuestOrder, watch: Watch, done: Load) -> BlockResult:
+def _result(order: GuestOrder, watch: Watch, done: Load, ended: bool) -> BlockResult:
     record = BlockRecord(
         qemu=order.version,
         load_ms=done.begun_ms,
@@ -147,6 +112,7 @@ def _result(order: GuestOrder, watch: Watch, done: Load) -> BlockResult:
         fio_status=done.status,
         processes=tuple(watch.processes),
         cpu=tuple(watch.cpu),
+        qemu_ended="ended" if ended else "",
     )
-    failure = fio_failure(done)
+    failure = ENDED if ended else fio_failure(done)
     return BlockResult(RunState.FAILED if failure else RunState.COMPLETED, record, failure)

@@ -7,13 +7,12 @@ from pathlib import Path
 from uuid import UUID
 
 from vmtune.domain.block import VIRTIO_QUEUE_SIZE, VIRTIO_QUEUES, BlockScenario
-from vmtune.domain.matrix_cells import IoPattern, NodeKind
+from vmtune.domain.matrix_cells import NodeKind
 from vmtune.drivers.block_allowed import FILE, NODE, OWN
 
 IOTHREAD = "iothread0"
 """Called as libvirt would number it; the settings of iothreads go to it."""
 _DISK = f"{OWN}disk"
-_WRITES = (IoPattern.WRITE, IoPattern.RANDWRITE, IoPattern.RW, IoPattern.RANDRW)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +71,7 @@ def _disk(scenario: BlockScenario) -> tuple[str, ...]:
 
 def writes(scenario: BlockScenario) -> bool:
     """Whether the load writes to the node."""
-    return scenario.cell.rw in _WRITES
+    return scenario.cell.rw.writes
 
 
 def fio_line(scenario: BlockScenario, uri: str, output: Path) -> list[str]:

@@ -10,61 +10,26 @@ import asyncio
 import contextlib
 import json
 import os
-import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from uuid import UUID
 
 from vmtune.bench.block_line import fio_line, writes
 from vmtune.bench.block_load import Load, Watch, load
 from vmtune.bench.block_order import BlockPhase, BlockProgress, BlockResult
 from vmtune.bench.block_run import Telling, around, fio_failure
 from vmtune.bench.block_stage import foresee
-from vmtune.bench.run_folder import end_processes_of, left_behind, run_folder
+from vmtune.bench.live_order import NOTE, LiveOrder, check_live
+from vmtune.bench.run_folder import run_folder
 from vmtune.bench.stage import finish
-from vmtune.domain.block import BlockRecord, BlockScenario, Foreseen, LoadPhase
-from vmtune.domain.matrix_cells import NodeKind
+from vmtune.domain.block import BlockRecord, Foreseen, LoadPhase
 from vmtune.domain.runs import RunState
-from vmtune.domain.versions import Version
-from vmtune.drivers.base import Driver
 from vmtune.drivers.block_allowed import NODE, SOCKET
 from vmtune.drivers.block_export import Export
 from vmtune.drivers.qemu_process import QemuProcess
-from vmtune.errors import (
-    CommandRefused,
-    Conflict,
-    InvalidInput,
-    NotFound,
-    OperationInProgress,
-    SetupError,
-    VmtuneError,
-)
-from vmtune.lab.programs import require_programs
+from vmtune.errors import CommandRefused, Conflict, NotFound, SetupError
 
-DEFAULT_LIVE_FOLDER = Path("/run/vmtune-live")
-"""Its folders have sockets that QEMUs make, under whichever user they run."""
-_NOTE = "live.json"
-_CLIENTS_ON_IOTHREADS_SINCE = Version(9)
-"""QEMU's nbd/server.c has a lock for its clients from then on. 7.2 was seen to end itself with
-``nbd_blockdev_client_closed: Assertion `qemu_in_main_thread() && nbd_server' failed``."""
-
-
-@dataclass(frozen=True, slots=True)
-class LiveOrder:
-    """A measurement to do on a running VM.
-
-    :param scenario: without values: a profile that is applied before sets them.
-    :param node: the name of the VM's block node; empty for a null node that is made for it.
-    :param folder: each run has a folder of its own in here.
-    """
-
-    scenario: BlockScenario
-    driver: Driver
-    vm: UUID
-    node: str = ""
-    folder: Path = DEFAULT_LIVE_FOLDER
+ENDED = "QEMU has ended: see the VM's log"
 
 
 async def run_live(order: LiveOrder, on_progress: Callable[[BlockProgress], None]) -> BlockResult:
@@ -78,8 +43,10 @@ async def run_live(order: LiveOrder, on_progress: Callable[[BlockProgress], None
     scenario = order.scenario
     telling = Telling(scenario.longest_s, on_progress)
     telling.tell(BlockPhase.STARTING)
-    require_programs("fio", "setpriv")
-    pid, version, foreseen = await _look(order)
+    facts = await check_live(order)
+    assert facts.pid is not None, "it was checked"
+    pid = facts.pid
+    foreseen = await asyncio.to_thread(foresee, facts, scenario.cell)
     process = QemuProcess(pid)
 
     def alive() -> bool:
@@ -103,97 +70,7 @@ async def run_live(order: LiveOrder, on_progress: Callable[[BlockProgress], None
         if not ended:
             await around(watch, LoadPhase.AFTER, telling)
         telling.tell(BlockPhase.TIDYING)
-    return _result(watch, done, version, foreseen, ended)
-
-
-async def clear_live(folder: Path, open_driver: Callable[[str], Driver]) -> list[UUID]:
-    """Remove the exports of runs that were killed; the VMs that had one.
-
-    Where a host cannot be reached, the run's folder stays, for the next time.
-
-    :param folder: as in the runs' orders.
-    :param open_driver: a driver for the address of a host.
-    """
-    cleared = []
-    for each in left_behind(folder):
-        with contextlib.suppress(TimeoutError):
-            await asyncio.to_thread(end_processes_of, each)
-        try:
-            note = json.loads((each / _NOTE).read_text())
-            vm, driver = UUID(note["vm"]), open_driver(note["uri"])
-        except (OSError, ValueError, KeyError, TypeError):
-            shutil.rmtree(each, ignore_errors=True)  # it had not come to an export
-            continue
-        try:
-            with contextlib.suppress(NotFound):  # the VM has gone, and its export with it
-                await driver.remove_export(vm)
-                cleared.append(vm)
-            shutil.rmtree(each, ignore_errors=True)
-        except VmtuneError:
-            continue
-        finally:
-            await driver.close()
-    with contextlib.suppress(OSError):  # others are there, or it was never made
-        await asyncio.to_thread(folder.rmdir)
-    return cleared
-
-
-async def _look(order: LiveOrder) -> tuple[int, str, Foreseen]:
-    """QEMU's process and version, and what is foreseen; refuse what cannot be done."""
-    scenario, driver = order.scenario, order.driver
-    if scenario.values:
-        raise InvalidInput(
-            "a running VM is measured as it is",
-            field="values",
-            code="not_settable",
-            remedy="apply a profile with these values to it first",
-        )
-    if order.node and writes(scenario):
-        raise InvalidInput(
-            f"{scenario.cell.rw} would write to a node of a running VM",
-            field="cell.rw",
-            code="read_only",
-            remedy="use read or randread, or leave the node out: a null node is then made for it",
-        )
-    if not order.node and scenario.cell.node is not NodeKind.NULL:
-        raise InvalidInput(
-            f"no {scenario.cell.node} node is made in a running VM",
-            field="cell.node",
-            code="needs_node",
-            remedy="name a node of the VM, or use null-co",
-        )
-    facts = await driver.vm_facts(order.vm)
-    if facts.pid is None:
-        raise SetupError(
-            f"{facts.name} does not run, or not on this machine, or its process cannot be seen",
-            field="vm",
-            code="not_local",
-            remedy="run the benchmark where its QEMU runs, as root",
-        )
-    if order.node and facts.iothreads and facts.qemu < _CLIENTS_ON_IOTHREADS_SINCE:
-        raise SetupError(
-            f"QEMU {facts.qemu} dies when an NBD client of a node on an iothread hangs up, and "
-            f"{facts.name} has iothreads",
-            field="node",
-            code="qemu_would_die",
-            remedy="leave the node out: a null node is made for it, on the main loop; or use "
-            f"QEMU {_CLIENTS_ON_IOTHREADS_SINCE} or later",
-        )
-    if (await driver.migration(order.vm)).status.running:
-        raise OperationInProgress(
-            f"{facts.name} migrates", field="vm", remedy="wait until it has arrived"
-        )
-    nodes = {node.name for node in await driver.block_nodes(order.vm)}
-    if order.node and order.node not in nodes:
-        known = ", ".join(sorted(nodes)) or "none"
-        raise InvalidInput(
-            f"{facts.name} has no block node {order.node[:80]!r}",
-            field="node",
-            code="unknown_node",
-            remedy=f"there are {known}; leave it out for a null node that is made for it",
-        )
-    foreseen = await asyncio.to_thread(foresee, facts, scenario.cell)
-    return facts.pid, str(facts.qemu), foreseen
+    return _result(watch, done, str(facts.qemu), foreseen, ended)
 
 
 @asynccontextmanager
@@ -203,7 +80,7 @@ async def _exported(order: LiveOrder, pid: int) -> AsyncIterator[tuple[Export, P
     with run_folder(order.folder) as folder:
         await asyncio.to_thread(_let_in, folder, pid)
         note = json.dumps({"uri": order.driver.uri, "vm": str(order.vm)})
-        await asyncio.to_thread((folder / _NOTE).write_text, note)
+        await asyncio.to_thread((folder / NOTE).write_text, note)
         scratch = not order.node
         export = Export(
             node=order.node or NODE,
@@ -268,5 +145,5 @@ def _result(watch: Watch, done: Load, version: str, foreseen: Foreseen, ended: b
         foreseen=foreseen,
         qemu_ended="ended" if ended else "",
     )
-    failure = "QEMU has ended: see the VM's log" if ended else fio_failure(done)
+    failure = ENDED if ended else fio_failure(done)
     return BlockResult(RunState.FAILED if failure else RunState.COMPLETED, record, failure)

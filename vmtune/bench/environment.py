@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,8 @@ from vmtune.bench.machine import (
 
 Environment = Mapping[str, Any]  # any JSON: what is known of the place, by what it is about
 _DIGITS = 16
-_QEMU_ANSWERS_WITHIN_S = 10.0
+_ANSWERS_WITHIN_S = 10.0
+_NONE: Mapping[str, str] = {}
 _MIB = 1 << 20
 
 
@@ -130,7 +131,7 @@ def _qemu_of(program: Path, *_file: int) -> tuple[tuple[str, str], ...]:
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=_QEMU_ANSWERS_WITHIN_S,
+            timeout=_ANSWERS_WITHIN_S,
             check=False,
         )
         said = asked.stdout
@@ -220,3 +221,20 @@ def _number(name: str, text: str, factor: int = 1) -> dict[str, float]:
 def host_name() -> str:
     """This machine's name."""
     return os.uname().nodename
+
+
+def said_version(command: Sequence[str], libraries: Mapping[str, str] = _NONE) -> str:
+    """The last word that a program says when asked for its version; empty where it says none."""
+    try:
+        asked = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_ANSWERS_WITHIN_S,
+            env={**os.environ, **libraries},
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return asked.stdout.strip().rpartition(" ")[2]

@@ -42,6 +42,8 @@ def measured(kind: str, records: Sequence[Document]) -> Iterator[str]:
     groups: dict[tuple[str, str], list[Document]] = {}
     for record in records:
         arm = record["slot"]["arm"] if record["slot"] else record["qemu"]
+        if record["vm"]:
+            arm = f"VM {record['vm']['name']}"
         groups.setdefault((record["scenario"], arm), []).append(record)
     yield from _figures(groups, _LOAD if kind == "block" else _BOOT)
     if kind == "block":

@@ -1,7 +1,8 @@
 """The block benchmark: what one measurement is to do, and what it recorded. Pure.
 
 A QEMU without a guest exports a block node by NBD, and fio loads it. Each request of fio is a
-coroutine of QEMU's block layer, as each request of a guest's disk is.
+coroutine of QEMU's block layer, as each request of a guest's disk is. Or it is a VM that runs
+(:mod:`vmtune.domain.block_target`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from enum import StrEnum
 from typing import Any
 
 from vmtune import units
+from vmtune.domain import block_target
+from vmtune.domain.block_target import LiveTarget
 from vmtune.domain.matrix_cells import BlockCell, IoPattern, NodeKind
 from vmtune.domain.rules import accept_values
 from vmtune.domain.scenario import GIB, MIB, MOST_TEXT
@@ -30,6 +33,7 @@ MOST_IODEPTH = 4096
 MOST_JOBS = 256
 LEAST_NODE_BYTES, MOST_NODE_BYTES = MIB, 1 << 44
 MOST_LOAD_S = 3600
+USUAL_RUNTIME_S, USUAL_RAMP_S = 10, 2
 AROUND_S = 2
 """What looking at QEMU before and after the load takes."""
 
@@ -51,10 +55,12 @@ class BlockScenario:
 
     :param size_bytes: of the node.
     :param runtime_s: the load that counts; *ramp_s* is the load before it.
-    :param iothread: requests are handled by an iothread, else by the main loop.
+    :param iothread: requests are handled by an iothread, else by the main loop; on a running VM by
+        whatever the node is on.
     :param values: the tunables of the QEMU; an arm's may be laid over them
         (:meth:`with_values`).
     :param name: ``family/variant``; left out, it follows from the other parts but the values.
+    :param target: a VM that runs; None for a QEMU that is started for the measurement.
     :raise InvalidInput: with a problem for each field that cannot be accepted.
     """
 
@@ -62,15 +68,18 @@ class BlockScenario:
     title: str = ""
     why: str = ""
     size_bytes: int = GIB
-    runtime_s: int = 10
-    ramp_s: int = 2
+    runtime_s: int = USUAL_RUNTIME_S
+    ramp_s: int = USUAL_RAMP_S
     iothread: bool = True
     values: Mapping[str, Value] = field(default_factory=dict)
     name: str = ""
+    target: LiveTarget | None = None
 
     def __post_init__(self) -> None:
         if not self.name:
             parts = {name: getattr(self, name) for name in _SETUP}
+            if self.target is not None:
+                parts["target"] = block_target.to_json(self.target)
             name = usual_name(KIND, self.cell.name, parts, _USUAL)
             object.__setattr__(self, "name", name)
         problems = list(self._problems())
@@ -98,7 +107,8 @@ class BlockScenario:
             found.append(Problem("cell.block_size_bytes", "larger_than_node",
                                  f"a request of {block} does not fit a node of {size}",
                                  "enlarge size_bytes"))  # fmt: skip
-        for name in self.values:
+        found += block_target.problems_of(self.target, self.cell, self.values)
+        for name in self.values if self.target is None else ():
             if name in TUNABLES and not settable(name):
                 found.append(Problem(f"values.{name}", "not_settable",
                                      f"{name} has no meaning for a QEMU that only serves blocks",
@@ -137,7 +147,7 @@ class BlockScenario:
         return replace(self, values={**self.values, **values})
 
 
-_SETUP = ("size_bytes", "runtime_s", "ramp_s", "iothread")
+_SETUP = ("size_bytes", "runtime_s", "ramp_s", "iothread", "target")
 _USUAL = {each.name: each.default for each in fields(BlockScenario) if each.name in _SETUP}
 """What makes a name, besides the combination, where it is not as usual."""
 
@@ -161,6 +171,7 @@ def to_json(scenario: BlockScenario) -> dict[str, Any]:  # any JSON
         "runtime_s": scenario.runtime_s,
         "ramp_s": scenario.ramp_s,
         "iothread": scenario.iothread,
+        **({} if scenario.target is None else {"target": block_target.to_json(scenario.target)}),
         "values": dict(scenario.values),
     }
 
@@ -176,32 +187,36 @@ def from_json(raw: object, where: str = "") -> BlockScenario:
     :raise InvalidInput: with a problem for each part that cannot be accepted.
     """
     reader = Reader()
-    given = reader.mapping(raw, where, ("kind", *_FIELDS), ("cell",))
+    given = reader.mapping(raw, where, ("kind", "target", *_FIELDS), ("cell",))
     if given.get("kind", KIND) != KIND:
         reader.refuse(join(where, "kind"), "not_a_choice",
                       f"{short(given['kind'])} is not {KIND}", f"use {KIND}")  # fmt: skip
-    cell = _cell(reader, given.get("cell", {}), join(where, "cell"))
+    target = block_target.from_json(reader, given.get("target"), join(where, "target"))
+    usual = NodeKind.VM if target is not None and target.own else NodeKind.NULL
+    cell = _cell(reader, given.get("cell", {}), join(where, "cell"), usual)
     parts = {
         name: _READERS[name](reader, given[name], join(where, name))
         for name in _FIELDS
         if name in given
     }
     reader.done("the scenario cannot be accepted")
-    made = reader.part(where, lambda: BlockScenario(cell, **parts), None)
+    made = reader.part(where, lambda: BlockScenario(cell, target=target, **parts), None)
     reader.done("the scenario cannot be accepted")
     assert made is not None
     return made
 
 
-def _cell(reader: Reader, raw: object, where: str) -> BlockCell:
-    given = reader.mapping(raw, where, _CELL, ("node", "rw"))
+def _cell(reader: Reader, raw: object, where: str, usual_node: NodeKind) -> BlockCell:
+    told = usual_node is NodeKind.VM  # by the target
+    required, known = (("rw",), ("node", *_CELL)) if told else (("node", "rw"), _CELL)
+    given = reader.mapping(raw, where, known, required)
 
     def number(name: str, least: int, most: int, usual: int, unit: Unit = Unit.NONE) -> int:
         return reader.integer(given.get(name, usual), join(where, name), least, most, usual, unit)
 
     return BlockCell(
-        node=reader.choice(given.get("node", ""), join(where, "node"), NodeKind, NodeKind.NULL)
-        if "node" in given else NodeKind.NULL,
+        node=reader.choice(given.get("node", ""), join(where, "node"), NodeKind, usual_node)
+        if "node" in given else usual_node,
         rw=reader.choice(given.get("rw", ""), join(where, "rw"), IoPattern, IoPattern.READ)
         if "rw" in given else IoPattern.READ,
         block_size_bytes=number(
@@ -272,6 +287,7 @@ class Foreseen:
     """What the pool model (:mod:`vmtune.domain.pools`) says before the load.
 
     :param requests: that QEMU handles at once, at most.
+    :param hard_limit: None; earlier records have what QEMU's source means it to be.
     :param most_pooled: coroutines that are kept when nothing is in flight.
     :param most_maps: of the process, in the worst case.
     :param limit: vm.max_map_count; None where it cannot be read.

@@ -30,7 +30,7 @@ from enum import StrEnum
 from itertools import product
 from typing import TypeVar
 
-from vmtune.domain import campaign_file
+from vmtune.domain import block_target, campaign_file
 from vmtune.domain.block import (
     LEAST_BLOCK_BYTES,
     LEAST_NODE_BYTES,
@@ -41,6 +41,7 @@ from vmtune.domain.block import (
     MOST_NODE_BYTES,
     BlockScenario,
 )
+from vmtune.domain.block_target import LiveTarget
 from vmtune.domain.boot import BootScenario, why_not
 from vmtune.domain.campaign import (
     DEFAULT_BLOCKS,
@@ -103,6 +104,7 @@ class BlockMatrix:
     :param iothread: requests are handled by an iothread, else by the main loop.
     :param size_bytes: of the node.
     :param ramp_s: load before the figures count.
+    :param target: a VM that runs, which is measured in the place of a QEMU without a guest.
     """
 
     nodes: tuple[NodeKind, ...] = (NodeKind.NULL,)
@@ -114,6 +116,7 @@ class BlockMatrix:
     runtime_s: int = 10
     ramp_s: int = 2
     iothread: bool = True
+    target: LiveTarget | None = None
 
     @property
     def cells(self) -> tuple[BlockCell, ...]:
@@ -204,7 +207,7 @@ def campaign_of(plan: MatrixPlan) -> Campaign:
         first, *_ = matrix.cells
         base = BlockScenario(
             first, plan.title, plan.why, matrix.size_bytes, matrix.runtime_s, matrix.ramp_s,
-            matrix.iothread, name=f"{plan.name}/{first.name}",
+            matrix.iothread, name=f"{plan.name}/{first.name}", target=matrix.target,
         )  # fmt: skip
     else:
         boots, *_ = matrix.cells
@@ -320,8 +323,10 @@ def _block(reader: Reader, raw: object) -> BlockMatrix:
         given = parts.get(name, getattr(usual, name))
         return _numbers(reader, given, f"block.{name}", least, most, unit)
 
+    target = block_target.from_json(reader, parts.get("target"), "block.target")
+    usual_nodes = (NodeKind.VM,) if target is not None and target.own else usual.nodes
     return BlockMatrix(
-        nodes=_words(reader, parts.get("nodes", usual.nodes), "block.nodes", NodeKind),
+        nodes=_words(reader, parts.get("nodes", usual_nodes), "block.nodes", NodeKind),
         rw=_words(reader, parts.get("rw", usual.rw), "block.rw", IoPattern),
         block_size_bytes=numbers(
             "block_size_bytes", MOST_BLOCK_BYTES, LEAST_BLOCK_BYTES, Unit.BYTES
@@ -339,6 +344,7 @@ def _block(reader: Reader, raw: object) -> BlockMatrix:
         runtime_s=reader.integer(parts.get("runtime_s", 10), "block.runtime_s", 1, MOST_LOAD_S),
         ramp_s=reader.integer(parts.get("ramp_s", 2), "block.ramp_s", 0, MOST_LOAD_S),
         iothread=reader.boolean(parts.get("iothread", True), "block.iothread"),
+        target=target,
     )
 
 

@@ -14,6 +14,8 @@ class NodeKind(StrEnum):
     NULL = "null-co"
     RAW = "raw"
     QCOW2 = "qcow2"
+    VM = "vm"
+    """What a VM that runs is on: a node of its QEMU, or a disk that its guest reads."""
 
 
 class IoPattern(StrEnum):
@@ -25,6 +27,11 @@ class IoPattern(StrEnum):
     RANDREAD = "randread"
     RANDWRITE = "randwrite"
     RANDRW = "randrw"
+
+    @property
+    def writes(self) -> bool:
+        """Whether it does more than read."""
+        return self not in (IoPattern.READ, IoPattern.RANDREAD)
 
 
 class BootGuest(StrEnum):

@@ -14,6 +14,7 @@ from vmtune.domain.facts import HostFacts, Reading, VmFacts, VmState, VmSummary
 from vmtune.domain.migration import Snapshot, Totals
 from vmtune.domain.tunables import Value
 from vmtune.drivers.block_export import BlockNode, Export
+from vmtune.drivers.guest_agent import GuestAgent
 
 
 class EventKind(StrEnum):
@@ -192,6 +193,12 @@ class Driver(Protocol):
 
     async def remove_export(self, vm: UUID) -> None:
         """Remove what :meth:`export_node` made. Harmless when repeated."""
+
+    async def guest_agent(self, vm: UUID) -> GuestAgent:
+        """The agent in a running VM's guest, which may not answer. Close it.
+
+        :raise SetupError: the VM has no channel for one.
+        """
 
     async def reset_after_migration(self, vm: UUID) -> None:
         """Put what :meth:`start_migration` set on this side back to what it was, where

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -118,7 +118,7 @@ async def _add_scratch(monitor: Monitor, export: Export) -> None:
 
 async def remove_export(monitor: Monitor, *, scratch: bool) -> None:
     """Remove the export with whoever is connected to it, and stop its server. Harmless where
-    there is neither.
+    there is neither. A server that exports something else is another's, and is left alone.
 
     :param scratch: remove vmtune's node as well.
     :raise OutcomeUnknown: it does not go.
@@ -126,25 +126,26 @@ async def remove_export(monitor: Monitor, *, scratch: bool) -> None:
     with contextlib.suppress(CommandRefused):  # it is not there
         await monitor.execute("block-export-del", {"id": EXPORT, "mode": "hard"})
     deadline = time.monotonic() + _REMOVED_WITHIN_S
-    while await is_exported(monitor):
+    while EXPORT in (exported := await _exports(monitor)):
         if time.monotonic() > deadline:
             raise OutcomeUnknown(
                 f"the export {EXPORT} does not go within {_REMOVED_WITHIN_S:g} s",
                 remedy="see query-block-exports, and remove it with block-export-del",
             )
         await asyncio.sleep(_LOOK_EVERY_S)
-    with contextlib.suppress(CommandRefused):  # it is not running
-        await monitor.execute("nbd-server-stop")
+    if not exported:
+        with contextlib.suppress(CommandRefused):  # it is not running
+            await monitor.execute("nbd-server-stop")
     if scratch:
         with contextlib.suppress(CommandRefused):  # it is not there
             await monitor.execute("blockdev-del", {"node-name": NODE})
 
 
-async def is_exported(monitor: Monitor) -> bool:
-    """Whether vmtune's export is there."""
+async def _exports(monitor: Monitor) -> Collection[str]:
+    """The ids of what it exports."""
     exports = await monitor.execute("query-block-exports")
     with understanding("its exports"):
-        return any(each["id"] == EXPORT for each in exports)
+        return [str(each["id"]) for each in exports]
 
 
 async def make_qcow2(monitor: Monitor, file: str, size_bytes: int) -> None:

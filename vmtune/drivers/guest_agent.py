@@ -1,8 +1,8 @@
-"""QEMU's guest agent, by the unix socket of its channel: run a program in the guest.
+"""QEMU's guest agent: run a program in the guest.
 
-The protocol is the guest agent's (QEMU qga/qapi-schema.json): a line of JSON each way. What an
-earlier client has left unread comes first, so that a connection begins with guest-sync-delimited,
-whose answer has a byte before it that no JSON has.
+The protocol is the guest agent's (QEMU qga/qapi-schema.json), a command and its answer in JSON, by
+whatever leads to the agent: the unix socket of its channel (:mod:`vmtune.drivers.agent_socket`),
+or libvirt, which holds that socket.
 """
 
 from __future__ import annotations
@@ -11,13 +11,10 @@ import asyncio
 import base64
 import binascii
 import contextlib
-import json
-import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from vmtune.drivers.qmp_allowed import NOT_ALLOWED
 from vmtune.drivers.replies import understanding
@@ -25,10 +22,13 @@ from vmtune.errors import CommandRefused, HostUnreachable, OutcomeUnknown
 
 PROGRAMS = ("fio", "kill")
 """What is run in guests, and nothing else."""
-_DELIMITER = b"\xff"
-_ANSWERS_WITHIN_S = 10.0
+CHANNEL = "org.qemu.guest_agent.0"
+"""The name of the port behind which guests run their agent (qemu-ga(8))."""
+ANSWERS_WITHIN_S = 10
+NO_AGENT = "no_guest_agent"
+"""Code of the error where none answers."""
+INSTALL = "install and start qemu-guest-agent in the guest"
 _LOOK_EVERY_S = 0.1
-_MOST_BYTES = 32 << 20  # the agent keeps 16 MiB of output, which base64 makes a third longer
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,30 +43,31 @@ class Finished:
     err: str
 
 
-class GuestAgent:
-    """One agent's socket: one command at a time. :meth:`close` it.
+class Channel(Protocol):
+    """Leads to one agent."""
 
-    :param path: the socket, on which the agent or QEMU listens.
-    """
+    async def ask(self, request: Mapping[str, Any]) -> Mapping[str, Any]:  # any JSON
+        """What the agent answers: an object with ``return``, or ``error``.
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._turn = asyncio.Lock()
-        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        :raise CommandRefused: as whoever leads there words the agent's refusal.
+        :raise HostUnreachable: nobody answers: no agent runs in the guest, or it hangs.
+        :raise OutcomeUnknown: the agent was lost while it ran.
+        """
 
     async def close(self) -> None:
-        """Let go of the socket."""
-        writer = self._drop()
-        if writer is not None:
-            with contextlib.suppress(OSError):
-                await writer.wait_closed()
+        """Let go of it."""
 
-    def _drop(self) -> asyncio.StreamWriter | None:
-        streams, self._streams = self._streams, None
-        if streams is None:
-            return None
-        streams[1].close()
-        return streams[1]
+
+class GuestAgent:
+    """One guest's agent: one command at a time. :meth:`close` it."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._turn = asyncio.Lock()
+
+    async def close(self) -> None:
+        """Let go of what leads to it."""
+        await self._channel.close()
 
     async def execute(self, command: str, arguments: Mapping[str, Any]) -> Any:  # any JSON
         """Run one command of the agent.
@@ -77,20 +78,11 @@ class GuestAgent:
         """
         _check(command, arguments)
         async with self._turn:
-            await self._connect()
-            try:
-                reply = await self._ask({"execute": command, "arguments": dict(arguments)})
-            except asyncio.CancelledError:
-                self._drop()  # an answer may be on its way that nobody waits for
-                raise
-            except (OSError, EOFError, TimeoutError, ValueError) as error:
-                await self.close()
-                raise OutcomeUnknown(
-                    f"the guest agent was lost before it answered {command}",
-                    remedy="see whether it runs in the guest, then look again",
-                ) from error
-        if "error" in reply:
-            raise CommandRefused(str(reply["error"].get("desc", "the agent gives no reason")))
+            reply = await self._channel.ask({"execute": command, "arguments": dict(arguments)})
+        with understanding("what it runs"):
+            if "error" in reply:
+                said = str(reply["error"].get("desc", "the agent gives no reason"))
+                raise CommandRefused(said)
         return reply.get("return")
 
     async def run(
@@ -137,50 +129,6 @@ class GuestAgent:
         with contextlib.suppress(CommandRefused, HostUnreachable, OutcomeUnknown):
             pid = await starting
             await self.execute("guest-exec", {"path": "kill", "arg": ["-INT", str(pid)]})
-
-    async def _connect(self) -> None:
-        if self._streams is not None:
-            return
-        try:
-            self._streams = await asyncio.open_unix_connection(str(self.path), limit=_MOST_BYTES)
-            await self._synchronise()
-        except (OSError, EOFError, TimeoutError, ValueError) as error:
-            await self.close()
-            raise HostUnreachable(
-                f"no guest agent answers on {self.path}",
-                code="no_guest_agent",
-                remedy="install qemu-guest-agent in the guest, and end other clients of its socket",
-            ) from error
-
-    async def _synchronise(self) -> None:
-        """Throw away what was left unread."""
-        assert self._streams is not None
-        reader, writer = self._streams
-        number = secrets.randbits(31)
-        request = {"execute": "guest-sync-delimited", "arguments": {"id": number}}
-        async with asyncio.timeout(_ANSWERS_WITHIN_S):
-            # The byte in front ends what an earlier client had begun, and is itself an error to
-            # the agent, whose answer to that is thrown away as well.
-            writer.write(_DELIMITER + json.dumps(request).encode() + b"\n")
-            await writer.drain()
-            while True:
-                await reader.readuntil(_DELIMITER)
-                if json.loads(await reader.readline()).get("return") == number:
-                    return
-
-    async def _ask(self, request: Mapping[str, Any]) -> Mapping[str, Any]:  # any JSON
-        assert self._streams is not None
-        reader, writer = self._streams
-        async with asyncio.timeout(_ANSWERS_WITHIN_S):
-            writer.write(json.dumps(request).encode() + b"\n")
-            await writer.drain()
-            line = await reader.readline()
-        if not line.endswith(b"\n"):
-            raise EOFError
-        reply = json.loads(line)
-        if not isinstance(reply, dict):
-            raise ValueError("no object")
-        return reply
 
 
 def _check(command: str, arguments: Mapping[str, Any]) -> None:  # any JSON

@@ -16,6 +16,8 @@ from vmtune.drivers import block_export, qemu_control, qemu_write
 from vmtune.drivers.base import Driver, DriverEvent, MigrateOrder, MigrationHandle
 from vmtune.drivers.block_export import BlockNode, Export
 from vmtune.drivers.guard import OPEN, Guard
+from vmtune.drivers.guest_agent import GuestAgent
+from vmtune.drivers.libvirt_agent import LibvirtChannel
 from vmtune.drivers.libvirt_calls import Connection, VmStatus, open_connection
 from vmtune.drivers.libvirt_errors import OPERATION_INVALID, LibvirtRefused
 from vmtune.drivers.libvirt_host import LocalDaemon, derive_peer_uri, find_local_daemon, read_host
@@ -415,6 +417,10 @@ class LibvirtDriver:
     async def remove_export(self, vm: UUID) -> None:
         """Remove it again."""
         await block_export.remove_export(self._monitor(vm), scratch=True)
+
+    async def guest_agent(self, vm: UUID) -> GuestAgent:
+        """The agent in its guest, by libvirt's call."""
+        return GuestAgent(LibvirtChannel(self._link, vm))
 
     async def reset_after_migration(self, vm: UUID) -> None:
         """Wait until libvirt has put back what it set, which it does on both sides however the

@@ -120,6 +120,11 @@ class Domain:
         with self._errors():
             return str(self._library.qemu.qemuMonitorCommand(self._raw, command, 0))
 
+    def agent(self, command: str, within_s: int) -> str:
+        """A command of the guest's agent, and its reply."""
+        with self._errors():
+            return str(self._library.qemu.qemuAgentCommand(self._raw, command, within_s, 0))
+
     def set_downtime_limit(self, milliseconds: int) -> None:
         """virDomainMigrateSetMaxDowntime, also while nothing migrates."""
         with self._errors():

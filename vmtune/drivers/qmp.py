@@ -16,9 +16,11 @@ from vmtune.domain.dirty_rates import DirtyRates
 from vmtune.domain.facts import Connection, HostFacts, Reading, VmFacts, VmState, VmSummary
 from vmtune.domain.migration import QemuStatus, Snapshot, Totals, read_query_migrate
 from vmtune.drivers import block_export, qemu_control
+from vmtune.drivers.agent_socket import SocketChannel, find_socket
 from vmtune.drivers.base import Driver, DriverEvent, EventKind, MigrateOrder, MigrationHandle
 from vmtune.drivers.block_export import BlockNode, Export
 from vmtune.drivers.guard import OPEN, Guard
+from vmtune.drivers.guest_agent import GuestAgent
 from vmtune.drivers.hub import Hub
 from vmtune.drivers.local_host import read_local_host
 from vmtune.drivers.qemu_names import vm_state
@@ -293,6 +295,11 @@ class QmpDriver:
         """Remove it again."""
         qemu = await self._find(vm)
         await block_export.remove_export(qemu.monitor, scratch=True)
+
+    async def guest_agent(self, vm: UUID) -> GuestAgent:
+        """The agent in its guest, by the socket of its channel."""
+        socket = await self._ask(vm, lambda qemu: find_socket(qemu.monitor))
+        return GuestAgent(SocketChannel(socket, self._guard))
 
     async def reset_after_migration(self, vm: UUID) -> None:
         """Put this side back to what was there before the migration, or to QEMU's defaults

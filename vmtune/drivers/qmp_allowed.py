@@ -58,7 +58,7 @@ FOR_MIGRATION = (
     "cont",
 )
 FOR_PACKS = (*FOR_TUNABLES[QmpKind.QOM], *FOR_TUNABLES[QmpKind.COMMAND])
-FOR_BENCHMARKS = ("trace-event-set-state", *block_allowed.COMMANDS)
+FOR_BENCHMARKS = ("trace-event-set-state", "query-chardev", *block_allowed.COMMANDS)
 
 _USED = {row.qmp.kind for row in TUNABLES.values() if row.qmp is not None}
 ALLOWED: frozenset[str] = frozenset(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from uuid import UUID
@@ -167,6 +168,20 @@ class HostService:
             if name not in self._drivers:  # another task may have come first
                 self._drivers[name] = (host, self._factory(host))
         return self._drivers[name][1]
+
+    @asynccontextmanager
+    async def driver_at(self, uri: str) -> AsyncIterator[Driver]:
+        """A driver for an address: the host's that has it, or else one for the block alone, as of
+        a host that was removed."""
+        for host in await self.all():
+            if host.uri == uri and self.means_here(host):
+                yield await self.driver(host.name)
+                return
+        driver = self._factory(Host("", uri, "", "", datetime.now(UTC)))
+        try:
+            yield driver
+        finally:
+            await driver.close()
 
     def means_here(self, host: Host) -> bool:
         """Whether a host's address means the same here as where it was added."""

@@ -207,7 +207,8 @@ class Observer:
                     begun = started_at(heard_at, snapshot, first)
                     await self._begin(where, driver, begun)
                 except OperationInProgress:
-                    # vmtune's own migration, most often; or an application that ends soon.
+                    # vmtune's own migration, most often; or an application that ends soon, or a
+                    # benchmark of the VM.
                     if not await self._freed(where[1], heard_at):
                         self._seen.add(where)
                         return
@@ -256,7 +257,8 @@ class Observer:
                     return False
             else:
                 page = await asyncio.to_thread(self._store.applications.list, vm=vm, limit=1)
-                if not any(record.state.open for record in page.items):
+                applied = any(record.state.open for record in page.items)
+                if not applied and not await asyncio.to_thread(self._store.runs.have, vm):
                     return (
                         newest is None or newest.started_at is None or not _covers(newest, heard_at)
                     )

@@ -13,6 +13,7 @@ import structlog
 from vmtune.bench.environment import Environment, host_name
 from vmtune.bench.scenarios import why_not
 from vmtune.domain.any_scenario import AnyScenario, kind_of, to_json
+from vmtune.domain.block import BlockScenario
 from vmtune.domain.campaign import HostLoad
 from vmtune.domain.documents import check_storable
 from vmtune.domain.inventory import EventTopic
@@ -27,6 +28,7 @@ from vmtune.services.bus import EventBus
 from vmtune.services.profiles import ProfileService
 from vmtune.services.runs_files import read_run
 from vmtune.services.runs_job import JOB_KIND, event_data
+from vmtune.services.runs_live import LiveRuns, LiveVm
 from vmtune.services.runs_places import BenchPlaces
 from vmtune.services.runs_scenarios import chosen_scenario
 from vmtune.store import Page, Store
@@ -96,12 +98,14 @@ class RunService:
         bus: EventBus,
         profiles: ProfileService,
         places: BenchPlaces,
+        live: LiveRuns,
         jobs: JobEngine,
     ) -> None:
         self._store = store
         self._bus = bus
         self._profiles = profiles
         self._places = places
+        self._live = live
         self._jobs = jobs
         self._host = host_name()
 
@@ -113,9 +117,12 @@ class RunService:
         :raise NotFound: no such profile or revision.
         :raise Blocked: this machine or this QEMU cannot do it.
         :raise DuplicateName: there is a run of that id.
+        :raise OperationInProgress: the VM that it is to be on migrates, is being applied to, or
+            measured.
+        :raise VmtuneError: that VM cannot be measured, as :meth:`LiveRuns.check` has it.
         """
         revision = await self._revision(request)
-        scenario = await self._checked(request, revision)
+        scenario, vm = await self._checked(request, revision)
         setup, qemu = to_json(scenario), self._places.qemu(request.qemu)
         run = await asyncio.to_thread(
             self._store.runs.begin,
@@ -125,8 +132,8 @@ class RunService:
             profile=revision.profile if revision else "",
             revision=revision.number if revision else 0,
             place=request.place,
-            qemu=qemu.name,
-            options=_options(request),
+            qemu="" if vm else qemu.name,
+            options={**_options(request), **(vm.options if vm else {})},
             host=self._host,
             slot=request.slot,
             id=request.id,
@@ -140,14 +147,19 @@ class RunService:
 
         :raise VmtuneError: as :meth:`start`.
         """
-        return await self._checked(request, await self._revision(request))
+        scenario, _ = await self._checked(request, await self._revision(request))
+        return scenario
 
-    async def _checked(self, request: RunRequest, revision: Revision | None) -> AnyScenario:
+    async def _checked(
+        self, request: RunRequest, revision: Revision | None
+    ) -> tuple[AnyScenario, LiveVm | None]:
         scenario = effective_scenario(request, revision)
         check_storable(to_json(scenario), "scenario")
         self._places.qemu(request.qemu)
+        if isinstance(scenario, BlockScenario) and scenario.target is not None:
+            return scenario, await self._live.check(scenario)
         await self._check_can_run(scenario, request)
-        return scenario
+        return scenario, None
 
     async def _revision(self, request: RunRequest) -> Revision | None:
         if request.profile is None:
@@ -180,9 +192,15 @@ class RunService:
             await asyncio.to_thread(self._places.clear_left_behind)
         except OSError as error:
             log.warning("something of a run is still there", reason=str(error))
+        # Exports in running VMs are removed by the runs' jobs, which can wait for their hosts.
         for run in await asyncio.to_thread(self._store.runs.unfinished):
             if run.host == self._host:
                 await self._jobs.submit(JOB_KIND, str(run.id))
+
+    async def clear_live(self) -> None:
+        """Remove the exports of runs that were killed: at the service's start, and again until
+        their hosts answer."""
+        await self._live.clear()
 
     async def cancel(self, id: UUID) -> QueuedRun:
         """Ask for a run's end; it is cancelled once all is taken down.
@@ -309,6 +327,7 @@ def _check_alone(scenario: AnyScenario, request: RunRequest, revision: Revision 
     given = {
         "place": request.place is not Place.DIRECT,
         "kvm": request.kvm is not None,
+        "qemu": bool(request.qemu) and _is_live(scenario),
         "overrides": bool(request.overrides),
         "profile": revision is not None and bool(revision.steps),
     }
@@ -316,9 +335,7 @@ def _check_alone(scenario: AnyScenario, request: RunRequest, revision: Revision 
         Problem(
             name,
             "not_for_kind",
-            "the profile has steps, which only a migration can take"
-            if name == "profile"
-            else f"{name} says something of a migration, and this is a {kind}",
+            _NOT_FOR_KIND.get(name, f"{name} says something of a migration, and this is a {kind}"),
             "leave it out",
         )
         for name, wrong in given.items()
@@ -326,6 +343,16 @@ def _check_alone(scenario: AnyScenario, request: RunRequest, revision: Revision 
     ]
     if problems:
         raise InvalidInput(f"{scenario.name} cannot be run so", problems=problems)
+
+
+def _is_live(scenario: AnyScenario) -> bool:
+    return isinstance(scenario, BlockScenario) and scenario.target is not None
+
+
+_NOT_FOR_KIND = {
+    "profile": "the profile has steps, which only a migration can take",
+    "qemu": "it names a QEMU to start, and a running VM has its own",
+}
 
 
 def _options(request: RunRequest) -> dict[str, Json]:

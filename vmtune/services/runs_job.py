@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from uuid import UUID
 
 import structlog
 
 from vmtune.bench.any_order import AnyOrder
-from vmtune.bench.environment import conditions, fingerprint
+from vmtune.bench.environment import Environment, conditions, fingerprint
 from vmtune.bench.host_load import loaded
 from vmtune.bench.order import RunProgress, RunResult
 from vmtune.bench.reduce import reduce
 from vmtune.domain.any_scenario import from_json
+from vmtune.domain.block import BlockScenario
 from vmtune.domain.campaign import HostLoad
 from vmtune.domain.inventory import EventTopic
 from vmtune.domain.runs import Run, RunRecord, RunState
@@ -26,6 +28,7 @@ from vmtune.errors import SetupError, VmtuneError
 from vmtune.jobs.base import JobEngine
 from vmtune.services.bus import EventBus
 from vmtune.services.migration_job import progress_data
+from vmtune.services.runs_live import LiveRuns
 from vmtune.services.runs_places import BenchPlaces
 from vmtune.services.runs_queue import RunQueue
 from vmtune.store import Store
@@ -50,12 +53,14 @@ class RunJob:
         store: Store,
         bus: EventBus,
         places: BenchPlaces,
+        live: LiveRuns,
         runner: Runner,
         write_again_after_s: float = _WRITE_AGAIN_AFTER_S,
     ) -> None:
         self._store = store
         self._bus = bus
         self._places = places
+        self._live = live
         self._runner = runner
         self._write_again_after_s = write_again_after_s
         self._queue = RunQueue()
@@ -102,11 +107,18 @@ class RunJob:
         :raise VmtuneError: its QEMU is gone, or its scenario can no longer be read.
         """
         scenario = from_json(run.setup, "setup")
-        kvm = self._places.kvm(run.options.get("kvm"), scenario)
-        order = self._places.order(run, scenario)
+        order: AnyOrder
+        environment_of: Callable[[], Environment]
+        if isinstance(scenario, BlockScenario) and scenario.target is not None:
+            order, vm = await self._live.order(run, scenario)
+            environment_of = partial(self._live.environment, vm, scenario)
+        else:
+            kvm = self._places.kvm(run.options.get("kvm"), scenario)
+            order = self._places.order(run, scenario)
+            environment_of = partial(self._places.environment, run.place, run.qemu, scenario, kvm)
 
         def look_and_record() -> Run:
-            environment = self._places.environment(run.place, run.qemu, scenario, kvm)
+            environment = environment_of()
             now = conditions()
             return self._store.runs.start(run.id, environment, fingerprint(environment), now)
 
@@ -171,6 +183,10 @@ class RunJob:
             await asyncio.to_thread(self._places.clear_left_behind)
         except OSError as error:
             log.warning("something of a run is still there", reason=str(error))
+        try:
+            await self._live.clear()
+        except (OSError, VmtuneError) as error:
+            log.warning("an export of a run may still be there", reason=str(error))
 
     async def _get(self, job_id: str) -> Run:
         return await asyncio.to_thread(self._store.runs.get, UUID(job_id))

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import subprocess
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from ipaddress import ip_interface
 from pathlib import Path
@@ -16,7 +15,7 @@ from vmtune.bench.any_order import AnyOrder
 from vmtune.bench.block_order import DEFAULT_SCRATCH, BlockOrder
 from vmtune.bench.boot_order import DEFAULT_CACHE, BootOrder
 from vmtune.bench.catalogue import why_not_alone
-from vmtune.bench.environment import Environment, Subject, read_environment
+from vmtune.bench.environment import Environment, Subject, read_environment, said_version
 from vmtune.bench.scenarios import Ground
 from vmtune.domain.any_scenario import AnyScenario
 from vmtune.domain.block import BlockScenario
@@ -34,8 +33,6 @@ Look = Callable[[order.Place, bool], Awaitable[Ground]]
 Sweep = Callable[[Path, Path, LabSettings], None]
 """Ends what runs left that were killed: given where direct runs, their scratch files and the
 lab's are."""
-_ANSWERS_WITHIN_S = 10.0
-_NONE: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +190,7 @@ class BenchPlaces:
         del found["network"]
         if isinstance(scenario, BlockScenario):
             del found["accelerator"]  # there is no guest
-            found["fio"] = _said_version(("fio", "--version"))
+            found["fio"] = said_version(("fio", "--version"))
         return found
 
     def clear_left_behind(self) -> None:
@@ -223,21 +220,4 @@ def _libvirt_version(lab: LabSettings) -> str:
     if lab.libvirt_root is not None:
         found = sorted(str(path) for path in lab.libvirt_root.glob("usr/lib/*-linux-gnu"))
         libraries = {"LD_LIBRARY_PATH": os.pathsep.join(found)}
-    return _said_version((str(lab.daemon), "--version"), libraries)
-
-
-def _said_version(command: Sequence[str], libraries: Mapping[str, str] = _NONE) -> str:
-    """The last word that a program says when asked for its version; empty where it says none."""
-    try:
-        asked = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_ANSWERS_WITHIN_S,
-            env={**os.environ, **libraries},
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return asked.stdout.strip().rpartition(" ")[2]
+    return said_version((str(lab.daemon), "--version"), libraries)

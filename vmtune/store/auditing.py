@@ -80,7 +80,9 @@ AUDITED: Mapping[type[Base], Audited] = {
         "vm source destination trigger profile revision wanted steps overrides abort",
     ),
     RunRow: Audited(
-        "run", lambda r: r.id, "scenario values profile revision host campaign imported_from"
+        "run",
+        lambda r: r.id,
+        "scenario values profile revision host options campaign imported_from",
     ),
     EvacuationRow: Audited(
         "evacuation",
@@ -97,7 +99,7 @@ AUDITED: Mapping[type[Base], Audited] = {
 }
 _ORDER = {audited.what: place for place, audited in enumerate(AUDITED.values())}
 NOT_AUDITED: Mapping[str, str] = {
-    "operations": "follows from applications and migrations",
+    "operations": "follows from applications, migrations and runs",
     "services": "counts on while they live",
     "job_orders": "follows from applications, migrations and runs",
     "slots": "follows from migrations",

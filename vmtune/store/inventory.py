@@ -10,13 +10,21 @@ from sqlalchemy import delete, select, tuple_
 from sqlalchemy.orm import Session
 
 from vmtune.domain.access import EVERYTHING, Reach
+from vmtune.domain.block_target import VM_HOST
 from vmtune.domain.inventory import Host, Vm
 from vmtune.domain.migration import MigrationState
 from vmtune.domain.outcome import ApplicationState
 from vmtune.errors import Conflict, DuplicateName, NotFound
 from vmtune.store.database import Database
 from vmtune.store.paging import Page, check_limit, make_cursor, page, read_cursor
-from vmtune.store.schema import ApplicationRow, HostRow, MigrationRow, VmRow
+from vmtune.store.schema import (
+    ApplicationRow,
+    HostRow,
+    MigrationRow,
+    OperationRow,
+    RunRow,
+    VmRow,
+)
 
 
 class HostRepository:
@@ -222,7 +230,14 @@ def open_operation(session: Session, host: str) -> str:
             MigrationRow.state.in_([state for state in MigrationState if not state.ended]),
         )
     )
-    return f"migration {migration}" if migration is not None else ""
+    if migration is not None:
+        return f"migration {migration}"
+    # Few have a VM to themselves at any time.
+    held = select(RunRow).join(OperationRow, OperationRow.operation == RunRow.id)
+    for run in session.scalars(held):
+        if run.options.get(VM_HOST) == host:
+            return f"benchmark {run.id}"
+    return ""
 
 
 def _vm_row(session: Session, uuid: UUID) -> VmRow:

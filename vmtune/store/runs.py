@@ -8,13 +8,16 @@ from uuid import UUID, uuid4
 
 from sqlalchemy import func, select
 
+from vmtune.domain.block_target import vm_of_setup
 from vmtune.domain.runs import Place, Run, RunRecord, RunState, Slot
 from vmtune.domain.series import KINDS, Head, Series, together
 from vmtune.domain.tunables import Value
 from vmtune.errors import NotFound
+from vmtune.store import operations
 from vmtune.store.columns import storable
 from vmtune.store.columns_packed import unpack
 from vmtune.store.database import Database
+from vmtune.store.operations import Operation
 from vmtune.store.paging import Page, check_limit, make_cursor, page, read_cursor
 from vmtune.store.run_rows import (
     ALL,
@@ -61,8 +64,11 @@ class RunRepository:
     ) -> Run:
         """Record an order before anything is done for it; it is queued.
 
+        A run of a running VM takes it.
+
         :param id: where the caller has to know it beforehand; else a new one.
         :raise DuplicateName: there is a run with that *id*.
+        :raise OperationInProgress: its VM has an open application, migration or benchmark.
         """
         made = Run(
             id=id or uuid4(),
@@ -79,8 +85,13 @@ class RunRepository:
             host=host,
             slot=slot,
         )
+        vm = vm_of_setup(setup)
         with self._database.write() as session:
-            return as_run(add(session, made))
+            row = add(session, made)
+            if vm is not None:
+                now, service = made.created_at, self._database.service
+                operations.take(session, vm, Operation.BENCHMARK, made.id, now, service)
+            return as_run(row)
 
     def start(
         self,
@@ -123,6 +134,9 @@ class RunRepository:
             enter(row, state)
             row.ended_at = self._database.now()
             row.failure = storable(failure)
+            vm = vm_of_setup(row.setup)
+            if vm is not None:
+                operations.release(session, vm, row.id)
             write_record(session, row.number, packed, metrics or {})
             session.flush()
             return as_run(row, metrics or {})
@@ -302,6 +316,11 @@ class RunRepository:
         query = select(RunRow).where(RunRow.state.in_([s for s in RunState if not s.ended]))
         with self._database.read() as session:
             return tuple(map(as_run, session.scalars(query.order_by(RunRow.number))))
+
+    def have(self, vm: UUID) -> bool:
+        """Whether a run has the VM to itself."""
+        with self._database.read() as session:
+            return operations.holder(session, vm) is Operation.BENCHMARK
 
     def counts(self) -> Mapping[RunState, int]:
         """How many runs are in each state."""

@@ -2,14 +2,18 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 
 from tests.contract.store.conftest import Clock
 from vmtune.domain.changes import Change
+from vmtune.domain.inventory import Host
 from vmtune.domain.migration import AbortState, Migration, MigrationState, Totals, Trigger
 from vmtune.domain.outcome import Application, ApplicationState, Outcome, Status
+from vmtune.domain.runs import RunState
 from vmtune.errors import (
     Conflict,
     DuplicateName,
@@ -251,6 +255,28 @@ def test_one_operation_has_a_vm_at_a_time(store: Store) -> None:
         apply(store)
     assert len(store.applications.list().items) == 2
     assert len(store.migrations.list().items) == 1
+
+
+def test_a_benchmark_has_its_vm_from_its_order_to_its_end(store: Store) -> None:
+    setup = {"kind": "block", "target": {"vm": str(VM)}}
+    given: dict[str, Any] = {"scenario": "block/x", "setup": setup, "values": {}}
+    given["options"] = {"vm_host": "rack1"}
+    first = store.runs.begin(**given)
+    assert (store.runs.have(VM), store.runs.have(OTHER)) == (True, False)
+    for take in (lambda: apply(store), lambda: migrate(store), lambda: store.runs.begin(**given)):
+        with pytest.raises(OperationInProgress, match=f"benchmark {first.id}") as caught:
+            take()
+        assert "cancel it" in caught.value.problems[0].remedy
+    assert [run.id for run in store.runs.list().items] == [first.id]
+    store.hosts.add(Host("rack1", "qemu:///system", "", "", datetime.now(UTC)))
+    with pytest.raises(Conflict, match=f"benchmark {first.id} is open"):
+        store.hosts.remove("rack1")
+    store.runs.finish(first.id, RunState.CANCELLED)
+    assert not store.runs.have(VM)
+    store.hosts.remove("rack1")
+    second = apply(store)
+    with pytest.raises(OperationInProgress, match=f"application {second.id}"):
+        store.runs.begin(**given)
 
 
 def test_who_has_a_vm_outlives_a_restart(url: str) -> None:

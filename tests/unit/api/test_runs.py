@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,11 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.support.api import Api, running_api
+from tests.support.api import Api, admin_token, running_api
 from tests.support.bench_runs import FakeRunner, fake_tools, small
+from tests.support.fakes import VM
 from tests.support.records import make_record
-from vmtune.bench import exchange
+from vmtune.bench import exchange, parquet
 from vmtune.domain.documents import to_json
 from vmtune.domain.metrics import METRICS
 from vmtune.domain.series import Series, apart
@@ -153,7 +155,7 @@ async def test_a_run_is_cancelled(bench: Api, runner: FakeRunner) -> None:
     assert refused == [("run", "too_late")]
 
 
-@pytest.mark.parametrize("format", ["json", "csv.gz"])
+@pytest.mark.parametrize("format", ["json", "csv.gz", "parquet"])
 async def test_what_is_exported_is_imported_to_the_same_values(
     bench: Api, tmp_path: Path, format: str
 ) -> None:
@@ -164,7 +166,8 @@ async def test_what_is_exported_is_imported_to_the_same_values(
     if format == "json":
         document = response.json()
     else:
-        document = exchange.to_document(exchange.from_csv_gz(response.content))
+        read = {"csv.gz": exchange.from_csv_gz, "parquet": parquet.from_parquet}[format]
+        document = exchange.to_document(read(response.content))
     twice = await bench.refused("POST", "/runs/import", document, status=409)
     assert twice == [("id", "duplicate_name")]
     other = tmp_path / "other"
@@ -178,6 +181,19 @@ async def test_what_is_exported_is_imported_to_the_same_values(
         same = again.json()
         same["run"]["imported_from"] = ""
         assert same == document if format == "json" else exchange.from_document(same)
+
+
+async def test_parquet_without_its_extra_says_what_to_install(
+    bench: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = await do(bench)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    path = f"/runs/{done['id']}/export?format=parquet"
+    response = await bench.send("GET", path)
+    assert response.status_code == 503
+    (problem,) = response.json()["errors"]
+    assert (problem["field"], problem["code"]) == ("format", "extra_missing")
+    assert "pip install vmtune[parquet]" in problem["remedy"]
 
 
 @pytest.mark.parametrize("name", [path.name for path in sorted(REPORTS.glob("*.json"))])
@@ -275,3 +291,25 @@ async def test_what_is_not_there(bench: Api) -> None:
     assert missing == [("fingerprint", "not_found")]
     assert await bench.refused("GET", "/runs?stat=x", status=422)
     assert await bench.refused("GET", f"/runs/{id}/samples?limit=1001", status=422)
+
+
+async def test_a_running_vm_takes_the_scope_of_who_may_change_it(bench: Api) -> None:
+    scenario = {"kind": "block", "cell": {"node": "null-co", "rw": "read"}}
+    target = {"vm": str(VM)}
+    matrix = {"name": "m", "arms": [{"name": "a"}], "block": {"target": target}}
+    orders: list[tuple[str, Any]] = [
+        ("/runs", {"scenario": {**scenario, "target": target}}),
+        ("/runs", {"scenario": scenario, "changes": {"target": target}}),
+        ("/campaigns", matrix),
+        ("/campaigns/forecast", matrix),
+    ]
+    for scopes, status, code in (
+        (["bench"], 403, "scope_missing"),
+        (["bench", "apply"], 404, "not_found"),  # it is looked for
+    ):
+        token = await admin_token(bench.container, scopes=scopes)
+        for path, body in orders:
+            refused = await bench.refused(
+                "POST", path, body, status=status, Authorization=f"Bearer {token}"
+            )
+            assert [found for _, found in refused] == [code], path

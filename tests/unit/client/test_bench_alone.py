@@ -9,6 +9,7 @@ import pytest
 from tests.support.api import Api
 from tests.unit.client.conftest import Vmtune
 from vmtune.client.commands.bench_alone import Wanted, listed
+from vmtune.client.commands.bench_live import plan_lines
 from vmtune.client.progress import RunShown
 
 
@@ -80,6 +81,56 @@ def test_several_qemus_are_its_arms() -> None:
         "blocks": 6,
         "block": {"iodepth": [1], "runtime_s": 1},
     }
+
+
+def live(lists: dict[str, list[object]], **target: str) -> Wanted:
+    usual: dict[str, list[object]] = {
+        "rw": ["randread"], "block_size_bytes": ["4Ki"], "iodepth": [1], "numjobs": [1],
+    }  # fmt: skip
+    return Wanted("block", usual | lists, {}, {"target": {"vm": "x", **target}}, ["system"])
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (live({}, node="disk0"), "its node disk0, read-only, by NBD"),
+        (live({"rw": ["randrw"]}), "a null-co node made for it, writable, by NBD"),
+        (live({}, device="/dev/vdb"), "fio reads /dev/vdb; nothing is written"),
+        (live({"iodepth": [1, 16], "numjobs": [4]}, node="d"),
+         "randread of 4Ki, up to 64 requests at once, 12 s long, 12 times"),
+        (live({}), "web1 on rack1, running: measured as it is"),
+    ],
+)  # fmt: skip
+def test_before_a_running_vm_is_loaded_it_is_said_with_what(asked: Wanted, said: str) -> None:
+    vm = {"name": "web1", "host": "rack1", "state": "running"}
+    assert said in "\n".join(plan_lines(asked, vm))
+
+
+def test_several_loads_of_a_running_vm_are_a_campaign_of_one_arm() -> None:
+    asked = live({"nodes": ["vm"], "iodepth": [1, 8]}, node="disk0")
+    assert asked.campaign["arms"] == [{"name": "vm", "qemu": "", "values": {}}]
+    assert asked.campaign["block"]["target"] == {"vm": "x", "node": "disk0"}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--vm", "web1", "--qemu", "old"), "--qemu: a running VM is measured as it is"),
+        (("--vm", "web1", "--set", "iothread_poll_max_ns=0"), "--set: a running VM"),
+        (("--vm", "web1", "--main-loop"), "--iothread"),
+        (("--vm", "web1", "--node", "a", "--in-guest", "/dev/vdb"), "not both"),
+        (("--vm", "web1", "--node", "a,b"), "one node of a VM"),
+        (("--in-guest", "/dev/vdb"), "--in-guest takes --vm"),
+        (("--vm", "none"), "no VM is named none"),
+    ],
+)
+def test_what_a_running_vm_cannot_be_measured_with(
+    real: Api, vmtune: Vmtune, words: tuple[str, ...], said: str
+) -> None:
+    ran = vmtune("bench", "block", *words)
+    assert ran.code != 0
+    assert said in ran.err
+    assert vmtune("bench", "runs", "--json").document["items"] == []
 
 
 def test_a_file_of_a_matrix_is_a_campaign(real: Api, vmtune: Vmtune) -> None:

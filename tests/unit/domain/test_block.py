@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -27,6 +28,7 @@ from vmtune.domain.block import (
     settable,
     to_json,
 )
+from vmtune.domain.block_target import LiveTarget, vm_of_setup
 from vmtune.domain.matrix_cells import BlockCell, IoPattern, NodeKind
 from vmtune.domain.scenario import MIB
 from vmtune.domain.tunable_table import TUNABLES
@@ -42,7 +44,7 @@ NUMBERS = [
 
 cells = st.builds(
     BlockCell,
-    st.sampled_from(NodeKind),
+    st.sampled_from(sorted(set(NodeKind) - {NodeKind.VM})),
     st.sampled_from(IoPattern),
     st.integers(512, MIB),
     st.integers(1, MOST_IODEPTH),
@@ -138,6 +140,67 @@ def test_each_mistake_is_named(change: dict[str, Any], field: str, code: str) ->
 def test_all_mistakes_are_named_at_once() -> None:
     raw = {"cell": {"node": "x", "rw": "y"}, "runtime_s": 0, "ramp_s": -1}
     assert [field for field, _ in problems(raw)] == ["cell.node", "cell.rw", "runtime_s", "ramp_s"]
+
+
+VM = UUID("5f5b1f5e-6c0e-4c8f-9d1a-0d9f6a1c7e10")
+READS: dict[str, Any] = {"rw": "randread"}
+
+
+@pytest.mark.parametrize(
+    ("target", "cell", "kind"),
+    [
+        ({"node": "disk0"}, READS, NodeKind.VM),
+        ({"device": "/dev/vdb"}, {**READS, "node": "vm"}, NodeKind.VM),
+        ({}, {"node": "null-co", "rw": "randwrite"}, NodeKind.NULL),
+    ],
+)
+def test_a_running_vm_is_named_by_its_target(
+    target: dict[str, str], cell: dict[str, Any], kind: NodeKind
+) -> None:
+    made = from_json({"cell": cell, "target": {"vm": str(VM), **target}})
+    assert (made.target, made.cell.node) == (LiveTarget(VM, **target), kind)
+    document = json.loads(json.dumps(to_json(made)))
+    assert from_json(document) == made
+    assert vm_of_setup(document) == VM
+    # It is compared with no run of another VM, and of no QEMU that was started for it.
+    plain = from_json({"cell": {"node": "null-co", "rw": cell["rw"]}})
+    other = replace(made, target=LiveTarget(UUID(int=1), **target), name="")
+    assert len({made.name, plain.name, other.name}) == 3
+    assert made.name.startswith(f"block/{kind}-{cell['rw']}-4k-1-1.")
+
+
+@pytest.mark.parametrize(
+    ("target", "change", "field", "code"),
+    [
+        ({"node": "disk0"}, {"cell": {"rw": "randrw"}}, "cell.rw", "read_only"),
+        ({"device": "/dev/vdb"}, {"cell": {"rw": "write"}}, "cell.rw", "read_only"),
+        ({"node": "disk0"}, {"cell": {**READS, "node": "raw"}}, "cell.node", "not_a_choice"),
+        ({}, {"cell": {**READS, "node": "raw"}}, "cell.node", "needs_node"),
+        ({}, {"cell": {**READS, "node": "vm"}}, "cell.node", "needs_node"),
+        ({"node": "disk0", "device": "/dev/vdb"}, {}, "target", "one_of"),
+        ({"device": "vdb"}, {}, "target.device", "invalid_value"),
+        ({"device": "/" + "x" * 255}, {}, "target.device", "too_long"),
+        ({"vm": "web1"}, {}, "target.vm", "invalid_value"),
+        ({"vm": None}, {}, "target.vm", "invalid_value"),
+        ({"disk": "x"}, {}, "target.disk", "unknown_field"),
+        ({"node": "disk0"}, {"values": {"iothread_poll_max_ns": 0}}, "values", "not_settable"),
+    ],
+)
+def test_what_a_running_vm_cannot_be_measured_with(
+    target: dict[str, Any], change: dict[str, Any], field: str, code: str
+) -> None:
+    raw = {"cell": READS, "target": {"vm": str(VM), **target}, **change}
+    assert (field, code) in problems(raw)
+
+
+def test_a_vms_node_takes_its_vm() -> None:
+    assert problems({"cell": {**READS, "node": "vm"}}) == [("target", "missing")]
+    assert problems({"cell": {**READS, "node": "null-co"}, "target": {}}) == [
+        ("target.vm", "missing")
+    ]
+    assert [vm_of_setup(setup) for setup in ({}, {"target": None}, {"target": {"vm": "x"}})] == [
+        None, None, None,
+    ]  # fmt: skip
 
 
 def test_an_arm_is_laid_over_and_checked() -> None:

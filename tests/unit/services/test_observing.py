@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
@@ -17,6 +18,7 @@ from vmtune.domain.migration import AbortState, Migration, MigrationState, QemuS
 from vmtune.domain.observed import BEGUN_WITHOUT, missing_flags
 from vmtune.domain.outcome import ApplicationState, Status
 from vmtune.domain.profile import Target
+from vmtune.domain.runs import RunState
 from vmtune.drivers.base import DriverEvent, EventKind
 from vmtune.drivers.fake import FakeDriver
 from vmtune.drivers.fake_qemu import DIRTIED_BYTES_PER_S, Fault, FaultKind
@@ -229,6 +231,28 @@ async def test_an_application_that_is_under_way_is_waited_for(it: World) -> None
     await asyncio.sleep(0.1)
     assert records(it) == ()
     it.store.applications.finish(application.id, ApplicationState.APPLIED, (), ())
+    assert (await found(it)).trigger is Trigger.OBSERVED
+
+
+async def test_a_benchmark_of_the_vm_is_waited_for(
+    it: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setup = {"kind": "block", "target": {"vm": str(VM)}}
+    run = it.store.runs.begin(scenario="block/x", setup=setup, values={})
+    looks = 0
+    have = it.store.runs.have
+
+    def counted(vm: UUID) -> bool:
+        nonlocal looks
+        looks += 1
+        return have(vm)
+
+    monkeypatch.setattr(it.store.runs, "have", counted)
+    begin(it)
+    await it.until(lambda: looks > 0)
+    await asyncio.sleep(0.1)
+    assert (records(it), looks) == ((), 1), "once in half a second, and not again and again"
+    it.store.runs.finish(run.id, RunState.CANCELLED)
     assert (await found(it)).trigger is Trigger.OBSERVED
 
 

@@ -17,10 +17,11 @@ from tests.support.bench_runs import FakeLook, FakeRunner, a_program, small
 from tests.support.records import make_record
 from vmtune.bench.environment import host_name
 from vmtune.bench.order import DirectPlace, LibvirtPlace
-from vmtune.domain.inventory import Event, EventTopic
+from vmtune.domain.inventory import Event, EventTopic, Host
 from vmtune.domain.runs import Place, Run, RunState, Slot
 from vmtune.domain.series import Series
 from vmtune.domain.steps import AfterSeconds, Deed, Step
+from vmtune.drivers.base import Driver
 from vmtune.errors import (
     Blocked,
     CommandRefused,
@@ -33,9 +34,11 @@ from vmtune.errors import (
 )
 from vmtune.jobs.inline import InlineEngine
 from vmtune.services.bus import EventBus, Progress
+from vmtune.services.hosts import DriverFactory, HostService
 from vmtune.services.profiles import ProfileService
 from vmtune.services.runs import RunRequest, RunService
 from vmtune.services.runs_job import RunJob
+from vmtune.services.runs_live import LiveRuns
 from vmtune.services.runs_places import BenchPlaces
 from vmtune.settings import BenchQemu
 from vmtune.store import Store, upgrade
@@ -57,6 +60,8 @@ class It:
     runs: RunService
     swept: list[Path]
     sysctls: dict[str, int]
+    hosts: HostService
+    live: LiveRuns
 
     async def ended(self, run: Run) -> Run:
         async with asyncio.timeout(20):
@@ -67,8 +72,16 @@ class It:
         return await self.ended((await self.runs.start(request)).run)
 
 
+def no_host(host: Host) -> Driver:
+    raise AssertionError(f"there are no hosts: {host}")
+
+
 def assemble(
-    store: Store, folder: Path, runner: FakeRunner, jobs: InlineEngine | None = None
+    store: Store,
+    folder: Path,
+    runner: FakeRunner,
+    jobs: InlineEngine | None = None,
+    make_driver: DriverFactory = no_host,
 ) -> It:
     bus = EventBus(store)
     profiles = ProfileService(store, bus)
@@ -86,9 +99,11 @@ def assemble(
         sysctls=lambda: sysctls,
     )
     made = jobs or InlineEngine()
-    RunJob(store, bus, places, runner, write_again_after_s=0.01).register(made)
-    runs = RunService(store, bus, profiles, places, made)
-    return It(store, bus, profiles, runner, look, made, runs, swept, sysctls)
+    hosts = HostService(store, bus, make_driver)
+    live = LiveRuns(hosts, folder / "live")
+    RunJob(store, bus, places, live, runner, write_again_after_s=0.01).register(made)
+    runs = RunService(store, bus, profiles, places, live, made)
+    return It(store, bus, profiles, runner, look, made, runs, swept, sysctls, hosts, live)
 
 
 @pytest.fixture

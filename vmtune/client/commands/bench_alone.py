@@ -32,7 +32,7 @@ _BLOCKS = 6
 """The fewest from which two QEMUs can be told apart."""
 _MOST_BLOCKS = 1000
 _MOST_SEED = (1 << 53) - 1
-_SYSTEM = "system"
+_SYSTEM, _VM = "system", "vm"
 
 Json = Any  # any JSON
 
@@ -63,6 +63,16 @@ class Wanted:
         return len(self.arms) == 1 and self.blocks is None and self.combinations == 1
 
     @property
+    def live(self) -> bool:
+        """It is a VM that runs."""
+        return "target" in self.rest
+
+    @property
+    def times(self) -> int:
+        """How often each combination is measured, where it is no single run."""
+        return self.blocks or _BLOCKS
+
+    @property
     def combinations(self) -> int:
         """How many there are."""
         return prod(len(choices) for choices in self.lists.values())
@@ -72,22 +82,31 @@ class Wanted:
         """The order of a single run."""
         cell = {self.names[each]: choices[0] for each, choices in self.lists.items()}
         scenario = {"kind": self.kind, "cell": cell, **self.rest}
-        return {"scenario": scenario, "qemu": self.arms[0], "values": dict(self.values)}
+        return {"scenario": scenario, "qemu": _named(self.arms[0]), "values": dict(self.values)}
 
     @property
     def campaign(self) -> Document:
         """The order of several: a matrix."""
         arms = [
-            {"name": arm, "qemu": "" if arm == _SYSTEM else arm, "values": dict(self.values)}
+            {
+                "name": _VM if self.live else arm,
+                "qemu": _named(arm),
+                "values": dict(self.values),
+            }
             for arm in self.arms
         ]
         plan = {
             "name": self.name or self.kind,
             "arms": arms,
-            "blocks": self.blocks or _BLOCKS,
+            "blocks": self.times,
             self.kind: {**{n: list(each) for n, each in self.lists.items()}, **self.rest},
         }
         return plan if self.seed is None else {**plan, "seed": self.seed}
+
+
+def _named(arm: str) -> str:
+    """A QEMU as the service takes it."""
+    return "" if arm == _SYSTEM else arm
 
 
 def listed(words: Sequence[str]) -> list[str]:

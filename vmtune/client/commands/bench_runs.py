@@ -132,11 +132,19 @@ def lines(record: Document) -> Iterator[str]:
 def _where(record: Document) -> str:
     """``direct, QEMU system, on rack1``, as far as it is known."""
     parts = (
-        record["place"],
+        _vm(record["vm"]) if record["vm"] else record["place"],
         f"QEMU {record['qemu']}" if record["qemu"] else "",
         f"on {record['host']}" if record["host"] else "",
     )
     return ", ".join(part for part in parts if part)
+
+
+def _vm(vm: Document) -> str:
+    """``VM web1 of rack1 (its node libvirt-1-format)``."""
+    what = f"its node {vm['node']}" if vm["node"] else "a null-co node made for it"
+    if vm["device"]:
+        what = f"{vm['device']} in its guest"
+    return f"VM {vm['name']} of {vm['host']} ({what})"
 
 
 def _metrics(metrics: Mapping[str, float]) -> Iterator[str]:

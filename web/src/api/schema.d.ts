@@ -1314,6 +1314,10 @@ export interface paths {
          * Start Run
          * @description Order a run. It waits until no other runs on this machine, and goes on as a job. A
          *     service that is killed meanwhile records it as interrupted when it starts again.
+         *
+         *     Blocks of a VM that runs (`target` in the scenario) take the scope `apply` as well. The VM is
+         *     the run's alone from its order to its end: no profile is applied to it and no migration begins
+         *     meanwhile. Its own nodes are exported read-only.
          */
         post: operations["start_run"];
         delete?: never;
@@ -1584,7 +1588,7 @@ export interface paths {
          * Start Campaign
          * @description Order a campaign: its runs are made one after the other, in randomised blocks, and go on
          *     through restarts of the service. Blocks, primary metric, margin and the profiles' revisions
-         *     are fixed from now on.
+         *     are fixed from now on. One that loads a VM that runs takes the scope `apply` as well.
          */
         post: operations["start_campaign"];
         delete?: never;
@@ -3079,7 +3083,7 @@ export interface components {
          * @description What a run can be exported as.
          * @enum {string}
          */
-        FileFormat: "json" | "csv.gz" | "guestperf" | "guestperf-old";
+        FileFormat: "json" | "csv.gz" | "parquet" | "guestperf" | "guestperf-old";
         /**
          * FindingView
          * @description One thing the preflight found.
@@ -3134,6 +3138,7 @@ export interface components {
          * @description What the pool model (:mod:`vmtune.domain.pools`) says before the load.
          *
          *     :param requests: that QEMU handles at once, at most.
+         *     :param hard_limit: None; earlier records have what QEMU's source means it to be.
          *     :param most_pooled: coroutines that are kept when nothing is in flight.
          *     :param most_maps: of the process, in the worst case.
          *     :param limit: vm.max_map_count; None where it cannot be read.
@@ -4159,11 +4164,6 @@ export interface components {
              * @description Coroutines that QEMU lets the pool grow to.
              */
             soft_limit: number;
-            /**
-             * Hard Limit
-             * @description The same by the host's limit, read when QEMU started; null before QEMU 9.
-             */
-            hard_limit: number | null;
             /**
              * Most Pooled
              * @description Coroutines kept when nothing is in flight, at most.
@@ -5215,6 +5215,8 @@ export interface components {
             place: components["schemas"]["Place"];
             /** Qemu */
             qemu: string;
+            /** @description Null where QEMUs were started for it. */
+            vm: components["schemas"]["RunVmView"] | null;
             /** Host */
             host: string;
             /**
@@ -5389,6 +5391,8 @@ export interface components {
             place: components["schemas"]["Place"];
             /** Qemu */
             qemu: string;
+            /** @description Null where QEMUs were started for it. */
+            vm: components["schemas"]["RunVmView"] | null;
             /** Host */
             host: string;
             /**
@@ -5412,6 +5416,34 @@ export interface components {
             started_at: string | null;
             /** Ended At */
             ended_at: string | null;
+        };
+        /**
+         * RunVmView
+         * @description The running VM that a run was on.
+         */
+        RunVmView: {
+            /**
+             * Uuid
+             * Format: uuid
+             */
+            uuid: string;
+            /** Name */
+            name: string;
+            /**
+             * Host
+             * @description Where it ran, as vmtune calls it.
+             */
+            host: string;
+            /**
+             * Node
+             * @description Its block node; empty for a null node that was made for it.
+             */
+            node: string;
+            /**
+             * Device
+             * @description What was read in its guest; empty where nothing was.
+             */
+            device: string;
         };
         /**
          * SamplePage
@@ -5552,7 +5584,7 @@ export interface components {
          * @description A kind of thing that somebody may do.
          * @enum {string}
          */
-        Scope: "read" | "profile" | "apply" | "migrate" | "bench" | "host" | "admin";
+        Scope: "read" | "profile" | "apply" | "migrate" | "bench" | "host" | "metrics" | "admin";
         /**
          * Series
          * @description What a run has many of.
@@ -5946,7 +5978,7 @@ export interface components {
             name: string;
             /**
              * Scopes
-             * @description `read`: see hosts, VMs, profiles, plans and what was done; `profile`: write profiles, and assign them; `apply`: apply profiles to VMs, and revert that; `migrate`: start live migrations, and abort them; `bench`: write scenarios, and run benchmarks; `host`: add and remove hosts, and label VMs; `admin`: everything, tokens and the audit log among it. Each includes `read`.
+             * @description `read`: see hosts, VMs, profiles, plans and what was done; `profile`: write profiles, and assign them; `apply`: apply profiles to VMs, and revert that; `migrate`: start live migrations, and abort them; `bench`: write scenarios, and run benchmarks; `host`: add and remove hosts, and label VMs; `metrics`: read the metrics, and nothing else; `admin`: everything, tokens and the audit log among it. Each but `metrics` includes `read`.
              */
             scopes: string[];
             /**
@@ -16328,6 +16360,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
+            /** @description A host or its QEMU did not answer, or not to the end: what was asked for is then unknown, and has to be looked at again. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
             /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
             429: {
                 headers: {
@@ -17654,7 +17695,7 @@ export interface operations {
     export_run: {
         parameters: {
             query?: {
-                /** @description `json` and `csv.gz` hold all of it; `guestperf` what that knows. */
+                /** @description `json`, `csv.gz` and `parquet`, which takes the extra of that name, hold all of it; `guestperf` what that knows. */
                 format?: components["schemas"]["FileFormat"];
             };
             header?: never;
@@ -17673,6 +17714,7 @@ export interface operations {
                 content: {
                     "application/json": unknown;
                     "application/gzip": unknown;
+                    "application/vnd.apache.parquet": unknown;
                 };
             };
             /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
@@ -18095,6 +18137,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
+            /** @description A host or its QEMU did not answer, or not to the end: what was asked for is then unknown, and has to be looked at again. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
             /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
             429: {
                 headers: {
@@ -18222,6 +18273,15 @@ export interface operations {
             };
             /** @description Input that cannot be accepted; `errors` names each field. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A host or its QEMU did not answer, or not to the end: what was asked for is then unknown, and has to be looked at again. */
+            424: {
                 headers: {
                     [name: string]: unknown;
                 };

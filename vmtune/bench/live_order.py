@@ -1,0 +1,194 @@
+"""The block benchmark on a VM that runs: what one measurement is told, whether it can be, and what
+is cleared away of one that was killed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import shutil
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+from vmtune.bench.run_folder import end_processes_of, left_behind
+from vmtune.domain.block import BlockScenario
+from vmtune.domain.block_target import LiveTarget
+from vmtune.domain.facts import VmFacts
+from vmtune.domain.versions import Version
+from vmtune.drivers.base import Driver
+from vmtune.drivers.guest_agent import ANSWERS_WITHIN_S, GuestAgent
+from vmtune.errors import (
+    CommandRefused,
+    InvalidInput,
+    NotFound,
+    OperationInProgress,
+    SetupError,
+    VmtuneError,
+)
+from vmtune.lab.programs import require_programs
+
+DEFAULT_LIVE_FOLDER = Path("/run/vmtune-live")
+"""Its folders have sockets that QEMUs make, under whichever user they run."""
+NOTE = "live.json"
+FIO = "fio"
+_CLIENTS_ON_IOTHREADS_SINCE = Version(9)
+"""QEMU's nbd/server.c has a lock for its clients from then on. 7.2 was seen to end itself with
+``nbd_blockdev_client_closed: Assertion `qemu_in_main_thread() && nbd_server' failed``."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveOrder:
+    """A measurement to do on a running VM, of a node of its QEMU.
+
+    :param scenario: its target is the VM.
+    :param folder: each run has a folder of its own in here.
+    """
+
+    scenario: BlockScenario
+    driver: Driver
+    folder: Path = DEFAULT_LIVE_FOLDER
+
+    @property
+    def target(self) -> LiveTarget:
+        """The VM, and which node of it."""
+        assert self.scenario.target is not None, "it is no running VM's"
+        return self.scenario.target
+
+    @property
+    def vm(self) -> UUID:
+        """The VM."""
+        return self.target.vm
+
+    @property
+    def node(self) -> str:
+        """The name of the VM's node; empty for a null node that is made for it."""
+        return self.target.node
+
+
+@dataclass(frozen=True, slots=True)
+class GuestOrder:
+    """A measurement to do in a guest.
+
+    :param scenario: its target has the disk, as the guest calls it.
+    :param pid: of the VM's QEMU, on this machine; *version* is its version.
+    """
+
+    scenario: BlockScenario
+    agent: GuestAgent
+    pid: int
+    version: str = ""
+
+    @property
+    def device(self) -> str:
+        """What is read: ``/dev/vdb``."""
+        assert self.scenario.target is not None, "it is no running VM's"
+        return self.scenario.target.device
+
+
+async def check_live(order: LiveOrder) -> VmFacts:
+    """The VM, where its node can be exported and loaded. Changes nothing.
+
+    :raise VmtuneError: it cannot be, and why.
+    """
+    driver = order.driver
+    require_programs(FIO, "setpriv")
+    facts = await check_here(driver, order.vm)
+    if order.node and facts.iothreads and facts.qemu < _CLIENTS_ON_IOTHREADS_SINCE:
+        raise SetupError(
+            f"QEMU {facts.qemu} dies when an NBD client of a node on an iothread hangs up, and "
+            f"{facts.name} has iothreads",
+            field="target.node",
+            code="qemu_would_die",
+            remedy="leave the node out: a null node is made for it, on the main loop; or use "
+            f"QEMU {_CLIENTS_ON_IOTHREADS_SINCE} or later",
+        )
+    nodes = {node.name for node in await driver.block_nodes(order.vm)}
+    if order.node and order.node not in nodes:
+        known = ", ".join(sorted(nodes)) or "none"
+        raise InvalidInput(
+            f"{facts.name} has no block node {order.node[:80]!r}",
+            field="target.node",
+            code="unknown_node",
+            remedy=f"there are {known}; leave it out for a null node that is made for it",
+        )
+    return facts
+
+
+async def check_here(driver: Driver, vm: UUID) -> VmFacts:
+    """A VM that runs on this machine, and does not migrate.
+
+    :raise VmtuneError: it does not, or is not to be seen.
+    """
+    facts = await driver.vm_facts(vm)
+    if facts.pid is None:
+        raise SetupError(
+            f"{facts.name} does not run, or not on this machine, or its process cannot be seen",
+            field="target.vm",
+            code="not_local",
+            remedy="start it, and run the benchmark with the vmtune of the machine on which it "
+            "runs, as root",
+        )
+    if (await driver.migration(vm)).status.running:
+        raise OperationInProgress(
+            f"{facts.name} migrates", field="target.vm", remedy="wait until it has arrived"
+        )
+    return facts
+
+
+async def check_guest(agent: GuestAgent) -> None:
+    """See that an agent answers, and that its guest has fio, which is asked for its version.
+
+    :raise HostUnreachable: no agent answers.
+    :raise SetupError: the VM has no channel for one, or fio cannot be run.
+    """
+    try:
+        done = await agent.run(FIO, ["--version"], ANSWERS_WITHIN_S, lambda: None)
+    except CommandRefused as refusal:
+        raise no_fio(refusal.message) from refusal
+    if done.status:
+        raise no_fio((done.err or done.out).strip()[-200:] or f"status {done.status}")
+
+
+def no_fio(why: str) -> SetupError:
+    """The error of a guest without fio, or whose agent runs nothing."""
+    return SetupError(
+        f"fio cannot be run in the guest: {why}",
+        field="target.device",
+        code="no_fio_in_guest",
+        remedy="install fio in the guest, and let its agent take guest-exec and guest-exec-status",
+    )
+
+
+DriverOf = Callable[[str], AbstractAsyncContextManager[Driver]]
+"""A driver for the address of a host, for as long as the block lasts."""
+
+
+async def clear_live(folder: Path, driver_of: DriverOf) -> list[UUID]:
+    """Remove the exports of runs that were killed; the VMs that had one.
+
+    Where a host cannot be reached, the run's folder stays, for the next time.
+
+    :param folder: as in the runs' orders.
+    """
+    cleared = []
+    for each in left_behind(folder):
+        with contextlib.suppress(TimeoutError):
+            await asyncio.to_thread(end_processes_of, each)
+        try:
+            note = json.loads((each / NOTE).read_text())
+            vm, uri = UUID(note["vm"]), str(note["uri"])
+        except (OSError, ValueError, KeyError, TypeError):
+            shutil.rmtree(each, ignore_errors=True)  # it had not come to an export
+            continue
+        with contextlib.suppress(VmtuneError):
+            async with driver_of(uri) as driver:
+                with contextlib.suppress(NotFound):  # the VM has gone, and its export with it
+                    await driver.remove_export(vm)
+                    cleared.append(vm)
+                shutil.rmtree(each, ignore_errors=True)
+    with contextlib.suppress(OSError):  # others are there, or it was never made
+        await asyncio.to_thread(folder.rmdir)
+    return cleared
