@@ -80,6 +80,17 @@ function Compared({ report, wanted }: { report: Report; wanted: Asked }) {
   const lost = report.runs.filter((run) => run.failure && Object.keys(run.values).length === 0);
   const meantIt = (field: string) =>
     setSearch((old) => changed(old, { meant: [...old.getAll("meant"), field] }));
+  const files = (
+    <FileLinks
+      label="Export"
+      files={[
+        { text: "Report", href: comparisonFile(wanted, "html"), opens: true },
+        file("Markdown", comparisonFile(wanted, "markdown"), "md", report),
+        file("CSV", comparisonFile(wanted, "csv"), "csv", report),
+        file("JSON", comparisonFile(wanted, "json"), "json", report),
+      ]}
+    />
+  );
   return (
     <>
       <StackItem>
@@ -116,25 +127,12 @@ function Compared({ report, wanted }: { report: Report; wanted: Asked }) {
       )}
       {chosen === undefined ? (
         <StackItem>
-          <Alone report={report} />
+          <Alone report={report} actions={files} />
         </StackItem>
       ) : (
         <>
           <StackItem>
-            <Section
-              title={`${chosen.b} against ${chosen.a}, ${chosen.title}`}
-              actions={
-                <FileLinks
-                  label="Export"
-                  files={[
-                    { text: "Report", href: comparisonFile(wanted, "html"), opens: true },
-                    file("Markdown", comparisonFile(wanted, "markdown"), "md", report),
-                    file("CSV", comparisonFile(wanted, "csv"), "csv", report),
-                    file("JSON", comparisonFile(wanted, "json"), "json", report),
-                  ]}
-                />
-              }
-            >
+            <Section title={`${chosen.b} against ${chosen.a}, ${chosen.title}`} actions={files}>
               <Switch
                 id="all-metrics"
                 label={`All ${count(chosen.comparisons.length)} metrics`}

@@ -1,6 +1,6 @@
 import { Alert, Button, PageSection, Stack, StackItem } from "@patternfly/react-core";
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { Fragment, useState } from "react";
 import { Link, useParams } from "react-router";
 import { cancelRun, run as runOf } from "../api/bench";
 import type { Schemas } from "../api/client";
@@ -174,7 +174,7 @@ function RunBody({ run }: { run: Schemas["RunDetail"] }) {
           <FactList spread facts={flat({ ...run.setup, values: undefined, why: undefined })} />
         </Section>
       </StackItem>
-      {run.ended && Object.keys(run.setup).length > 0 && (
+      {run.ended && !run.vm && Object.keys(run.setup).length > 0 && (
         <StackItem>
           <RunOnce scenario={run.setup} title="Run it again" />
         </StackItem>
@@ -199,12 +199,24 @@ function facts(run: Schemas["RunDetail"]): Fact[] {
       : []),
     ["Profile", run.profile ? `${run.profile} r${run.revision}` : "none"],
     ["Where", run.kind === "migration" ? `${PLACES[run.place]}, on ${run.host}` : run.host],
-    ["QEMU", run.qemu || "the usual one"],
+    run.vm
+      ? [
+          "VM that ran",
+          <Fragment key="vm">
+            <Link to={`/vms/${run.vm.uuid}`}>{run.vm.name}</Link> on {run.vm.host}, {loaded(run.vm)}
+          </Fragment>,
+        ]
+      : ["QEMU", run.qemu || "the usual one"],
     ...(run.imported_from ? ([["Taken over from", run.imported_from]] as Fact[]) : []),
     ["Ordered", <Moment key="ordered" at={run.created_at} />],
     ["Begun", <Moment key="begun" at={run.started_at} />],
     ["Ended", <Moment key="ended" at={run.ended_at} />],
   ];
+}
+
+function loaded(vm: Schemas["RunVmView"]): string {
+  if (vm.device) return `${vm.device} in its guest`;
+  return vm.node ? `its node ${vm.node}` : "a null-co node made for it";
 }
 
 function totals(found: Schemas["TotalsView"] | null): Fact[] {

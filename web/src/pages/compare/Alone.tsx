@@ -1,5 +1,6 @@
 import { Stack, StackItem } from "@patternfly/react-core";
 import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
+import type { ReactNode } from "react";
 import type { Schemas } from "../../api/client";
 import { Empty } from "../../components/Async";
 import { figure } from "../../components/measure";
@@ -9,17 +10,21 @@ import { Wide } from "../bench/Wide";
 import { runsOf } from "./MetricTable";
 import { metricOf, type Report, unitOf } from "./pairs";
 
-/** How the values of an arm lie that nothing is held against, cell by cell. */
-export function Alone({ report }: { report: Report }) {
+/** How the values of an arm lie that nothing is held against, cell by cell.
+ *  @param actions beside the first of them: what concerns all. */
+export function Alone({ report, actions }: { report: Report; actions?: ReactNode }) {
   const cells = report.cells.filter((cell) => cell.spreads.length > 0);
   if (cells.length === 0) {
     return <Empty title="No pair of arms can be compared">No run of them has ended yet.</Empty>;
   }
   return (
     <Stack hasGutter>
-      {cells.map((cell) => (
+      {cells.map((cell, index) => (
         <StackItem key={cell.name}>
-          <Section title={`${cell.title || cell.name}: compared with nothing`}>
+          <Section
+            title={`${cell.title || cell.name}: compared with nothing`}
+            actions={index === 0 ? actions : undefined}
+          >
             <Wide label={cell.title || cell.name}>
               <Table aria-label={cell.title || cell.name} variant="compact">
                 <Thead>

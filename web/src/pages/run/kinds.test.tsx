@@ -48,6 +48,7 @@ function aRun(kind: Schemas["ScenarioKind"], metrics: Record<string, number>): S
     metrics,
     place: "direct",
     qemu: "system",
+    vm: null,
     host: "here",
     fingerprint: null,
     slot: null,
@@ -139,6 +140,7 @@ test("an arm that is compared with nothing shows how its values lie", () => {
   };
   rendered(
     <Alone
+      actions={<a href="/report">Report</a>}
       report={{
         ...report,
         cells: [
@@ -148,11 +150,20 @@ test("an arm that is compared with nothing shows how its values lie", () => {
             comparisons: [],
             spreads: [{ metric: "total_time_ms", summary }],
           },
+          {
+            name: "boots/b",
+            title: "",
+            comparisons: [],
+            spreads: [{ metric: "total_time_ms", summary }],
+          },
         ],
       }}
     />,
   );
   expect(screen.getByText("boots/a: compared with nothing")).toBeVisible();
-  expect(screen.getByText("999 ms")).toBeVisible();
-  expect(screen.getByText("10 runs")).toBeVisible();
+  expect(screen.getAllByText("999 ms")).toHaveLength(2);
+  expect(screen.getAllByText("10 runs")).toHaveLength(2);
+  const first = screen.getByRole("region", { name: /boots\/a/ });
+  expect(within(first).getByRole("link", { name: "Report" })).toBeVisible();
+  expect(screen.getAllByRole("link", { name: "Report" })).toHaveLength(1);
 });
