@@ -11,6 +11,7 @@ batches) the SDK reads itself (OpenTelemetry specification, "Environment Variabl
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -83,6 +84,8 @@ def start(environment: Mapping[str, str], version: str, service: str = "") -> bo
         provider = _make(exporter, version, service)
     except ImportError as error:
         raise NotTraced(f"OpenTelemetry is not installed ({error.name}): {REMEDY}") from error
+    # Of a collector that does not answer one line a batch is enough, not one a try.
+    logging.getLogger("opentelemetry").setLevel(logging.ERROR)
     _state.provider = provider
     _state.tracer = provider.get_tracer("vmtune", version)
     return True

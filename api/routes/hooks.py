@@ -10,6 +10,7 @@ from vmtune.api.routes.common import Services
 from vmtune.api.security import MIGRATE, Who
 from vmtune.domain.access import Kind
 from vmtune.errors import Forbidden
+from vmtune.services import telemetry
 
 MEDIA_TYPE = "application/xml"
 ARRIVING = "/hooks/qemu"
@@ -54,7 +55,10 @@ class _Xml(Response):
 async def vm_arrives(on: Services, request: Request) -> Response:
     """Say that a VM is about to arrive by live migration, and be told the XML that its profile
     wants it to have. For libvirt's hook (`migrate begin`), at the unix socket only."""
-    answer = await on.hooks.arriving(await request.body())
+    body = await request.body()
+    with telemetry.hook() as told:
+        answer = await on.hooks.arriving(body)
+        told("unchanged" if answer.xml is None else "changed")
     request.state.subject = f"vm {answer.arrival.vm}"
     if answer.xml is None:
         return Response(status_code=204)

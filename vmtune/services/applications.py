@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 from uuid import UUID
 
 import structlog
+from structlog.contextvars import bound_contextvars
 
 from vmtune.domain.changes import Change, in_order, undo
 from vmtune.domain.facts import Reading
@@ -28,6 +30,7 @@ from vmtune.errors import (
     Problem,
     VmtuneError,
 )
+from vmtune.services import telemetry
 from vmtune.services.bus import EventBus
 from vmtune.services.carrying import (
     asker,
@@ -136,7 +139,8 @@ class ApplyService:
             best_effort=best_effort,
             journal=tuple(journal),
         )
-        return await _to_its_end(self._carry_out(record, planned, changes, boot))
+        with _named(record):
+            return await _to_its_end(self._carry_out(record, planned, changes, boot))
 
     async def _carry_out(
         self,
@@ -220,7 +224,8 @@ class ApplyService:
             )
         _, driver, _ = await self._hosts.locate(record.vm)
         record = await asyncio.to_thread(self._store.applications.begin_revert, application)
-        return await _to_its_end(self._revert(record, driver))
+        with _named(record):
+            return await _to_its_end(self._revert(record, driver))
 
     async def _revert(self, record: Application, driver: Driver) -> Application:
         try:
@@ -314,8 +319,9 @@ class ApplyService:
         for record in await asyncio.to_thread(self._store.applications.open):
             if begun is not None and str(record.id) not in begun:
                 continue
-            log.info("settling an interrupted application", application=str(record.id))
-            await self._settle(record)
+            with _named(record):
+                log.info("settling an interrupted application")
+                await self._settle(record)
 
     async def settle_unknown(self) -> None:
         """Look again at applications that ended as unknown, where no newer one has come.
@@ -333,9 +339,10 @@ class ApplyService:
             if newest.items[0].id != record.id:
                 continue
             try:
-                await self._look_again(record)
+                with _named(record):
+                    await self._look_again(record)
             except VmtuneError as error:
-                log.debug("still unknown", application=str(record.id), reason=str(error))
+                log.debug("still unknown", application_id=str(record.id), reason=str(error))
 
     async def _look_again(self, record: Application) -> None:
         planned = await self._plans.plan(record.vm, record.profile, record.revision)
@@ -375,11 +382,18 @@ class ApplyService:
             self._store.applications.finish, record.id, state, tuple(outcomes), tuple(problems)
         )
         self._tell(done)
+        telemetry.application_ended(done)
+        log.info("application ended", state=done.state.value, profile=done.profile)
         return done
 
     def _tell(self, record: Application) -> None:
         data = {"state": record.state.value, "vm": str(record.vm), "profile": record.profile}
         self._bus.tell_soon(EventTopic.APPLICATION, record.id, data)
+
+
+def _named(record: Application) -> AbstractContextManager[None]:
+    """Have each log line say of which application it is."""
+    return bound_contextvars(application_id=str(record.id), vm=str(record.vm), host=record.host)
 
 
 def _all_unknown(record: Application, why: str) -> list[Outcome]:

@@ -168,7 +168,7 @@ class CampaignService:
                 continue
             await self._jobs.submit(JOB_KIND, str(record.id))
             if (await self._jobs.state(str(record.id))).status.ended:
-                log.warning("a campaign's job has ended without it", campaign=str(record.id))
+                log.warning("a campaign's job has ended without it", campaign_id=str(record.id))
                 failed = "the service could not record how it ended"
                 await asyncio.to_thread(
                     self._store.campaigns.enter, record.id, CampaignState.FAILED, failed

@@ -77,7 +77,7 @@ class CampaignJob:
             self._broken[record.id] = str(error)
             raise
         except Exception as error:
-            log.exception("a campaign broke", campaign=job_id)
+            log.exception("a campaign broke", campaign_id=job_id)
             self._broken[record.id] = f"internal error: {error!r}"
             raise
         finally:
@@ -139,7 +139,7 @@ class CampaignJob:
         except VmtuneError as error:
             if any(problem.code == _STOPPING for problem in error.problems):
                 raise
-            log.warning("a campaign is paused", campaign=str(record.id), reason=str(error))
+            log.warning("a campaign is paused", campaign_id=str(record.id), reason=str(error))
             await self._enter(record.id, CampaignState.PAUSED, str(error))
             return None
         return id

@@ -22,6 +22,7 @@ from vmtune.domain.steps import SetValues
 from vmtune.domain.tunables import Value
 from vmtune.drivers.base import Driver
 from vmtune.errors import CommandRefused, InvalidInput, NotFound, TooLate
+from vmtune.services import telemetry
 from vmtune.services.records import MigrationRecords
 from vmtune.store import Store
 
@@ -105,7 +106,8 @@ class Controlling:
     async def _note(self, id: UUID, step: StepRecord, undo: Sequence[Change]) -> Migration:
         record = await asyncio.to_thread(self._store.migrations.note_step, id, step, undo)
         if step.effect is not StepEffect.PENDING:
-            log.info("a step", migration=str(id), action=step.action, effect=step.effect.value)
+            log.info("a step", migration_id=str(id), action=step.action, effect=step.effect.value)
+            telemetry.step_came_due(step.effect)
             await self._records.tell(record, step)
         return record
 

@@ -100,7 +100,9 @@ class EvacuationService:
         for record in await asyncio.to_thread(self._store.evacuations.unfinished):
             await self._jobs.submit(JOB_KIND, str(record.id))
             if (await self._jobs.state(str(record.id))).status.ended:
-                log.warning("an evacuation's job has ended without it", evacuation=str(record.id))
+                log.warning(
+                    "an evacuation's job has ended without it", evacuation_id=str(record.id)
+                )
                 await asyncio.to_thread(
                     self._store.evacuations.enter,
                     record.id,

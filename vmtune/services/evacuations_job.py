@@ -16,6 +16,7 @@ from dataclasses import replace
 from uuid import UUID
 
 import structlog
+from structlog.contextvars import bind_contextvars
 
 from vmtune.domain.evacuation import (
     Evacuation,
@@ -104,13 +105,14 @@ class EvacuationJob:
         if record.state.ended:
             return
         self._woken[record.id] = asyncio.Event()
+        bind_contextvars(host=record.host)
         try:
             stopped = await self._all(record)
         except VmtuneError as error:
             self._broken[record.id] = str(error)
             raise
         except Exception as error:
-            log.exception("an evacuation broke", evacuation=job_id)
+            log.exception("an evacuation broke", evacuation_id=job_id)
             self._broken[record.id] = f"internal error: {error!r}"
             raise
         finally:
@@ -194,7 +196,7 @@ class EvacuationJob:
             except SetupError as error:
                 if any(problem.code == _STOPPING for problem in error.problems):
                     raise
-                log.warning("tried again soon", evacuation=str(record.id), reason=str(error))
+                log.warning("tried again soon", evacuation_id=str(record.id), reason=str(error))
                 await asyncio.sleep(_STORE_AGAIN_S)
         return await self._follow(record, vm)
 

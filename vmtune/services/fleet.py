@@ -269,7 +269,7 @@ class Fleet:
         await adopt(dead)
         await asyncio.to_thread(self._store.fleet.settle_estate, dead)
         for kind, job in jobs:
-            log.info("goes on with a job", kind=kind, job=job, service=dead)
+            log.info("goes on with a job", kind=kind, job_id=job, service=dead)
 
     async def _carry_orders(self, engine: Engine) -> None:
         while True:

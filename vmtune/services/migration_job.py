@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 import structlog
+from structlog.contextvars import bind_contextvars, bound_contextvars
 
 from vmtune.control.controllers import Controllers
 from vmtune.domain.changes import in_order, undo
@@ -125,7 +126,7 @@ class MigrationJob:
         except Exception as error:
             # A fault of ours: the record is completed all the same, by looking.
             self._run(UUID(job_id)).error = OutcomeUnknown(f"internal error: {error!r}")
-            log.exception("migration broke", migration=job_id)
+            log.exception("migration broke", migration_id=job_id)
             raise
 
     def share(self, migration: UUID) -> float:
@@ -140,6 +141,7 @@ class MigrationJob:
 
     async def _prepare(self, job_id: str) -> None:
         record = await self._get(job_id)
+        _tell_whose(record)
         if record.state.ended:
             return
         if record.state is MigrationState.QUEUED:
@@ -177,6 +179,7 @@ class MigrationJob:
 
     async def _carry(self, job_id: str) -> None:
         record = await self._get(job_id)
+        _tell_whose(record)
         if record.state.ended:
             return
         run = self._run(record.id)
@@ -306,7 +309,7 @@ class MigrationJob:
             destination = await self._hosts.driver(record.destination)
             return await destination.read(record.vm, names)
         except VmtuneError as error:
-            log.info("destination not read back", migration=str(record.id), reason=str(error))
+            log.info("destination not read back", migration_id=str(record.id), reason=str(error))
             return {}
 
     async def settle(self, job_id: str) -> None:
@@ -350,8 +353,9 @@ class MigrationJob:
             if record.id not in before:
                 self._orphans.add(record.id)
                 continue
-            log.warning("a migration without its job is settled", migration=str(record.id))
-            await self.settle(str(record.id))
+            with bound_contextvars(migration_id=str(record.id)):
+                log.warning("a migration without its job is settled")
+                await self.settle(str(record.id))
 
     def _run(self, migration: UUID) -> Run:
         return self._runs.setdefault(migration, Run())
@@ -376,7 +380,7 @@ class MigrationJob:
         except SetupError as error:
             # Kept for the next time; the migration goes on, and is watched on.
             run.store_at = len(run.samples) + _FLUSH_SAMPLES
-            log.info("samples are not stored yet", migration=str(migration), reason=str(error))
+            log.info("samples are not stored yet", migration_id=str(migration), reason=str(error))
 
     async def _store_samples(self, migration: UUID, run: Run) -> None:
         """:raise SetupError: the database cannot be used; nothing is lost by it."""
@@ -390,6 +394,11 @@ class MigrationJob:
         run.store_at = _FLUSH_SAMPLES
         if run.controllers is not None:
             await self._controlling.flush(migration, run.controllers)
+
+
+def _tell_whose(record: Migration) -> None:
+    """Have each log line of the phase, which is a task of its own, name the VM and its host."""
+    bind_contextvars(vm=str(record.vm), host=record.source)
 
 
 def check_source(plan: Plan, source: str) -> None:

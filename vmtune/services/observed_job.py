@@ -92,11 +92,11 @@ class ObservedJob(MigrationJob):
             if record.wanted:
                 await self._apply(record, source)
         except VmtuneError as error:
-            log.info("not applied", migration=str(record.id), reason=error.message)
+            log.info("not applied", migration_id=str(record.id), reason=error.message)
             await self._records.save(record.id, Fields(problems=tuple(error.problems)))
         except Exception:
             # A fault of ours must not end the recording.
-            log.exception("an observed migration was not tuned", migration=str(record.id))
+            log.exception("an observed migration was not tuned", migration_id=str(record.id))
 
     async def _apply(self, record: Migration, source: Driver) -> None:
         outcomes = record.outcomes or await self._begin_to_apply(record)

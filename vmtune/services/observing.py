@@ -14,8 +14,15 @@ import structlog
 from vmtune.domain.facts import VmState
 from vmtune.domain.migration import Migration, QemuStatus, Snapshot, Trigger
 from vmtune.drivers.base import Driver, DriverEvent, EventKind
-from vmtune.errors import Conflict, NotFound, OperationInProgress, VmtuneError
+from vmtune.errors import (
+    Conflict,
+    HostUnreachable,
+    NotFound,
+    OperationInProgress,
+    VmtuneError,
+)
 from vmtune.jobs.base import JobEngine
+from vmtune.services import telemetry
 from vmtune.services.hosts import HostService
 from vmtune.services.observed_job import OBSERVED_KIND, STARTED, ObservedJob, started_at
 from vmtune.services.profiles import UNTUNED, AssignmentService, Chosen
@@ -95,6 +102,7 @@ class Observer:
         task = self._watching.pop(host, None)
         if task is not None:
             task.cancel()
+            telemetry.host_left(host)
 
     async def _listen(self, host: str) -> None:
         while True:
@@ -104,6 +112,7 @@ class Observer:
                 return
             except VmtuneError as error:
                 log.warning("not watched", host=host, reason=error.message)
+                telemetry.host_seen(host, up=False)
                 await asyncio.sleep(_HOST_AGAIN_S)
                 continue
             async with aclosing(driver.events()) as events:
@@ -121,6 +130,7 @@ class Observer:
             self._arriving = {vm: to for vm, to in self._arriving.items() if to != host}
             self._beside(self._look_over(host, driver))
         if event.vm is None:
+            telemetry.host_seen(host, up=event.kind is not EventKind.CONNECTION_LOST)
             return
         where = host, event.vm
         match event.kind:
@@ -180,9 +190,12 @@ class Observer:
         """Find what has begun while nobody heard."""
         try:
             leaving = await driver.outgoing()
+            telemetry.host_seen(host, up=True)
             unsettled = await asyncio.to_thread(self._store.migrations.unsettled)
         except VmtuneError as error:
             log.info("not looked over", host=host, reason=error.message)
+            if isinstance(error, HostUnreachable):
+                telemetry.host_seen(host, up=False)
             return
         waiting = {record.vm for record in unsettled}
         for vm in leaving:
@@ -292,7 +305,7 @@ class Observer:
             state=STARTED,
             started_at=begun,
         )
-        log.info("observed", migration=str(record.id), vm=str(vm), host=host)
+        log.info("observed", migration_id=str(record.id), vm=str(vm), host=host)
         if why_none is not None:
             await self._records.save(record.id, Fields(problems=tuple(why_none.problems)))
         await self._jobs.submit(OBSERVED_KIND, str(record.id))

@@ -7,15 +7,20 @@ from datetime import datetime
 from typing import TypedDict
 from uuid import UUID
 
+import structlog
+
 from vmtune.domain.changes import Change
 from vmtune.domain.controlled import ReaperReport, StepRecord
 from vmtune.domain.inventory import EventTopic
 from vmtune.domain.migration import AbortState, Migration, MigrationState, Totals
 from vmtune.domain.outcome import Outcome
 from vmtune.errors import Problem
+from vmtune.services import telemetry
 from vmtune.services.bus import EventBus
 from vmtune.services.patience import patiently
 from vmtune.store import Store
+
+log = structlog.get_logger(__name__)
 
 
 class Fields(TypedDict, total=False):
@@ -55,6 +60,8 @@ class MigrationRecords:
         record = await (patiently(update) if self._patient else update())
         if "state" in fields or "abort" in fields:
             await self.tell(record)
+        if "state" in fields and record.state.ended:
+            _note_end(record)
         return record
 
     async def tell(self, record: Migration, step: StepRecord | None = None) -> None:
@@ -79,3 +86,16 @@ class MigrationRecords:
             await self._bus.tell(EventTopic.MIGRATION, record.id, data)
 
         await (patiently(out) if self._patient else out())
+
+
+def _note_end(record: Migration) -> None:
+    telemetry.migration_ended(record)
+    log.info(
+        "migration ended",
+        migration_id=str(record.id),
+        vm=str(record.vm),
+        host=record.source,
+        destination=record.destination,
+        state=record.state.value,
+        failure=record.failure,
+    )

@@ -95,7 +95,7 @@ class RunJob:
             await self._finish(run, RunState.FAILED, str(error))
         except Exception as error:
             # A fault of ours: the run is recorded all the same.
-            log.exception("a run broke", run=str(run.id))
+            log.exception("a run broke", run_id=str(run.id))
             await self._sweep()
             await self._finish(run, RunState.FAILED, f"internal error: {error!r}")
         else:

@@ -161,7 +161,7 @@ class Settler:
                 by_step = f"aborted by a convergence step: {step.reason}" if step else ""
                 return End(stopped, "aborted as asked" if asked else by_step or refusal.message)
             except OutcomeUnknown:
-                log.info("the migration's end was not heard: looking", migration=str(record.id))
+                log.info("the migration's end was not heard: looking", migration_id=str(record.id))
             else:
                 return End(MigrationState.COMPLETED)
         error = evidence.error
