@@ -44,7 +44,7 @@ run vmtune completion bash >"$tree/completion/vmtune"
 mkdir "$tree/settings"
 # shellcheck disable=SC2046
 run vmtune.settings_file $(cat "$here/settings") >"$tree/settings/vmtune.toml"
-"$bin/python" "$top/packaging/locked.py" --extra oidc >"$tree/runtime.lock"
+"$bin/python" "$top/packaging/locked.py" --extra oidc --extra otel >"$tree/runtime.lock"
 "$bin/python" "$top/packaging/locked.py" setuptools >"$tree/compiling.lock"
 cp "$top/packaging/systemd/vmtune.service" "$tree/debian/vmtune.service"
 cp "$top/packaging/systemd/vmtune.socket" "$tree/debian/vmtune.socket"
@@ -52,6 +52,7 @@ cp "$top/packaging/systemd/vmtune-host.service" "$tree/debian/vmtune.vmtune-host
 for kind in path service; do
     cp "$top/packaging/systemd/vmtune-limits.$kind" "$tree/debian/vmtune.vmtune-limits.$kind"
 done
+cp -R "$top/packaging/monitoring" "$tree/monitoring"
 mkdir "$tree/sysusers"
 cp "$top/packaging/sysusers.d/vmtune.conf" "$tree/sysusers/vmtune.conf"
 cat >"$tree/debian/changelog" <<END

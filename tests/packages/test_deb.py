@@ -65,7 +65,8 @@ def test_it_installs_and_serves_without_a_network(root: Root) -> None:
 def test_it_brings_what_it_needs_for_the_release(root: Root) -> None:
     root.run(
         "/usr/lib/vmtune/bin/python3 -I -c 'import libvirt, libvirt_qemu, numpy, scipy.stats, "
-        "psycopg, uvloop, authlib, httpx2, ruptures, dbos'"
+        "psycopg, uvloop, authlib, httpx2, ruptures, dbos, prometheus_client, "
+        "opentelemetry.exporter.otlp.proto.http'"
     )
     listed = root.run("dpkg -L vmtune").stdout.split()
     for needed in (
@@ -75,6 +76,7 @@ def test_it_brings_what_it_needs_for_the_release(root: Root) -> None:
         "/usr/share/doc/vmtune/copyright",
         "/usr/share/man/man1/vmtune.1.gz",
         "/usr/share/man/man1/vmtune-migrate.1.gz",
+        "/usr/share/vmtune/monitoring/grafana-dashboard.json",
     ):
         assert needed in listed, needed
     for unit in UNITS:

