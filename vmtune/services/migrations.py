@@ -180,8 +180,9 @@ class MigrationService:
             if record.state is MigrationState.STARTING:
                 return
             await self._records.save(record.id, Fields(abort=AbortState.TOO_LATE))
+            gone = isinstance(error, NotFound)
             raise TooLate(
-                error.message,
+                "the VM has left the source" if gone else error.message,
                 field="migration",
                 remedy="migrate the VM back if it should not be there",
             ) from error

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
@@ -12,7 +13,14 @@ from tests.support.world import World, assemble, world
 from vmtune.domain.migration import AbortState, Migration, MigrationState
 from vmtune.domain.outcome import Outcome, Status
 from vmtune.drivers.fake_qemu import DIRTIED_BYTES_PER_S, Fault, FaultKind
-from vmtune.errors import Blocked, InvalidInput, OperationInProgress, TooLate, VmtuneError
+from vmtune.errors import (
+    Blocked,
+    InvalidInput,
+    NotFound,
+    OperationInProgress,
+    TooLate,
+    VmtuneError,
+)
 from vmtune.services.migrations import MigrationRequest
 
 
@@ -126,6 +134,20 @@ async def test_abort_in_time(it: World) -> None:
     assert (done.state, done.abort) == (MigrationState.CANCELLED, AbortState.ABORTED)
     with pytest.raises(TooLate, match="cancelled"):
         await it.migrations.abort(record.id)
+
+
+async def test_abort_of_one_whose_vm_has_left_says_so(
+    it: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def gone(vm: UUID) -> None:
+        raise NotFound(f"Domain not found: no domain with matching uuid '{vm}'")
+
+    record = await begin(it)
+    monkeypatch.setattr(it.drivers["a"], "abort_migration", gone)
+    with pytest.raises(TooLate, match="the VM has left the source"):
+        await it.migrations.abort(record.id)
+    it.source.parameters["max-bandwidth"] = 0
+    assert (await it.ended(record)).state is MigrationState.COMPLETED
 
 
 async def test_abort_in_postcopy_is_too_late(it: World) -> None:
