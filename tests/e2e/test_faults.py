@@ -1,18 +1,19 @@
-"""A short form of the fault suite (tests/fault): two faults that no other test here brings about.
+"""A short form of the fault suite (tests/fault): two tries of each fault of one service on SQLite.
 
-``make fault`` tries all of them, 20 times each.
+The others are in test_faults_shared.py. ``make fault`` tries all of them, 20 times each.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.fault.checks import left_behind, place
 from tests.fault.faults import FAULTS
 from tests.fault.ground import Ground, Kind, ground
-from tests.fault.suite import try_often
+from tests.fault.suite import Tried, as_markdown, left_to_try, note, noted, try_often
 from tests.support.live import why_no_lab
 
 NO_LAB = why_no_lab()
@@ -22,19 +23,20 @@ pytestmark = [
 ]
 TRIES = 2
 SEED = 3
+ALONE = [name for name, fault in FAULTS.items() if fault.kind in (Kind.SQLITE, Kind.SMALL_DISK)]
 
 
 @pytest.fixture(scope="module")
 def it(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
-    with ground(Kind.SQLITE, tmp_path_factory.mktemp("faults"), number=63) as made:
+    # On the small disk all of them can be brought about.
+    with ground(Kind.SMALL_DISK, tmp_path_factory.mktemp("faults"), number=63) as made:
         yield made
 
 
-@pytest.mark.parametrize("name", ["clock", "link"])
+@pytest.mark.parametrize("name", ALONE)
 def test_nothing_is_lost(it: Ground, name: str) -> None:
-    tried = try_often(it, FAULTS[name], TRIES, SEED)
-    assert tried.wrong == {}
-    assert tried.tries == TRIES
+    tried = try_often(it, name, range(1, TRIES + 1), SEED)
+    assert [one.wrong for one in tried] == [()] * TRIES
 
 
 def test_every_fault_has_a_ground_and_a_name() -> None:
@@ -70,4 +72,22 @@ def test_a_setting_that_stayed_behind_is_seen() -> None:
     ]
     assert left_behind(before, {"multifd": False}, "b") == [
         "downtime_limit_ms is None on b, and was 300"
+    ]
+
+
+def test_tries_add_up_from_run_to_run(tmp_path: Path) -> None:
+    file = tmp_path / "tries.json"
+    assert noted(file) == []
+    some = [
+        Tried("link", 1, 1, 0.5, "for 2.0 s", "completed", 9.5),
+        Tried("link", 1, 3, 1.5, "for 1.0 s", "failed", 8.5, ("samples are lost",)),
+        Tried("link", 2, 2, 1.0, "", "completed", 8.0),
+    ]
+    for one in some:
+        note(file, one)
+    assert noted(file) == some
+    assert left_to_try(some, "link", 1, 4) == [2, 4]
+    assert left_to_try(some, "clock", 1, 2) == [1, 2]
+    assert list(as_markdown(some))[2:] == [
+        "| link down and up | one service on SQLite | 3 | 2 completed, 1 failed | NO, in 1 |"
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from uuid import UUID
 
 import pytest
 
@@ -13,6 +14,8 @@ from tests.support.postgres import why_no_postgres
 from tests.support.sharing import TAKEN_OVER_WITHIN_S, LiveFleet, SharingService, live_fleet
 from vmtune.client.errors import ClientError, Refused
 from vmtune.client.http import Document
+from vmtune.domain.evacuation import migration_id
+from vmtune.domain.workload import Workload
 
 WHY_NOT = why_no_lab() or why_no_postgres()
 pytestmark = [
@@ -20,6 +23,8 @@ pytestmark = [
     pytest.mark.timeout(300),
 ]
 SLOW = {"max_bandwidth_bytes_per_s": "8MiB/s", "downtime_limit_ms": 450}
+# Writes seldom, so that a slow migration comes to an end.
+SMALL = {"memory_bytes": 64 << 20, "workload": Workload(region_bytes=16 << 20, idle_ms=5000)}
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +63,34 @@ def test_what_is_ordered_at_one_is_carried_and_cancelled_by_the_other(it: LiveFl
         assert (done["state"], done["abort"]) == ("cancelled", "aborted")
         assert it.states(vm) == {"a": "running"}
     assert "goes on" not in two.said()
+
+
+def test_a_host_is_emptied_by_order_of_one_that_does_not_drive_it(it: LiveFleet) -> None:
+    one, two = it.services
+    with it.vm(**SMALL) as first, it.vm(**SMALL) as second:
+        made = two.client.post("/hosts/a/evacuations", {"profile": "slow", "max_outgoing": 1})
+        path = f"/hosts/a/evacuations/{made['id']}"
+
+        def states() -> list[str]:
+            return [migration["state"] for migration in it.client.items("/migrations")
+                    if migration["vm"] in (first.uuid, second.uuid)]  # fmt: skip
+
+        wait_for(lambda: "active" in states(), "one to migrate")
+        # Who drives the host is asked to pause what the other carries, and to go on with it.
+        one.client.post(f"{path}/pause")
+        wait_for(lambda: two.client.get(path)["moved"] == 1, "the first to arrive")
+        assert (states(), two.client.get(path)["state"]) == (["completed"], "paused")
+        one.client.post(f"{path}/resume")
+        wait_for(lambda: two.client.get(path)["ended"], "the evacuation to end")
+        for service in it.services:
+            done = service.client.get(path)
+            assert (done["state"], done["moved"], done["left"]) == ("completed", 2, 0), done
+        for vm in (first, second):
+            assert it.states(vm) == {"b": "running"}
+            ordered = list(two.client.items("/migrations", {"vm": vm.uuid}))
+            assert [m["id"] for m in ordered] == [
+                str(migration_id(UUID(made["id"]), UUID(vm.uuid)))
+            ]
 
 
 def test_a_dead_ones_migration_is_the_others_within_30_s(it: LiveFleet) -> None:

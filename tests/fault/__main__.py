@@ -1,8 +1,10 @@
 """Tries every fault at random moments of migrations, and prints the table for the docs.
 
-    python -m tests.fault [--tries 20] [--fault NAME] [--seed N]
+    python -m tests.fault [--tries 20] [--fault NAME] [--seed N] [--append FILE]
 
-It needs root, libvirt, QEMU and PostgreSQL, and makes a lab of its own for each fault.
+It needs root, libvirt, QEMU and PostgreSQL, and makes a lab of its own for each fault. All of it
+takes hours: with --append each try is added to a file as soon as it is over, only those that the
+file lacks are made, and the table is of all that are in it.
 """
 
 from __future__ import annotations
@@ -11,13 +13,14 @@ import argparse
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator
+import traceback
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.fault.faults import FAULTS, Fault
+from tests.fault.faults import FAULTS
 from tests.fault.ground import Kind, ground
-from tests.fault.suite import Tried, as_markdown, try_often
+from tests.fault.suite import Tried, as_markdown, left_to_try, note, noted, try_often
 from tests.support.live import why_no_lab
 from tests.support.postgres import why_no_postgres
 
@@ -31,14 +34,23 @@ def _folder() -> Iterator[Path]:
         yield Path(name)
 
 
-def _tried(fault: Fault, tries: int, seed: int, number: int) -> Tried:
-    with _folder() as folder, ground(fault.kind, folder, number) as made:
-        try:
-            return try_often(made, fault, tries, seed, lambda line: print(line, flush=True))
-        except BaseException:
-            for service in made.services:
-                print(service.said()[-4000:], file=sys.stderr)
-            raise
+def _try_all(name: str, numbers: Sequence[int], seed: int, say: Callable[[Tried], None]) -> None:
+    """Each try in turn. One that breaks the ground counts as one in which something was lost, and
+    the next is made on new ground."""
+    left = list(numbers)
+    lab = _NUMBER + list(FAULTS).index(name)
+    while left:
+        with _folder() as folder, ground(FAULTS[name].kind, folder, lab) as made:
+            try:
+                while left:
+                    try_often(made, name, left[:1], seed, say)
+                    del left[0]
+            except Exception as error:
+                traceback.print_exc()
+                for service in made.services:
+                    print(service.said()[-4000:], file=sys.stderr)
+                why = f"{type(error).__name__}: {error}"
+                say(Tried(name, seed, left.pop(0), 0, "", "not known", 0, (why,)))
 
 
 def main() -> int:
@@ -47,6 +59,7 @@ def main() -> int:
     parser.add_argument("--tries", type=int, default=20)
     parser.add_argument("--fault", choices=FAULTS, action="append")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--append", type=Path, metavar="FILE")
     asked = parser.parse_args()
     # As Ctrl-C would: labs and services are taken down.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
@@ -54,14 +67,21 @@ def main() -> int:
     if why_not:
         print(why_not, file=sys.stderr)
         return 1
-    found: list[Tried] = []
-    for place, name in enumerate(asked.fault or FAULTS):
+    found = noted(asked.append) if asked.append else []
+
+    def say(tried: Tried) -> None:
+        print(f"  {tried}", flush=True)
+        found.append(tried)
+        if asked.append:
+            note(asked.append, tried)
+
+    for name in asked.fault or FAULTS:
         fault = FAULTS[name]
         if fault.kind in (Kind.POSTGRES, Kind.TWO) and why_no_postgres():
             print(f"== {fault.name}: left out: {why_no_postgres()}", flush=True)
             continue
         print(f"== {fault.name}, {fault.kind.value}", flush=True)
-        found.append(_tried(fault, asked.tries, asked.seed, _NUMBER + place))
+        _try_all(name, left_to_try(found, name, asked.seed, asked.tries), asked.seed, say)
     print()
     print("\n".join(as_markdown(found)))
     return 0 if not any(tried.wrong for tried in found) else 1

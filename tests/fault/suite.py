@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from tests.fault.checks import Try, settings_of, wrong
-from tests.fault.faults import Fault
+from tests.fault.faults import FAULTS
 from tests.fault.ground import Ground
 from tests.support.live import wait_for
 from vmtune.client.errors import ClientError, Refused
@@ -30,58 +32,73 @@ _SETTLES_WITHIN_S = 120
 _ASKED_WITHIN_S = 30
 
 
-@dataclass
+@dataclass(frozen=True)
 class Tried:
-    """What came of all tries of a fault.
+    """What came of a try.
 
-    :param outcomes: how often a migration ended how.
-    :param wrong: what did not hold, by try.
+    :param fault: by its short name.
+    :param number: with *seed* it says at which moment and how the fault was brought about.
+    :param moment_s: when, after the migration was ordered.
+    :param state: how the migration ended.
+    :param wrong: what did not hold.
     """
 
-    fault: Fault
+    fault: str
     seed: int
-    outcomes: Counter[str] = field(default_factory=Counter)
-    wrong: dict[int, list[str]] = field(default_factory=dict)
+    number: int
+    moment_s: float
+    note: str
+    state: str
+    took_s: float
+    wrong: tuple[str, ...] = ()
 
-    @property
-    def tries(self) -> int:
-        """How many there were."""
-        return sum(self.outcomes.values())
+    def __str__(self) -> str:
+        verdict = "; ".join(self.wrong) or "nothing lost"
+        return (
+            f"{self.number:3} at {self.moment_s:.2f} s {self.note}: {self.state} "
+            f"({self.took_s:.0f} s): {verdict}"
+        )
 
 
 def try_often(
-    ground: Ground, fault: Fault, tries: int, seed: int, say: Callable[[str], None] = print
-) -> Tried:
-    """Try a fault; the moments follow from the seed.
+    ground: Ground,
+    fault: str,
+    numbers: Iterable[int],
+    seed: int,
+    say: Callable[[Tried], None] = print,
+) -> list[Tried]:
+    """Try a fault. What happens in a try follows from the seed and its number alone.
 
+    :param fault: by its short name.
     :param say: is told of each try.
     """
-    chance = random.Random(seed)
-    found = Tried(fault, seed)
     profiles = {each["name"] for each in ground.live.client.items("/profiles")}
     if PROFILE not in profiles:
         ground.live.profile(PROFILE, **VALUES)
-    for number in range(1, tries + 1):
-        begun = time.monotonic()
-        with ground.live.vm(workload=WORKLOAD) as vm:
-            tried = Try(number, vm, "", settings_of(ground, vm), dead=fault.dead)
-            wait_s = chance.uniform(0, _LONGEST_MOMENT_S)
-            tried.migration = ground.live.migrate(vm, "b", profile=PROFILE)["id"]
-            time.sleep(wait_s)
-            tried.note = fault.inject(ground, tried, chance)
-            tried.record = _ended(ground, tried.migration)
-            ground_state = tried.record["state"]
-            broken = _twice_wrong(ground, tried)
-        found.outcomes[ground_state] += 1
-        if broken:
-            found.wrong[number] = broken
-        took = time.monotonic() - begun
-        verdict = "; ".join(broken) or "nothing lost"
-        say(
-            f"  {number:3} at {wait_s:.2f} s {tried.note}: {ground_state} ({took:.0f} s): {verdict}"
-        )
+    found: list[Tried] = []
+    for number in numbers:
+        one = _try(ground, fault, number, seed)
         ground.revive()
+        found.append(one)
+        say(one)
     return found
+
+
+def _try(ground: Ground, name: str, number: int, seed: int) -> Tried:
+    fault = FAULTS[name]
+    chance = random.Random(f"{seed} {name} {number}")
+    begun = time.monotonic()
+    with ground.live.vm(workload=WORKLOAD) as vm:
+        tried = Try(number, vm, "", settings_of(ground, vm), dead=fault.dead)
+        moment_s = chance.uniform(0, _LONGEST_MOMENT_S)
+        tried.migration = ground.live.migrate(vm, "b", profile=PROFILE)["id"]
+        time.sleep(moment_s)
+        tried.note = fault.inject(ground, tried, chance)
+        tried.record = _ended(ground, tried.migration)
+        state = tried.record["state"]
+        broken = tuple(_twice_wrong(ground, tried))
+    took_s = time.monotonic() - begun
+    return Tried(name, seed, number, round(moment_s, 2), tried.note, state, took_s, broken)
 
 
 def _ended(ground: Ground, migration: str) -> Document:
@@ -119,12 +136,37 @@ def _twice_wrong(ground: Ground, tried: Try) -> list[str]:
     return broken
 
 
-def as_markdown(all_tried: list[Tried]) -> Iterator[str]:
+def note(file: Path, tried: Tried) -> None:
+    """Add a try to a file, a line for each."""
+    with file.open("a") as lines:
+        lines.write(json.dumps(asdict(tried)) + "\n")
+
+
+def noted(file: Path) -> list[Tried]:
+    """The tries in a file; none where there is no such file."""
+    if not file.exists():
+        return []
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    return [Tried(**{**row, "wrong": tuple(row["wrong"])}) for row in rows]
+
+
+def left_to_try(done: Iterable[Tried], fault: str, seed: int, tries: int) -> list[int]:
+    """The numbers of the tries that a fault lacks, of so many with that seed."""
+    there = {one.number for one in done if one.fault == fault and one.seed == seed}
+    return [number for number in range(1, tries + 1) if number not in there]
+
+
+def as_markdown(all_tried: Iterable[Tried]) -> Iterator[str]:
     """The table."""
+    found = list(all_tried)
     yield "| fault | where | tries | outcome | nothing lost |"
     yield "|---|---|---:|---|---|"
-    for tried in all_tried:
-        outcome = ", ".join(f"{count} {state}" for state, count in tried.outcomes.most_common())
-        lost = "yes" if not tried.wrong else f"NO, in {len(tried.wrong)}"
-        fault = tried.fault
-        yield f"| {fault.name} | {fault.kind.value} | {tried.tries} | {outcome} | {lost} |"
+    for name, fault in FAULTS.items():
+        tries = [one for one in found if one.fault == name]
+        if not tries:
+            continue
+        states = Counter(one.state for one in tries)
+        outcome = ", ".join(f"{count} {state}" for state, count in states.most_common())
+        broken = sum(bool(one.wrong) for one in tries)
+        lost = "yes" if not broken else f"NO, in {broken}"
+        yield f"| {fault.name} | {fault.kind.value} | {len(tries)} | {outcome} | {lost} |"

@@ -1,0 +1,37 @@
+"""The rest of the short form of the fault suite: two tries of each fault of services on PostgreSQL.
+
+A file of its own, so that both halves can run side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.fault.faults import FAULTS
+from tests.fault.ground import Ground, Kind, ground
+from tests.fault.suite import try_often
+from tests.support.live import why_no_lab
+from tests.support.postgres import why_no_postgres
+
+WHY_NOT = why_no_lab() or why_no_postgres()
+pytestmark = [
+    pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT or "never"),
+    pytest.mark.timeout(300),
+]
+TRIES = 2
+SEED = 3
+SHARED = [name for name, fault in FAULTS.items() if fault.kind in (Kind.POSTGRES, Kind.TWO)]
+
+
+@pytest.fixture(scope="module")
+def it(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
+    with ground(Kind.TWO, tmp_path_factory.mktemp("shared"), number=64) as made:
+        yield made
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_nothing_is_lost(it: Ground, name: str) -> None:
+    tried = try_often(it, name, range(1, TRIES + 1), SEED)
+    assert [one.wrong for one in tried] == [()] * TRIES
