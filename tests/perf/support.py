@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 import tempfile
 import time
@@ -72,3 +73,18 @@ def folder() -> Iterator[Path]:
     """A temporary folder with a path short enough for sockets."""
     with tempfile.TemporaryDirectory(prefix="vt-") as name:
         yield Path(name)
+
+
+@contextmanager
+def variables(**values: str) -> Iterator[None]:
+    """The settings of the services that are started meanwhile."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ |= values
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
