@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from vmtune.errors import InvalidInput, Problem
+from vmtune.settings_accept import integer, list_of, number, one_of, truth
+from vmtune.settings_fleet import FLEET, FleetSettings
 from vmtune.settings_oidc import OidcSettings, read_oidc
 
 DEFAULT_FILE = Path("/etc/vmtune/vmtune.toml")
@@ -58,8 +60,8 @@ SYSTEM_QEMU = BenchQemu("system", Path("qemu-system-x86_64"))
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """How the service runs.
+class Settings(FleetSettings):
+    """How the service runs. Those of its hosts, and of what is kept for how long, are inherited.
 
     :param state_dir: what has to survive a reboot: the databases.
     :param runtime_dir: what does not: the socket.
@@ -92,11 +94,6 @@ class Settings:
     :param sample_hz: samples a second of a running migration, 0.1 to 100.
     :param observe_migrations: record migrations that others start, and apply to them what can
         still be applied of the VM's profile.
-    :param max_outgoing_migrations: how many may leave one host at once, 1 to 1000; those that
-        vmtune starts wait for their turn, those that others start count. Why these defaults:
-        docs/evacuation.md.
-    :param max_incoming_migrations: likewise, arrive on one host.
-    :param max_migrations: likewise, of all hosts together.
     :param max_body_bytes: largest body of a request, 1 KiB to 64 MiB.
     :param max_import_bytes: likewise of a run that is imported, 1 KiB to 1 GiB.
     :param bench_dir: where benchmark runs keep their sockets while they run; of at most 75
@@ -136,9 +133,6 @@ class Settings:
     packs: tuple[str, ...] = ()
     sample_hz: float = 10.0
     observe_migrations: bool = True
-    max_outgoing_migrations: int = 2
-    max_incoming_migrations: int = 2
-    max_migrations: int = 40
     max_body_bytes: int = 1 << 20
     max_import_bytes: int = 64 << 20
     bench_dir: Path = Path("/run/vmtune-bench")
@@ -382,62 +376,8 @@ def _address(raw: object) -> str:
         raise ValueError(f"expects an IP address, not {raw!r}") from None
 
 
-def _list_of(what: str, pattern: re.Pattern[str]) -> Callable[[object], tuple[str, ...]]:
-    def accept(raw: object) -> tuple[str, ...]:
-        if isinstance(raw, str):  # as a variable has it
-            raw = [part.strip() for part in raw.split(",") if part.strip()]
-        if not isinstance(raw, list):
-            raise ValueError(f"expects a list of {what}, not {raw!r}")
-        for one in raw:
-            if not isinstance(one, str) or not pattern.fullmatch(one):
-                raise ValueError(f"expects a list of {what}; {one!r} is none")
-        return tuple(raw)
-
-    return accept
-
-
-def _integer(least: int, most: int) -> Callable[[object], int]:
-    def accept(raw: object) -> int:
-        if isinstance(raw, str) and raw.strip().isascii() and raw.strip().isdigit():
-            raw = int(raw) if len(raw) < 20 else most + 1
-        if not isinstance(raw, int) or isinstance(raw, bool) or not least <= raw <= most:
-            raise ValueError(f"expects a whole number from {least} to {most}, not {raw!r}")
-        return raw
-
-    return accept
-
-
-def _number(least: float, most: float) -> Callable[[object], float]:
-    def accept(raw: object) -> float:
-        try:
-            value = float(raw) if isinstance(raw, str | int | float) else None
-        except ValueError:
-            value = None
-        if value is None or isinstance(raw, bool) or not least <= value <= most:
-            raise ValueError(f"expects a number from {least:g} to {most:g}, not {raw!r}")
-        return value
-
-    return accept
-
-
-def _truth(raw: object) -> bool:
-    words = {"true": True, "on": True, "1": True, "false": False, "off": False, "0": False}
-    value = words.get(raw.lower()) if isinstance(raw, str) else raw
-    if not isinstance(value, bool):
-        raise ValueError(f"expects true or false, not {raw!r}")
-    return value
-
-
-def _one_of(choices: tuple[str, ...]) -> Callable[[object], str]:
-    def accept(raw: object) -> str:
-        if raw not in choices:
-            raise ValueError(f"{raw!r} is none of {', '.join(choices)}")
-        return str(raw)
-
-    return accept
-
-
 _ACCEPT: Mapping[str, Callable[[object], object]] = {
+    **FLEET,
     "state_dir": _path,
     "service_name": _service_name,
     "runtime_dir": _path,
@@ -446,31 +386,28 @@ _ACCEPT: Mapping[str, Callable[[object], object]] = {
     "database_url": _url,
     "jobs_database_url": _url,
     "listen_address": _address,
-    "listen_port": _integer(0, 65535),
+    "listen_port": integer(0, 65535),
     "tls_cert": _path,
     "tls_key": _path,
-    "insecure_listen": _truth,
-    "allowed_hosts": _list_of("host names", _HOST_NAME),
-    "trusted_proxies": _list_of("IP addresses", _PROXY),
-    "session_idle_minutes": _integer(1, 24 * 60),
+    "insecure_listen": truth,
+    "allowed_hosts": list_of("host names", _HOST_NAME),
+    "trusted_proxies": list_of("IP addresses", _PROXY),
+    "session_idle_minutes": integer(1, 24 * 60),
     "oidc": read_oidc,
-    "allow_qmp_commands": _list_of("QMP commands", _QMP_COMMAND),
-    "allow_qom": _list_of("types or TYPE.PROPERTY of QEMU's objects", _QOM),
-    "packs": _list_of("names or paths of packs", _PACK),
-    "sample_hz": _number(0.1, 100),
-    "observe_migrations": _truth,
-    "max_outgoing_migrations": _integer(1, 1000),
-    "max_incoming_migrations": _integer(1, 1000),
-    "max_migrations": _integer(1, 100_000),
-    "max_body_bytes": _integer(1 << 10, 64 << 20),
-    "max_import_bytes": _integer(1 << 10, 1 << 30),
+    "allow_qmp_commands": list_of("QMP commands", _QMP_COMMAND),
+    "allow_qom": list_of("types or TYPE.PROPERTY of QEMU's objects", _QOM),
+    "packs": list_of("names or paths of packs", _PACK),
+    "sample_hz": number(0.1, 100),
+    "observe_migrations": truth,
+    "max_body_bytes": integer(1 << 10, 64 << 20),
+    "max_import_bytes": integer(1 << 10, 1 << 30),
     "bench_dir": _short_folder,
     "bench_scratch_dir": _path,
     "bench_live_dir": _short_folder,
     "bench_qemus": _qemus,
-    "destination_command_line": _truth,
-    "host_changes": _truth,
-    "log_format": _one_of(LOG_FORMATS),
-    "log_level": _one_of(LOG_LEVELS),
+    "destination_command_line": truth,
+    "host_changes": truth,
+    "log_format": one_of(LOG_FORMATS),
+    "log_level": one_of(LOG_LEVELS),
 }
 assert set(_ACCEPT) == {field.name for field in fields(Settings)}, "a setting without a check"

@@ -19,6 +19,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from vmtune.settings import PREFIX, Settings
+from vmtune.settings_fleet import FleetSettings
 
 _WIDTH = 96
 _HEAD = f"""\
@@ -53,8 +54,12 @@ data_folder = "/opt/qemu/share/qemu\"""",
 
 
 def descriptions() -> dict[str, str]:
-    """What each setting is for, as the class describes it."""
-    text = inspect.getdoc(Settings) or ""
+    """What each setting is for, as the classes describe it."""
+    return _described(Settings) | _described(FleetSettings)
+
+
+def _described(kind: type) -> dict[str, str]:
+    text = inspect.getdoc(kind) or ""
     found = re.split(r"^:param (\w+):", text, flags=re.MULTILINE)[1:]
     pairs = zip(found[::2], found[1::2], strict=True)
     return {name: re.sub(r"``|\*", "", " ".join(words.split())) for name, words in pairs}
@@ -66,7 +71,9 @@ def settings_file(chosen: Mapping[str, str] = MappingProxyType({})) -> str:
     :param chosen: values that are in force in it, by the setting's name.
     """
     told, defaults = descriptions(), Settings()
-    names = [field.name for field in fields(Settings)]
+    inherited = [field.name for field in fields(FleetSettings)]
+    names = [field.name for field in fields(Settings) if field.name not in inherited]
+    names += inherited
     unknown = set(chosen) - set(names)
     assert not unknown, unknown
     # In TOML, tables come last.

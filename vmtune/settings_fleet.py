@@ -1,0 +1,55 @@
+"""Settings of the hosts that the service drives, and of what it keeps for how long."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+
+from vmtune.settings_accept import integer
+
+_MOST_DAYS = 36_500
+_DAY_S = 24 * 3600
+
+
+@dataclass(frozen=True, slots=True)
+class FleetSettings:
+    """How many migrations run at once, how often all VMs are looked at, what is kept.
+
+    :param max_outgoing_migrations: how many may leave one host at once, 1 to 1000; those that
+        vmtune starts wait for their turn, those that others start count. Why these defaults:
+        docs/evacuation.md.
+    :param max_incoming_migrations: likewise, arrive on one host.
+    :param max_migrations: likewise, of all hosts together.
+    :param drift_scan_interval_s: every VM of which something is wanted is held against it this
+        often; 0 for never. At most a week.
+    :param samples_whole_days: for how long all samples of a migration are kept after its end;
+        0 for ever. Why these defaults: docs/housekeeping.md.
+    :param samples_thinned_s: after that those of so many seconds are thinned to the last one,
+        the peaks, and what marks an iteration or a phase; 1 to 3600.
+    :param samples_days: for how long they are kept at all, with the reaper's rounds; the
+        migration's record stays. 0 for ever.
+    :param audit_days: for how long entries of the audit log are kept; 0 for ever.
+    """
+
+    max_outgoing_migrations: int = 2
+    max_incoming_migrations: int = 2
+    max_migrations: int = 40
+    drift_scan_interval_s: int = 900
+    samples_whole_days: int = 30
+    samples_thinned_s: int = 10
+    samples_days: int = 365
+    audit_days: int = 0
+
+
+FLEET: Mapping[str, Callable[[object], object]] = {
+    "max_outgoing_migrations": integer(1, 1000),
+    "max_incoming_migrations": integer(1, 1000),
+    "max_migrations": integer(1, 100_000),
+    "drift_scan_interval_s": integer(0, 7 * _DAY_S),
+    "samples_whole_days": integer(0, _MOST_DAYS),
+    "samples_thinned_s": integer(1, 3600),
+    "samples_days": integer(0, _MOST_DAYS),
+    "audit_days": integer(0, _MOST_DAYS),
+}
+"""What accepts each."""
+assert set(FLEET) == {field.name for field in fields(FleetSettings)}, "a setting without a check"
