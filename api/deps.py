@@ -12,6 +12,7 @@ import structlog
 
 from vmtune.api.bench import BenchTools, make_bench, real_tools
 from vmtune.api.fleet import open_hosts, share, shared_jobs
+from vmtune.api.keeping import keeping_of, scanning
 from vmtune.api.limits import make_limits
 from vmtune.bench.libvirt_stage import is_of_a_run
 from vmtune.domain.admission import Limits
@@ -33,6 +34,7 @@ from vmtune.services.campaigns import CampaignService
 from vmtune.services.comparisons import ComparisonService
 from vmtune.services.comparisons_history import HistoryService
 from vmtune.services.doctor import DoctorService, Eyes
+from vmtune.services.drift import DriftService
 from vmtune.services.evacuations import EvacuationService
 from vmtune.services.evacuations_job import EvacuationJob
 from vmtune.services.evacuations_plan import EvacuationPlanner
@@ -40,6 +42,7 @@ from vmtune.services.fleet import Engine, Fleet
 from vmtune.services.hooks import HookService
 from vmtune.services.host_limits import HostLimits
 from vmtune.services.hosts import DriverFactory, HostService
+from vmtune.services.keeping import KeepingService
 from vmtune.services.migration_job import MigrationJob
 from vmtune.services.migrations import MigrationService
 from vmtune.services.observed_job import ObservedJob
@@ -90,6 +93,7 @@ class Container:
     hooks: HookService
     queries: Queries
     doctor: DoctorService
+    drift: DriftService
     fleet: Fleet | None = None
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -203,8 +207,10 @@ async def open_container(
             bench.runs.clear_live,
             bus.forget_old,
             access.tidy,
+            KeepingService(store, keeping_of(settings)).tidy,
         )
         await stack.enter_async_context(_settling(*chores))
+        drift = await stack.enter_async_context(scanning(settings, store, bus, hosts, plans))
         yield Container(
             settings=settings,
             access=access,
@@ -227,6 +233,7 @@ async def open_container(
             hooks=HookService(store, bus, assignments, permissions),
             queries=Queries(store, hosts),
             doctor=DoctorService(store, hosts, profiles, eyes),
+            drift=drift,
             fleet=fleet,
         )
 

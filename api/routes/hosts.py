@@ -12,6 +12,7 @@ from vmtune.api.responses import ASKS_A_HOST, LOCATION, WITH_BODY, problems, wit
 from vmtune.api.routes.common import PREFIX, After, Limit, Services
 from vmtune.api.routes.vms import list_page
 from vmtune.api.schemas.common import problems_of
+from vmtune.api.schemas.drift import DriftScanView
 from vmtune.api.schemas.hosts import (
     HostCreate,
     HostDetail,
@@ -53,10 +54,11 @@ async def add_host(on: Services, who: Who, body: HostCreate, response: Response)
 
 
 @router.get("/{name}", responses=problems(404), dependencies=[READ])
-async def get_host(on: Services, name: HostInReach) -> HostDetail:
+async def get_host(on: Services, who: Who, name: HostInReach) -> HostDetail:
     """A host, with what it says of itself right now, or why it does not."""
     host = await on.hosts.get(name)
-    shown = HostView.of(host).model_dump()
+    scan = None if who.rights.reach.labels else DriftScanView.of(await on.drift.get(name))
+    shown = {**HostView.of(host).model_dump(), "drift": scan}
     try:
         facts = HostFactsView.of(await on.hosts.facts(name))
         found = (await on.doctor.diagnose(name)).to_mend

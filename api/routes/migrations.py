@@ -126,7 +126,12 @@ async def list_samples(
     may have a few more than *limit*."""
     earliest = -1 if later_than_ms is None else later_than_ms
     page = await on.queries.samples(migration.id, after, limit, earliest)
-    return SamplePage(items=[SampleView.of(s) for s in page.items], next=page.next)
+    return SamplePage(
+        items=[SampleView.of(s) for s in page.items],
+        next=page.next,
+        kept=migration.samples_kept,
+        thinned_s=migration.samples_thinned_s,
+    )
 
 
 @router.get("/{migration}/rounds", responses=problems(404), dependencies=[READ])

@@ -229,10 +229,16 @@ class EntryPage(Page[EntryView]):
 class IntegrityView(Model):
     """Whether the audit log is as it was written."""
 
-    entries: int = Field(description="How many follow from each other, from the first on.")
+    entries: int = Field(description="How many follow from each other, from the first one on.")
+    dropped: int = Field(description="How many older ones were dropped, as `audit_days` says.")
     newest: str = Field(description="The hash of the last of these: keep it somewhere else.")
     broken_at: int | None = Field(description="The first entry that does not; null for none.")
 
     @classmethod
     def of(cls, found: Integrity) -> IntegrityView:
-        return cls(entries=found.entries, newest=found.newest, broken_at=found.broken_at)
+        return cls(
+            entries=found.entries,
+            dropped=found.dropped,
+            newest=found.newest,
+            broken_at=found.broken_at,
+        )

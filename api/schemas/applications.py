@@ -18,7 +18,7 @@ from vmtune.api.schemas.common import (
     texts_of,
 )
 from vmtune.domain.outcome import Application, ApplicationState, Outcome, Status
-from vmtune.services.applications import Verification
+from vmtune.services.verifying import Verification
 
 
 class ApplicationCreate(Model):

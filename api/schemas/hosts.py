@@ -7,6 +7,7 @@ from datetime import datetime
 from pydantic import Field, StrictStr
 
 from vmtune.api.schemas.common import Model, Page, ProblemItem
+from vmtune.api.schemas.drift import DriftScanView
 from vmtune.api.schemas.plans import FindingView
 from vmtune.domain.facts import Connection, HostFacts
 from vmtune.domain.inventory import Host
@@ -107,3 +108,6 @@ class HostDetail(HostView):
     facts: HostFactsView | None = Field(description="Null where it does not answer.")
     problems: list[ProblemItem] = Field(description="Why it does not answer; else empty.")
     findings: list[FindingView] = Field(description="What the doctor found there that hurts.")
+    drift: DriftScanView | None = Field(
+        description="The last scan of its VMs; null to who is restricted to some of them."
+    )

@@ -30,6 +30,7 @@ from vmtune.api.schemas.controlled import (
 from vmtune.domain.admission import LEAST_PRIORITY, MOST_PRIORITY, Place
 from vmtune.domain.migration import (
     AbortState,
+    Kept,
     Migration,
     MigrationState,
     QemuStatus,
@@ -118,6 +119,14 @@ class MigrationView(Model):
         description="The steps that came due, and what users changed meanwhile."
     )
     reaper: ReaperView | None = Field(description="Null where none ran; rounds are apart.")
+    samples_kept: Kept = Field(
+        description="What is left of the samples: all, a thinned part, or none (then no rounds "
+        "either). The setting `samples_whole_days` and its kin say when."
+    )
+    samples_thinned_s: int | None = Field(
+        description="Where they were thinned: the seconds of which the last sample, the peaks, "
+        "and what marks an iteration or a phase are left."
+    )
     created_at: datetime
     started_at: datetime | None
     active_at: datetime | None = Field(description="When QEMU first said that it is active.")
@@ -153,6 +162,8 @@ class MigrationView(Model):
             step_texts=step_texts(record.steps),
             step_records=[StepRecordView.of(step) for step in record.step_records],
             reaper=ReaperView.of(record.reaper),
+            samples_kept=record.samples_kept,
+            samples_thinned_s=record.samples_thinned_s,
             created_at=record.created_at,
             started_at=record.started_at,
             active_at=record.active_at,
@@ -197,3 +208,6 @@ class SampleView(Model):
 
 class SamplePage(Page[SampleView]):
     """Samples of one migration, oldest first."""
+
+    kept: Kept = Field(description="What is left of them; see `samples_kept` of the migration.")
+    thinned_s: int | None

@@ -37,6 +37,7 @@ class TuningView(Model):
         description="Tunables that are not as wanted, nor wait for a migration."
     )
     as_of: datetime
+    since: datetime = Field(description="Since when it stands so, as far as it was looked at.")
 
     @classmethod
     def of(cls, tuning: Tuning) -> TuningView:
@@ -47,6 +48,7 @@ class TuningView(Model):
             application=tuning.application,
             differing=list(tuning.differing),
             as_of=tuning.as_of,
+            since=tuning.since,
         )
 
 

@@ -40,6 +40,7 @@ def vm(name: str = "db1", uuid: str = VM, host: str = "rack1") -> dict[str, Any]
             "application": None,
             "differing": ["multifd"],
             "as_of": "2026-11-21T09:00:00Z",
+            "since": "2026-11-21T08:00:00Z",
         },
     }
 

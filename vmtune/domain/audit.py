@@ -3,6 +3,9 @@
 Each entry's hash covers the entry and the hash of the one before it, so that an entry that
 was altered, or taken out of the middle, is found. Whoever may write the whole database could
 make all hashes anew: against that, keep the newest one somewhere else.
+
+Old entries may be dropped from the beginning. The hash of the last one that was is kept, and an
+entry tells of it.
 """
 
 from __future__ import annotations
@@ -113,25 +116,66 @@ class Entry:
         return hashlib.sha256(f"{previous}\n{text}".encode()).hexdigest()
 
 
+CUT = "audit"
+"""What the entry that tells of a cut is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Up to where old entries were dropped.
+
+    :param number: the last one that was; *hash* is its hash, from which the next one follows.
+    """
+
+    number: int
+    hash: str
+
+    def change(self, first: int) -> Change:
+        """What the log tells of it, so that the entries that are left vouch for it.
+
+        :param first: the first entry that was dropped with it.
+        """
+        return Change(CUT, f"{first} to {self.number}", {"newest": self.hash}, None)
+
+    def is_told_by(self, entry: Entry) -> bool:
+        """Whether *entry* tells of it."""
+        return entry.number > self.number and any(
+            change.what == CUT
+            and change.key.endswith(f" to {self.number}")
+            and change.before == {"newest": self.hash}
+            for change in entry.changes
+        )
+
+
+NO_CUT = Cut(0, FIRST)
+"""Nothing was dropped yet."""
+
+
 @dataclass(frozen=True, slots=True)
 class Integrity:
     """Whether the log is as it was written.
 
+    :param entries: how many follow from each other, those that were dropped not counted.
     :param newest: the newest entry's hash: keep it elsewhere to find out later whether all
         were made anew.
-    :param broken_at: the number of the first entry that does not follow from the one before.
+    :param broken_at: the number of the first entry that does not follow from the one before;
+        of the last one that was dropped, where no entry tells of that.
+    :param dropped: how many were dropped, being old.
     """
 
     entries: int
     newest: str
     broken_at: int | None = None
+    dropped: int = 0
 
 
-def check(entries: Iterable[Entry]) -> Integrity:
-    """Whether *entries*, all of them from the first on, follow from each other."""
-    count, hash = 0, FIRST
+def check(entries: Iterable[Entry], cut: Cut = NO_CUT) -> Integrity:
+    """Whether *entries*, all of them after the *cut*, follow from each other."""
+    number, hash = cut.number, cut.hash
+    is_told = cut == NO_CUT
     for entry in entries:
-        if entry.number != count + 1 or entry.hash != entry.hash_after(hash):
-            return Integrity(count, hash, entry.number)
-        count, hash = entry.number, entry.hash
-    return Integrity(count, hash)
+        if entry.number != number + 1 or entry.hash != entry.hash_after(hash):
+            return Integrity(number - cut.number, hash, entry.number, cut.number)
+        number, hash = entry.number, entry.hash
+        is_told = is_told or cut.is_told_by(entry)
+    return Integrity(number - cut.number, hash, None if is_told else cut.number, cut.number)

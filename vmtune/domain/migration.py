@@ -58,6 +58,16 @@ class AbortState(StrEnum):
     TOO_LATE = "too late"
 
 
+class Kept(StrEnum):
+    """What is left of a migration's samples (vmtune.domain.keeping)."""
+
+    WHOLE = "whole"
+    THINNED = "thinned"
+    """The last of each stretch, its peaks, and what marks an iteration or a phase."""
+    DROPPED = "dropped"
+    """None, nor the reaper's rounds. The record has its totals."""
+
+
 class Trigger(StrEnum):
     """Who started a migration."""
 
@@ -245,6 +255,9 @@ class Migration:
     :param steps: the revision's convergence steps; *step_records* those that came due, and what
         users changed meanwhile.
     :param reaper: what the reaper did, without its rounds; None where none was wanted.
+    :param samples_kept: what is left of its samples, and of the reaper's rounds.
+    :param samples_thinned_s: the stretch of which one and the peaks are left, where they were
+        thinned; it stays when they are dropped.
     """
 
     id: UUID
@@ -271,6 +284,8 @@ class Migration:
     steps: tuple[Step, ...] = ()
     step_records: tuple[StepRecord, ...] = ()
     reaper: ReaperReport | None = None
+    samples_kept: Kept = Kept.WHOLE
+    samples_thinned_s: int | None = None
 
     def did(self, deed: Deed) -> StepRecord | None:
         """The step that did *deed*, or may have; None where no step has."""

@@ -36,6 +36,7 @@ class Tuning:
     :param application: what it was held against; None where only an assignment says it.
     :param differing: the tunables that are not as wanted, nor wait for a migration.
     :param as_of: when that was.
+    :param since: since when it stands so, as far as it was looked at.
     """
 
     vm: UUID
@@ -45,6 +46,7 @@ class Tuning:
     application: UUID | None
     differing: tuple[str, ...]
     as_of: datetime
+    since: datetime
 
 
 def tuning_state(outcomes: Sequence[Outcome], applied: bool) -> TuningState:

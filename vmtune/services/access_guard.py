@@ -50,6 +50,13 @@ class Guard:
         :raise Forbidden: *who* is restricted to VMs by their labels.
         """
         self.host(who, name)
+        self.whole_hosts(who)
+
+    def whole_hosts(self, who: Identity) -> None:
+        """For what concerns all VMs of hosts.
+
+        :raise Forbidden: *who* is restricted to VMs by their labels.
+        """
         if who.rights.reach.labels:
             raise Forbidden(
                 f"{who} is restricted to VMs by their labels, and this concerns all of a host",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Iterable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -47,34 +47,13 @@ from vmtune.services.carrying import (
 from vmtune.services.host_limits import HostLimits
 from vmtune.services.hosts import HostService
 from vmtune.services.planning import Planned, PlanService
+from vmtune.services.verifying import WAITS, Verification, tell_tuning, verification
 from vmtune.store import Store
 
 log = structlog.get_logger(__name__)
 
 _LOST = (OutcomeUnknown, HostUnreachable, NotFound)
-_WAITS = (Status.EFFECTIVE, Status.PENDING_MIGRATION, Status.PENDING_RESTART)
 _T = TypeVar("_T")
-
-
-@dataclass(frozen=True, slots=True)
-class Verification:
-    """What a VM runs with, held against what it is to have.
-
-    :param application: the standing application; None where only an assignment says
-        what the VM is to have.
-    """
-
-    vm: UUID
-    host: str
-    profile: str
-    revision: int
-    application: UUID | None
-    outcomes: tuple[Outcome, ...]
-
-    @property
-    def clean(self) -> bool:
-        """Every tunable is effective or waits for its migration or restart."""
-        return all(outcome.status in _WAITS for outcome in self.outcomes)
 
 
 class ApplyService:
@@ -249,24 +228,17 @@ class ApplyService:
             planned = await self._plans.plan(vm, standing.profile, standing.revision)
         else:
             planned = await self._plans.plan(vm)
-        plan, facts = planned.plan, planned.facts
         if not planned.chosen.profile:
             if await asyncio.to_thread(self._store.tunings.forget, vm):
-                await self._tell_tuning(vm, TuningState.UNTUNED)
+                await tell_tuning(self._bus, vm, TuningState.UNTUNED)
             raise NotFound(
                 "nothing was applied to this VM and no profile is assigned to it",
                 field="vm",
                 remedy="apply a profile, or assign one",
             )
-        outcomes = outcomes_of(plan, facts.readings, facts.boot_readings)
-        if standing is not None:
-            # An application may have been of the boot route's values alone.
-            outcomes = [o for o in outcomes if o.tunable in standing.wanted]
-        application = standing.id if standing else None
-        await self._note(vm, plan.profile, plan.revision, application, outcomes)
-        return Verification(
-            vm, plan.host, plan.profile, plan.revision, application, tuple(outcomes)
-        )
+        found = verification(planned, standing)
+        await self._note(vm, found.profile, found.revision, found.application, found.outcomes)
+        return found
 
     async def _note(
         self,
@@ -279,10 +251,7 @@ class ApplyService:
         """Remember how a VM stands, and tell it where that is new."""
         tunings = self._store.tunings
         if await asyncio.to_thread(tunings.note, vm, profile, revision, application, outcomes):
-            await self._tell_tuning(vm, tuning_state(outcomes, application is not None))
-
-    async def _tell_tuning(self, vm: UUID, state: TuningState) -> None:
-        await self._bus.tell(EventTopic.VM, vm, {"change": "tuning", "tuning_state": state})
+            await tell_tuning(self._bus, vm, tuning_state(outcomes, application is not None))
 
     async def carry_over(self, vm: UUID, driver: Driver) -> list[Outcome]:
         """Set the standing application's values again after a migration: they do not travel.
@@ -348,7 +317,7 @@ class ApplyService:
         planned = await self._plans.plan(record.vm, record.profile, record.revision)
         readings = planned.facts.readings
         outcomes = outcomes_of(planned.plan, readings, planned.facts.boot_readings)
-        if all(outcome.status in _WAITS for outcome in outcomes):
+        if all(outcome.status in WAITS for outcome in outcomes):
             await self._finish(record, ApplicationState.APPLIED, outcomes, record.problems)
             return
         routes = (Route.BOOT, Route.HOST)

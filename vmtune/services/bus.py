@@ -67,7 +67,9 @@ class EventBus:
             while True:
                 every_s = _RELAY_EVERY_S if self._queues else _RELAY_TO_NOBODY_EVERY_S
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._news.wait(), every_s)
+                    # Not wait_for: until Python 3.12 it may swallow a cancellation.
+                    async with asyncio.timeout(every_s):
+                        await self._news.wait()
                 self._news.clear()
                 try:
                     page = await asyncio.to_thread(self._store.events.since, newest, _REPLAY_PAGE)

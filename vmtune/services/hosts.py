@@ -281,7 +281,9 @@ class HostService:
         now = datetime.now(UTC)
         labels: dict[UUID, Mapping[str, str]] = {}
         for name, vms in listed.items():
-            self._store.vms.remember_all(name, {vm.uuid: vm.name for vm in vms}, now)
+            names = {vm.uuid: vm.name for vm in vms}
+            arriving = {vm.uuid for vm in vms if vm.state is VmState.INCOMING}
+            self._store.vms.remember_all(name, names, now, arriving)
             after: str | None = None
             while True:
                 page = self._store.vms.list(host=name, after=after, limit=_PAGE)

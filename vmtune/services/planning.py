@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from vmtune.domain.facts import Connection, VmFacts, VmState
+from vmtune.domain.facts import Connection, HostFacts, VmFacts, VmState
 from vmtune.domain.plan import Plan, make_plan
 from vmtune.domain.preflight_control import wants_reaper
 from vmtune.domain.situation import Destination, Permissions, Situation
@@ -104,13 +104,19 @@ class PlanService:
         peer_uri = goal.host.peer_uri if goal is not None else ""
         return Planned(plan, chosen, facts, driver, destination_driver, peer_uri)
 
-    async def plan_on(self, name: str, vm: UUID, chosen: Chosen) -> Planned:
+    async def plan_on(
+        self, name: str, vm: UUID, chosen: Chosen, known: HostFacts | None = None
+    ) -> Planned:
         """What *chosen* would change of a VM on the host *name*, whatever it is at.
 
+        :param known: the host's facts, where it was asked for them just now.
         :raise NotFound: the VM is not there.
         """
         driver = await self._hosts.driver(name)
-        facts, host = await asyncio.gather(driver.vm_facts(vm), self._hosts.facts(name))
+        if known is None:
+            facts, host = await asyncio.gather(driver.vm_facts(vm), self._hosts.facts(name))
+        else:
+            facts, host = await driver.vm_facts(vm), known
         situation = Situation(chosen.values, facts, host, None, self._permissions, chosen.steps)
         plan = make_plan(situation, name, chosen.profile, chosen.revision)
         return Planned(plan, chosen, facts, driver, None)

@@ -73,7 +73,7 @@ class ApplicationRepository:
             operations.take(session, vm, Operation.APPLICATION, row.id, now, self._database.service)
             session.add(row)
             session.flush()
-            return _application(row)
+            return as_application(row)
 
     def begin_revert(self, id: UUID) -> Application:
         """Record that it is to be reverted, before anything is put back. Takes the VM.
@@ -92,7 +92,7 @@ class ApplicationRepository:
             )
             row.state, row.ended_at = ApplicationState.REVERTING, None
             session.flush()
-            return _application(row)
+            return as_application(row)
 
     def finish(
         self,
@@ -123,7 +123,7 @@ class ApplicationRepository:
             operations.release(session, row.vm, row.id)
             session.flush()
             tunings.note_end(session, row, before, now)
-            return _application(row)
+            return as_application(row)
 
     def record_journal(self, id: UUID, journal: Sequence[Change]) -> Application:
         """Replace what undoes an open application: after more was read, before it is set.
@@ -137,7 +137,7 @@ class ApplicationRepository:
                 raise Conflict(f"application {id} has ended: it is {row.state}", field="state")
             row.journal = codec.dump(journal)
             session.flush()
-            return _application(row)
+            return as_application(row)
 
     def get(self, id: UUID) -> Application:
         """The application of that UUID.
@@ -145,7 +145,7 @@ class ApplicationRepository:
         :raise NotFound: there is none.
         """
         with self._database.read() as session:
-            return _application(_row(session, id))
+            return as_application(_row(session, id))
 
     def list(
         self,
@@ -172,7 +172,7 @@ class ApplicationRepository:
         with self._database.read() as session:
             rows = session.scalars(query).all()
             return page(
-                rows, limit, _application, lambda row: make_cursor("applications", row.number)
+                rows, limit, as_application, lambda row: make_cursor("applications", row.number)
             )
 
     def open(self) -> tuple[Application, ...]:
@@ -181,13 +181,13 @@ class ApplicationRepository:
         query = select(ApplicationRow).where(ApplicationRow.state.in_(states))
         with self._database.read() as session:
             rows = session.scalars(query.order_by(ApplicationRow.number))
-            return tuple(map(_application, rows))
+            return tuple(map(as_application, rows))
 
     def standing(self, vm: UUID) -> Application | None:
         """The newest application of *vm* that is applied and not reverted."""
         with self._database.read() as session:
             row = tunings.standing(session, vm)
-            return _application(row) if row is not None else None
+            return as_application(row) if row is not None else None
 
 
 def _row(session: Session, id: UUID) -> ApplicationRow:
@@ -206,7 +206,7 @@ def _illegal(row: ApplicationRow, state: ApplicationState) -> Conflict:
     )
 
 
-def _application(row: ApplicationRow) -> Application:
+def as_application(row: ApplicationRow) -> Application:
     return Application(
         id=row.id,
         vm=row.vm,

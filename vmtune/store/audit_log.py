@@ -1,4 +1,5 @@
-"""Reading the audit log, and adding what changed nothing. There is no way to alter it."""
+"""Reading the audit log, and adding what changed nothing. There is no way to alter it; how its
+old entries are dropped is in vmtune.store.keeping."""
 
 from __future__ import annotations
 
@@ -7,13 +8,24 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Select, select
+from sqlalchemy.orm import Session
 
 from vmtune.domain.access import Identity, Kind
-from vmtune.domain.audit import Act, Change, Entry, Integrity, Outcome, check
+from vmtune.domain.audit import (
+    NO_CUT,
+    Act,
+    Change,
+    Cut,
+    Entry,
+    Integrity,
+    Outcome,
+    check,
+)
 from vmtune.store import auditing
 from vmtune.store.database import Database
 from vmtune.store.paging import Page, check_limit, make_cursor, page, read_cursor
 from vmtune.store.schema_access import AuditRow
+from vmtune.store.schema_keeping import AuditCutRow
 
 _BATCH = 1000
 
@@ -66,14 +78,21 @@ class AuditRepository:
             return [_entry(row) for row in rows]
 
     def check(self) -> Integrity:
-        """Whether all entries follow from each other."""
-        return check(self._all())
+        """Whether all entries follow from each other, from those on that were dropped."""
+        with self._database.read() as session:
+            cut = newest_cut(session)
+        return check(self._all(cut.number), cut)
 
-    def _all(self) -> Iterator[Entry]:
-        number = 0
+    def _all(self, number: int) -> Iterator[Entry]:
         while batch := self.oldest_first(AuditFilter(), number):
             yield from batch
             number = batch[-1].number
+
+
+def newest_cut(session: Session) -> Cut:
+    """Up to where entries were dropped."""
+    row = session.scalar(select(AuditCutRow).order_by(AuditCutRow.number.desc()).limit(1))
+    return Cut(row.number, row.hash) if row is not None else NO_CUT
 
 
 def _filtered(wanted: AuditFilter) -> Select[AuditRow]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from uuid import UUID
 
@@ -138,10 +138,18 @@ class VmRepository:
         self.remember_all(host, {uuid: name}, seen_at)
         return self.get(uuid)
 
-    def remember_all(self, host: str, names: Mapping[UUID, str], seen_at: datetime) -> None:
+    def remember_all(
+        self,
+        host: str,
+        names: Mapping[UUID, str],
+        seen_at: datetime,
+        arriving: Collection[UUID] = (),
+    ) -> None:
         """Note all VMs that were seen on a host, in one transaction.
 
         :param names: name by UUID.
+        :param arriving: those that do not run there yet: where they are known, they stay where
+            they were seen.
         :raise NotFound: there is no such host.
         """
         with self._database.write(durable=False) as session:
@@ -152,7 +160,7 @@ class VmRepository:
                 row = rows.get(uuid)
                 if row is None:
                     session.add(VmRow(uuid=uuid, name=name, host=host, labels={}, seen_at=seen_at))
-                elif row.seen_at is None or row.seen_at <= seen_at:
+                elif uuid not in arriving and (row.seen_at is None or row.seen_at <= seen_at):
                     row.name, row.host, row.seen_at = name, host, seen_at
 
     def get(self, uuid: UUID) -> Vm:

@@ -17,6 +17,7 @@ from vmtune.domain.changes import Change
 from vmtune.domain.controlled import ReaperReport, ReaperRound, StepRecord
 from vmtune.domain.migration import (
     AbortState,
+    Kept,
     Migration,
     MigrationState,
     Sample,
@@ -394,6 +395,8 @@ def _migration(row: MigrationRow) -> Migration:
         steps=codec.steps(row.steps),
         step_records=codec.step_records(row.step_records),
         reaper=codec.report(row.reaper),
+        samples_kept=Kept(row.samples_kept),
+        samples_thinned_s=row.samples_thinned_s,
     )
 
 

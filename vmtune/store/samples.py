@@ -6,7 +6,8 @@ is as safe as many at once, and takes no more room in the end.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from sqlalchemy import func, select
@@ -38,17 +39,39 @@ def append(session: Session, migration: int, taken: Sequence[Sample]) -> None:
             last.packed = pack(more, onto=last.packed)
             last.samples += len(more)
             last.last_at_ms = more[-1].at_ms
-    for start in range(0, len(fresh), CHUNK):
-        chunk = fresh[start : start + CHUNK]
-        session.add(
-            SampleChunkRow(
-                migration=migration,
-                position=position + start // CHUNK,
-                last_at_ms=chunk[-1].at_ms,
-                samples=len(chunk),
-                packed=pack(chunk),
-            )
+    session.add_all(chunks_of(migration, fresh, position))
+
+
+def chunks_of(
+    migration: int, taken: Iterable[Sample], position: int = 0
+) -> Iterator[SampleChunkRow]:
+    """Samples as chunks of a migration.
+
+    :param position: the first chunk's.
+    """
+    rest = iter(taken)
+    while chunk := list(itertools.islice(rest, CHUNK)):
+        yield SampleChunkRow(
+            migration=migration,
+            position=position,
+            last_at_ms=chunk[-1].at_ms,
+            samples=len(chunk),
+            packed=pack(chunk),
         )
+        position += 1
+
+
+def each(session: Session, migration: int) -> Iterator[Sample]:
+    """All samples of a migration, a few chunks at a time."""
+    chunks = (
+        select(SampleChunkRow.packed)
+        .where(SampleChunkRow.migration == migration)
+        .order_by(SampleChunkRow.position)
+        .execution_options(yield_per=8)
+    )
+    with session.scalars(chunks) as packed:
+        for chunk in packed:
+            yield from unpack(chunk)
 
 
 def read(session: Session, migration: int, after_ms: int, limit: int | None) -> list[Sample]:

@@ -156,16 +156,22 @@ class TuningRow(Base):
     application: Mapped[UUID | None]
     differing: Mapped[list[str]]
     as_of: Mapped[datetime]
+    since: Mapped[datetime]
 
 
 class MigrationRow(Base):
-    """*number* orders them: clocks can be set back."""
+    """*number* orders them: clocks can be set back.
+
+    :param samples_kept: what is left of its samples (vmtune.domain.keeping).
+    :param samples_thinned_s: to so many seconds, where they were thinned.
+    """
 
     __tablename__ = "migrations"
     __table_args__ = (
         UniqueConstraint("id"),
         Index(None, "vm", "number"),
         Index(None, "state"),
+        Index(None, "samples_kept", "ended_at"),
         _NEVER_REUSED,
     )
 
@@ -194,6 +200,8 @@ class MigrationRow(Base):
     started_at: Mapped[datetime | None]
     active_at: Mapped[datetime | None]
     ended_at: Mapped[datetime | None]
+    samples_kept: Mapped[str] = mapped_column(default="whole", server_default=text("'whole'"))
+    samples_thinned_s: Mapped[int | None]
 
 
 class SampleChunkRow(Base):

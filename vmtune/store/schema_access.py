@@ -57,7 +57,8 @@ class WebSessionRow(Base):
 
 
 class AuditRow(Base):
-    """An entry of the audit log. The database refuses to change or delete one."""
+    """An entry of the audit log. The database refuses to change one, and to delete one that was
+    not cut off (vmtune.store.schema_keeping)."""
 
     __tablename__ = "audit"
     __table_args__ = (Index(None, "actor", "number"), Index(None, "outcome", "number"))

@@ -6,17 +6,21 @@ from collections.abc import Callable
 from datetime import datetime
 from types import TracebackType
 from typing import Self
+from uuid import UUID
 
+from vmtune.store import consistency
 from vmtune.store.applications import ApplicationRepository
 from vmtune.store.assignments import AssignmentRepository
 from vmtune.store.audit_log import AuditRepository
 from vmtune.store.campaigns import CampaignRepository
 from vmtune.store.database import Database, Lease, make_private, utc_now
+from vmtune.store.drift_scans import DriftScanRepository
 from vmtune.store.evacuations import EvacuationRepository
 from vmtune.store.events import EventRepository
 from vmtune.store.failures import masked, parse_url, translated
 from vmtune.store.fleet import FleetRepository
 from vmtune.store.inventory import HostRepository, VmRepository
+from vmtune.store.keeping import KeepingRepository
 from vmtune.store.known_vms import KnownVms
 from vmtune.store.migration_records import MigrationRepository
 from vmtune.store.profiles import ProfileRepository
@@ -51,6 +55,8 @@ class Store:
         self.runs = RunRepository(database)
         self.campaigns = CampaignRepository(database)
         self.fleet = FleetRepository(database)
+        self.drift_scans = DriftScanRepository(database)
+        self.keeping = KeepingRepository(database)
         self.events = EventRepository(database)
         self.tokens = TokenRepository(database)
         self.audit = AuditRepository(database)
@@ -85,6 +91,17 @@ class Store:
     def lease(self) -> Lease | None:
         """In whose name is written; None where one service uses the database."""
         return self._database.lease
+
+    def broken(self, most: int) -> list[tuple[str, str]]:
+        """What is there and must not be: a code, and what it says; of each the first *most*."""
+        return consistency.broken(self._database, most)
+
+    def unmatched(self, unfinished: frozenset[str]) -> tuple[list[tuple[str, UUID]], list[str]]:
+        """Records under way without a job, with their kind, and jobs without a record.
+
+        :param unfinished: the ids of the jobs that are under way.
+        """
+        return consistency.unmatched(self._database, unfinished)
 
     def close(self) -> None:
         """Close all connections. The store cannot be used afterwards."""

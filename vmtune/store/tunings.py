@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -14,7 +15,18 @@ from vmtune.domain.outcome import ApplicationState, Outcome
 from vmtune.domain.tuning import Tuning, TuningState, differing, tuning_state
 from vmtune.store import codec
 from vmtune.store.database import Database
-from vmtune.store.schema import ApplicationRow, TuningRow
+from vmtune.store.schema import ApplicationRow, OperationRow, TuningRow
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """How a VM stood when it was looked at just now; see :class:`Tuning`."""
+
+    vm: UUID
+    profile: str
+    revision: int
+    application: UUID | None
+    outcomes: tuple[Outcome, ...]
 
 
 class TuningRepository:
@@ -27,13 +39,13 @@ class TuningRepository:
         """Every VM's that has one."""
         with self._database.read() as session:
             rows = session.execute(select(*TuningRow.__table__.columns))
-            return {row.vm: _tuning(row) for row in rows}
+            return {row.vm: as_tuning(row) for row in rows}
 
     def get(self, vm: UUID) -> Tuning | None:
         """A VM's; None where nothing was ever applied to it or held against it."""
         with self._database.read() as session:
             row = session.get(TuningRow, vm)
-            return _tuning(row) if row is not None else None
+            return as_tuning(row) if row is not None else None
 
     def note(
         self,
@@ -48,16 +60,21 @@ class TuningRepository:
 
         :return: whether the VM stands otherwise than before.
         """
+        seen = Seen(vm, profile, revision, application, tuple(outcomes))
         with self._database.write() as session:
-            newest = standing(session, vm)
-            if application != (newest.id if newest is not None else None):
-                return False
-            before = session.get(TuningRow, vm)
-            was = (before.state, before.differing) if before is not None else None
-            row = _row(vm, profile, revision, application, outcomes, self._database.now())
-            changed = was != (row.state, row.differing)
-            session.merge(row)
-            return changed
+            return bool(_note(session, seen, self._database.now()))
+
+    def note_all(self, seen: Sequence[Seen]) -> dict[UUID, bool]:
+        """Note what a scan found; nothing of a VM that something is being done to meanwhile.
+
+        :return: by VM that was noted, whether it stands otherwise than before.
+        """
+        with self._database.write(durable=False) as session:
+            now = self._database.now()
+            query = select(OperationRow.vm).where(OperationRow.vm.in_([one.vm for one in seen]))
+            busy = frozenset(session.scalars(query))
+            noted = {one.vm: _note(session, one, now) for one in seen if one.vm not in busy}
+            return {vm: changed for vm, changed in noted.items() if changed is not None}
 
     def forget(self, vm: UUID) -> bool:
         """Note that nothing is wanted of a VM any more.
@@ -65,11 +82,50 @@ class TuningRepository:
         :return: whether anything was.
         """
         with self._database.write() as session:
-            row = session.get(TuningRow, vm)
-            if row is None or standing(session, vm) is not None:
-                return False
-            session.delete(row)
-            return True
+            return _forget(session, vm)
+
+    def forget_all(self, vms: Collection[UUID]) -> tuple[UUID, ...]:
+        """Likewise of some VMs.
+
+        :return: those of which something was.
+        """
+        query = select(TuningRow.vm).where(TuningRow.vm.in_(vms))
+        with self._database.read() as session:
+            known = session.scalars(query).all()
+        if not known:
+            return ()
+        with self._database.write(durable=False) as session:
+            return tuple(vm for vm in known if _forget(session, vm))
+
+
+def _note(session: Session, seen: Seen, now: datetime) -> bool | None:
+    """Whether it stands otherwise than before; None where its standing application is another
+    one by now."""
+    newest = standing(session, seen.vm)
+    if seen.application != (newest.id if newest is not None else None):
+        return None
+    before = session.get(TuningRow, seen.vm)
+    was = (before.state, before.differing) if before is not None else None
+    row = _row(seen.vm, seen.profile, seen.revision, seen.application, seen.outcomes, now)
+    changed = was != (row.state, row.differing)
+    _put(session, row)
+    return changed
+
+
+def _forget(session: Session, vm: UUID) -> bool:
+    row = session.get(TuningRow, vm)
+    if row is None or standing(session, vm) is not None:
+        return False
+    session.delete(row)
+    return True
+
+
+def _put(session: Session, row: TuningRow) -> None:
+    """Store how a VM stands; since when is kept where it stands as before."""
+    before = session.get(TuningRow, row.vm)
+    if before is not None and before.state == row.state:
+        row.since = before.since
+    session.merge(row)
 
 
 def standing(session: Session, vm: UUID) -> ApplicationRow | None:
@@ -90,12 +146,12 @@ def note_end(session: Session, row: ApplicationRow, before: str, now: datetime) 
     vm, state = row.vm, ApplicationState(row.state)
     if state is ApplicationState.APPLIED:
         if before != ApplicationState.REVERTING:  # a revert that was refused changed nothing
-            session.merge(_of(row, now))
+            _put(session, _of(row, now))
         return
     if state is ApplicationState.UNKNOWN:
         noted = _of(row, now)
         noted.state = TuningState.UNKNOWN
-        session.merge(noted)
+        _put(session, noted)
         return
     noted_before = session.get(TuningRow, vm)
     if noted_before is None or noted_before.application != row.id:
@@ -128,10 +184,11 @@ def _row(
         application=application,
         differing=list(differing(outcomes)),
         as_of=as_of,
+        since=as_of,
     )
 
 
-def _tuning(row: TuningRow | Row[Any]) -> Tuning:  # any: the columns of the table
+def as_tuning(row: TuningRow | Row[Any]) -> Tuning:  # any: the columns of the table
     """Of a row of the table, or of its columns alone."""
     return Tuning(
         row.vm,
@@ -141,4 +198,5 @@ def _tuning(row: TuningRow | Row[Any]) -> Tuning:  # any: the columns of the tab
         row.application,
         tuple(row.differing),
         row.as_of,
+        row.since,
     )

@@ -179,3 +179,14 @@ def test_a_host_stays_while_a_migration_to_or_from_it_is_open(
         store.hosts.remove("a")
     store.migrations.update(migration.id, state=MigrationState.UNKNOWN)
     store.hosts.remove("a")
+
+
+def test_a_vm_that_arrives_is_where_it_runs_until_it_runs_there(store: Store, clock: Clock) -> None:
+    for name in ("src", "dst"):
+        store.hosts.add(Host(name, f"qemu+ssh://{name}/system", "", "", clock()))
+    uuid, other = uuid4(), uuid4()
+    store.vms.remember_all("src", {uuid: "vm"}, clock())
+    store.vms.remember_all("dst", {uuid: "vm", other: "new"}, clock(), {uuid, other})
+    assert (store.vms.get(uuid).host, store.vms.get(other).host) == ("src", "dst")
+    store.vms.remember_all("dst", {uuid: "vm"}, clock())
+    assert store.vms.get(uuid).host == "dst"

@@ -35,8 +35,9 @@ def test_what_was_applied_stands_as_it_was_read_back(store: Store) -> None:
     done = apply(store, outcomes=BAD)
     assert done.ended_at is not None
     expected = Tuning(
-        VM, TuningState.DRIFTED, "tuned", 3, done.id, ("downtime_limit_ms",), done.ended_at
-    )
+        VM, TuningState.DRIFTED, "tuned", 3, done.id, ("downtime_limit_ms",), done.ended_at,
+        since=done.ended_at,
+    )  # fmt: skip
     assert store.tunings.get(VM) == expected
     assert store.tunings.all() == {VM: expected}
 
@@ -54,6 +55,7 @@ def test_a_verification_is_noted_with_its_time(store: Store, clock: Clock) -> No
     again = store.tunings.get(VM)
     assert again is not None
     assert again.as_of > noted.as_of
+    assert again.since == noted.since == noted.as_of, "since when it stands so"
 
 
 def test_a_verification_of_what_stands_no_more_is_left_out(store: Store) -> None:

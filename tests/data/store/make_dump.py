@@ -19,10 +19,12 @@ from tests.support.campaigns import FORECAST, a_campaign
 from tests.support.records import make_record
 from tests.support.rounds import REPORT, make_rounds
 from tests.support.samples import make_samples
-from vmtune.domain.access import Identity, Kind, Reach, Rights, Scope
+from vmtune.domain.access import SERVICE, Identity, Kind, Reach, Rights, Scope
+from vmtune.domain.audit import Act
 from vmtune.domain.campaign_record import CampaignState
 from vmtune.domain.changes import Change
 from vmtune.domain.controlled import StepEffect, StepRecord
+from vmtune.domain.drift import Found
 from vmtune.domain.evacuation import EvacuationState, LeavingState, LeavingVm
 from vmtune.domain.findings import Finding
 from vmtune.domain.inventory import EventTopic, Host
@@ -46,6 +48,8 @@ def fill(store: Store) -> None:
     """Put something in each table."""
     for name in ("a", "b"):
         store.hosts.add(Host(name, f"qemu+ssh://root@{name}/system", "", "", TIME))
+    store.keeping.cut_audit(TIME + timedelta(seconds=1), Act(SERVICE, "", "keep_house"))
+    store.keeping.drop_entries()
     store.vms.remember_all("a", {VM: "guest", OTHER: "other"}, TIME)
     store.vms.set_labels(VM, {"tier": "db", "zone": "1"})
     store.profiles.create("tuned", "with multifd", {"multifd": True}, "first")
@@ -111,6 +115,10 @@ def fill(store: Store) -> None:
     ]  # fmt: skip
     store.evacuations.begin("a", leaving, destinations=["b"], max_outgoing=1, id=VM)
     store.evacuations.enter(VM, EvacuationState.PAUSED)
+    silent = Problem(f"vms.{VM}", "monitor_busy", "another client holds it", "let go of it")
+    store.drift_scans.ask(["a"])
+    store.drift_scans.note("a", 1, Found(2, 1, 3, 1, 1, 40, (silent,)))
+    store.keeping.begin_chore("keep house", 3600)
     for subject in ("1", "2", "3"):
         store.events.append(EventTopic.MIGRATION, subject, {"state": "active"})
 

@@ -22,6 +22,7 @@ from vmtune.settings import Settings
 
 READING_POSTS = {
     ("POST", "/api/v1/campaigns/forecast"),
+    ("POST", "/api/v1/drift-scans"),
     ("POST", "/api/v1/hosts/{name}/evacuations/plan"),
     ("POST", "/api/v1/profiles/check"),
     ("POST", "/api/v1/vms/{vm}/plan"),

@@ -39,6 +39,7 @@ async def test_a_vm_is_tuned_once_applied_and_drifted_once_that_was_seen(api: Ap
         "application": done["id"],
         "differing": [],
         "as_of": vm["tuning"]["as_of"],
+        "since": vm["tuning"]["as_of"],
     }
     api.source.parameters["downtime-limit"] = 5
     assert (await listed(api))["tuning_state"] == "tuned", "nobody has looked yet"

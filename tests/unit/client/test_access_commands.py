@@ -108,7 +108,8 @@ def test_the_audit_log_is_shown_verified_and_exported(real: Api, vmtune: Vmtune)
 
 
 def test_a_log_that_was_altered_is_told(service: StubService, vmtune: Vmtune) -> None:
-    service.on("GET", "/audit/integrity", {"entries": 3, "newest": "ab", "broken_at": 4})
+    found = {"entries": 3, "dropped": 0, "newest": "ab", "broken_at": 4}
+    service.on("GET", "/audit/integrity", found)
     ran = vmtune("audit", "--verify")
     assert ran.code == 2
     assert "entry 4" in ran.out

@@ -15,7 +15,7 @@ from tests.support.campaigns import a_campaign
 from tests.support.records import make_record
 from tests.support.rounds import REPORT
 from vmtune.domain.evacuation import EvacuationState, LeavingState
-from vmtune.domain.migration import MigrationState
+from vmtune.domain.migration import Kept, MigrationState
 from vmtune.domain.outcome import ApplicationState
 from vmtune.domain.profile import Target
 from vmtune.domain.runs import RunState
@@ -99,7 +99,14 @@ def test_an_older_database_is_upgraded_and_keeps_what_it_holds(dump: Path, tmp_p
         assert tuning is not None
         assert (tuning.state, tuning.application) == (TuningState.DRIFTED, standing.id)
         assert (tuning.differing, tuning.as_of) == (("multifd",), standing.ended_at)
-        assert store.audit.check().broken_at is None
+        assert tuning.since == tuning.as_of
+        assert done.samples_kept is Kept.WHOLE
+        since_0009 = dump.stem >= "0009"
+        scan = store.drift_scans.get("a")
+        assert (scan.pending, scan.found is not None) == (False, since_0009)
+        integrity = store.audit.check()
+        assert (integrity.broken_at, integrity.dropped) == (None, 2 if since_0009 else 0)
+        assert store.keeping.begin_chore("keep house", 3600)
 
 
 def _holds_an_evacuation(store: Store) -> None:

@@ -70,7 +70,9 @@ def _verify(session: Session) -> int:
     found = session.client.get("/audit/integrity")
     broken = found["broken_at"]
     if broken is None:
-        sentence = f"{found['entries']} entries, none altered; the newest is {found['newest']}"
+        older = f", {found['dropped']} older ones dropped" if found["dropped"] else ""
+        sentence = f"{found['entries']} entries, none altered{older}; the newest is "
+        sentence += str(found["newest"])
     else:
         sentence = f"entry {broken} does not follow from the one before: the log was altered"
     session.say(found, sentence)

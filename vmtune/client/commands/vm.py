@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import click
 
 from vmtune.client import render
+from vmtune.client.commands.drift import vm_drift
 from vmtune.client.commands.pools import pairs, vm_pools
 from vmtune.client.complete import hosts
 from vmtune.client.http import Document
@@ -25,6 +26,7 @@ def vm() -> None:
 
 
 vm.add_command(vm_pools, "pools")
+vm.add_command(vm_drift, "drift")
 
 
 @vm.command("list")
@@ -36,8 +38,8 @@ vm.add_command(vm_pools, "pools")
 def list_(session: Session, host: str | None, label: tuple[str, ...], tuning: str | None) -> None:
     """List the VMs of all hosts, as they are right now.
 
-    How a VM stands against its profile is told as of when it was last applied to or verified;
-    `vmtune verify` looks again.
+    How a VM stands against its profile is told as of when it was last looked at; `vmtune verify`
+    looks again, and `vmtune vm drift --now` at all of them.
     """
     query = {"host": host, "label": label, "tuning_state": tuning}
     pages = list(session.client.pages("/vms", query))

@@ -597,6 +597,51 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/drift-scans": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Drift Scans
+         * @description The last scan of each host, and whether another one is under way. Asks no host.
+         */
+        get: operations["list_drift_scans"];
+        put?: never;
+        /**
+         * Start Drift Scans
+         * @description Hold every running VM of a host, or of all hosts, against what is wanted of it, now. Only
+         *     reads. The setting `drift_scan_interval_s` does it from time to time.
+         */
+        post: operations["start_drift_scans"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/drifts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Drifts
+         * @description The VMs that drift, since when, and in what, as they were last seen. Asks no host.
+         */
+        get: operations["list_drifts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/vms/{vm}/pools": {
         parameters: {
             query?: never;
@@ -2687,6 +2732,100 @@ export interface components {
          */
         Direction: "lower" | "higher" | "none";
         /**
+         * DriftPage
+         * @description The VMs that drift, in the order of their names.
+         */
+        DriftPage: {
+            /** Items */
+            items: components["schemas"]["DriftView"][];
+            /**
+             * Next
+             * @description Pass it as `after` for the items that follow; null at the end.
+             */
+            next: string | null;
+        };
+        /**
+         * DriftScanAsked
+         * @description The hosts that are looked at now, each by the service that drives it.
+         */
+        DriftScanAsked: {
+            /**
+             * Hosts
+             * @description Done once none of their scans is `pending`.
+             */
+            hosts: string[];
+        };
+        /**
+         * DriftScanCreate
+         * @description Which hosts to look at now.
+         */
+        DriftScanCreate: {
+            /**
+             * Host
+             * @description Null for all within reach.
+             */
+            host?: string | null;
+        };
+        /**
+         * DriftScanPage
+         * @description The last scan of each host, in the order of their names.
+         */
+        DriftScanPage: {
+            /** Items */
+            items: components["schemas"]["DriftScanView"][];
+            /**
+             * Next
+             * @description Pass it as `after` for the items that follow; null at the end.
+             */
+            next: string | null;
+        };
+        /**
+         * DriftScanView
+         * @description The last look at all VMs of a host.
+         */
+        DriftScanView: {
+            /** Host */
+            host: string;
+            /**
+             * Pending
+             * @description One was asked for that has not ended.
+             */
+            pending: boolean;
+            /**
+             * Ended At
+             * @description Null where none was made yet.
+             */
+            ended_at: string | null;
+            /**
+             * Service
+             * @description Which made it; empty where one service drives every host.
+             */
+            service: string;
+            /** @description Null where none was made yet. */
+            found: components["schemas"]["FoundView"] | null;
+            /**
+             * Problems
+             * @description Why the host, or some of its VMs, could not be asked; the first few.
+             */
+            problems: components["schemas"]["ProblemItem"][];
+        };
+        /**
+         * DriftView
+         * @description A VM that runs otherwise than what was applied to it, as it was last seen.
+         */
+        DriftView: {
+            /**
+             * Vm
+             * Format: uuid
+             */
+            vm: string;
+            /** Name */
+            name: string;
+            /** Host */
+            host: string;
+            tuning: components["schemas"]["TuningView"];
+        };
+        /**
          * Effect
          * @description How B compares with A.
          *
@@ -3172,6 +3311,39 @@ export interface components {
          */
         "Form-Output": "values" | "time stamps" | "reduction" | "times less";
         /**
+         * FoundView
+         * @description What a scan of a host found.
+         */
+        FoundView: {
+            /**
+             * Looked At
+             * @description Running VMs that were held against what is wanted.
+             */
+            looked_at: number;
+            /**
+             * Drifted
+             * @description Those of them that run otherwise than what was applied.
+             */
+            drifted: number;
+            /**
+             * Nothing Wanted
+             * @description Running VMs of which nothing is wanted: not asked.
+             */
+            nothing_wanted: number;
+            /**
+             * Left Out
+             * @description Running VMs that something was being done to, or moved.
+             */
+            left_out: number;
+            /**
+             * Failed
+             * @description Running VMs that could not be asked: they stand as before.
+             */
+            failed: number;
+            /** Took Ms */
+            took_ms: number;
+        };
+        /**
          * Group
          * @description What a metric is about.
          * @enum {string}
@@ -3320,6 +3492,8 @@ export interface components {
              * @description What the doctor found there that hurts.
              */
             findings: components["schemas"]["FindingView"][];
+            /** @description The last scan of its VMs; null to who is restricted to some of them. */
+            drift: components["schemas"]["DriftScanView"] | null;
         };
         /**
          * HostFactsView
@@ -3417,9 +3591,14 @@ export interface components {
         IntegrityView: {
             /**
              * Entries
-             * @description How many follow from each other, from the first on.
+             * @description How many follow from each other, from the first one on.
              */
             entries: number;
+            /**
+             * Dropped
+             * @description How many older ones were dropped, as `audit_days` says.
+             */
+            dropped: number;
             /**
              * Newest
              * @description The hash of the last of these: keep it somewhere else.
@@ -3431,6 +3610,12 @@ export interface components {
              */
             broken_at: number | null;
         };
+        /**
+         * Kept
+         * @description What is left of a migration's samples (vmtune.domain.keeping).
+         * @enum {string}
+         */
+        Kept: "whole" | "thinned" | "dropped";
         /**
          * LabelsReplace
          * @description All labels of a VM; those that are left out are removed.
@@ -3879,6 +4064,13 @@ export interface components {
             step_records: components["schemas"]["StepRecordView"][];
             /** @description Null where none ran; rounds are apart. */
             reaper: components["schemas"]["ReaperView"] | null;
+            /** @description What is left of the samples: all, a thinned part, or none (then no rounds either). The setting `samples_whole_days` and its kin say when. */
+            samples_kept: components["schemas"]["Kept"];
+            /**
+             * Samples Thinned S
+             * @description Where they were thinned: the seconds of which the last sample, the peaks, and what marks an iteration or a phase are left.
+             */
+            samples_thinned_s: number | null;
             /**
              * Created At
              * Format: date-time
@@ -5457,6 +5649,10 @@ export interface components {
              * @description Pass it as `after` for the items that follow; null at the end.
              */
             next: string | null;
+            /** @description What is left of them; see `samples_kept` of the migration. */
+            kept: components["schemas"]["Kept"];
+            /** Thinned S */
+            thinned_s: number | null;
         };
         /**
          * SampleView
@@ -6236,6 +6432,12 @@ export interface components {
              * Format: date-time
              */
             as_of: string;
+            /**
+             * Since
+             * Format: date-time
+             * @description Since when it stands so, as far as it was looked at.
+             */
+            since: string;
         };
         /**
          * Unit
@@ -10555,6 +10757,361 @@ export interface operations {
             };
             /** @description A host or its QEMU did not answer, or not to the end: what was asked for is then unknown, and has to be looked at again. */
             424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    list_drift_scans: {
+        parameters: {
+            query?: {
+                host?: string | null;
+                /** @description Most items on the page. */
+                limit?: number;
+                /** @description What the page before gave as `next`. */
+                after?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DriftScanPage"];
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    start_drift_scans: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["DriftScanCreate"] | null;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DriftScanAsked"];
+                };
+            };
+            /** @description The body is no JSON. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    list_drifts: {
+        parameters: {
+            query?: {
+                host?: string | null;
+                /** @description Most items on the page. */
+                limit?: number;
+                /** @description What the page before gave as `next`. */
+                after?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DriftPage"];
+                };
+            };
+            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is not sent as application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Input that cannot be accepted; `errors` names each field. */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };

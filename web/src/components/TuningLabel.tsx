@@ -31,7 +31,8 @@ export function TuningLabel({
       content={
         <>
           {tuning.profile} r{tuning.revision} as of {utc(tuning.as_of)}: {TUNING[state].means}
-          {tuning.differing.length > 0 && ` (${tuning.differing.join(", ")})`}
+          {tuning.differing.length > 0 && ` (${tuning.differing.join(", ")})`}, since{" "}
+          {utc(tuning.since)}
         </>
       }
     >
@@ -39,6 +40,11 @@ export function TuningLabel({
       <span tabIndex={0}>{label}</span>
     </Tooltip>
   );
+}
+
+/** Since when it stands so, as far as it was looked at. */
+export function Since({ tuning }: { tuning: Schemas["TuningView"] | null }) {
+  return <Moment at={tuning?.since ?? null} />;
 }
 
 /** When it was last looked at. */

@@ -2,6 +2,7 @@ import { Button, Flex, FlexItem, PageSection } from "@patternfly/react-core";
 import { ExpandableRowContent, Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
+import { Link } from "react-router";
 import type { Schemas } from "../api/client";
 import { type AuditFilter, audit, auditExport, integrity } from "../api/queries";
 import { Empty } from "../components/Async";
@@ -13,6 +14,7 @@ import { PageHead } from "../components/PageHead";
 import { Labelled, type Look } from "../components/StateLabel";
 import { useToasts } from "../components/toasts";
 import { Changes } from "./audit/Changes";
+import { pageOf } from "./audit/subject";
 
 type Entry = Schemas["EntryView"];
 
@@ -101,11 +103,11 @@ function EntryRows({ entry, index }: { entry: Entry; index: number }) {
             entry.who.kind
           )}
         </Td>
-        <Td dataLabel="What" modifier="breakWord">
+        <Td dataLabel="What" modifier="nowrap">
           {entry.action || "–"}
         </Td>
         <Td dataLabel="About" modifier="breakWord">
-          {entry.subject || "–"}
+          <About subject={entry.subject} />
         </Td>
         <Td dataLabel="Outcome">
           <div>
@@ -127,6 +129,11 @@ function EntryRows({ entry, index }: { entry: Entry; index: number }) {
   );
 }
 
+function About({ subject }: { subject: string }) {
+  const page = pageOf(subject);
+  return page === null ? subject || "–" : <Link to={page}>{subject}</Link>;
+}
+
 /** Asked for only: it reads the whole log. */
 function Integrity() {
   const check = useQuery(integrity);
@@ -145,8 +152,9 @@ function Integrity() {
   );
 }
 
-export function verdict({ entries, broken_at }: Schemas["IntegrityView"]): string {
+export function verdict({ entries, dropped, broken_at }: Schemas["IntegrityView"]): string {
+  const older = dropped > 0 ? ` ${count(dropped)} older ones were dropped.` : "";
   return broken_at === null
-    ? `All ${count(entries)} entries follow from each other.`
+    ? `All ${count(entries)} entries follow from each other.${older}`
     : `Entry ${count(broken_at)} does not follow from the one before it: the log was altered there.`;
 }

@@ -90,6 +90,17 @@ function added(data: Schemas["HostDetail"]): Fact[] {
     ...(data.owner ? ([["Driven by the service", data.owner]] as const) : []),
     ["Address for migrations", data.migration_address || "chosen by libvirt"],
     ["Added", <Moment key="added" at={data.created_at} />],
+    ...(data.drift ? drift(data.drift) : []),
+  ];
+}
+
+function drift({ ended_at, found, problems }: Schemas["DriftScanView"]): Fact[] {
+  if (found === null) return [["VMs looked at for drift", "not yet"]];
+  const failed = found.failed > 0 ? `, ${count(found.failed)} could not be asked` : "";
+  const silent = found.looked_at === 0 && problems[0] ? ` (${problems[0].message})` : "";
+  return [
+    ["VMs looked at for drift", <Moment key="drift" at={ended_at} />],
+    ["Of them drift", `${count(found.drifted)} of ${count(found.looked_at)}${failed}${silent}`],
   ];
 }
 

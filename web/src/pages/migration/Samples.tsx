@@ -5,7 +5,7 @@ import type { Schemas } from "../../api/client";
 import { rounds, samples as samplesOf } from "../../api/queries";
 import { Async, Empty } from "../../components/Async";
 import { Chart, prepareCharts } from "../../components/Chart";
-import { bytes, counted } from "../../components/format";
+import { bytes, count, counted } from "../../components/format";
 import { useToasts } from "../../components/toasts";
 import { rates, remaining } from "./series";
 
@@ -54,13 +54,18 @@ export function Samples({ record }: { record: Schemas["MigrationView"] }) {
       <CardBody>
         <Async query={found}>
           {(data) =>
-            data.length === 0 ? (
+            record.samples_kept === "dropped" ? (
+              <Empty title="No samples any more">
+                They were old enough to be dropped. The record and its totals stay.
+              </Empty>
+            ) : data.length === 0 ? (
               <Empty title="No samples">QEMU has not said anything of its memory yet.</Empty>
             ) : (
               <>
                 <p>
                   {counted(data.length, "sample")}; thin lines mark where iterations began
                   {steps.length > 0 && ", dashed ones what was done meanwhile"}.
+                  {record.samples_kept === "thinned" && ` ${thinned(record.samples_thinned_s)}`}
                 </p>
                 <Chart option={rateChart} label="Throughput and dirty rate over time" />
                 <Chart
@@ -75,6 +80,10 @@ export function Samples({ record }: { record: Schemas["MigrationView"] }) {
       </CardBody>
     </Card>
   );
+}
+
+function thinned(seconds: number | null): string {
+  return `They were thinned, being old: of each ${count(seconds ?? 0)} s the last one, the highest and lowest of each figure, and what begins an iteration or a phase are left.`;
 }
 
 function save(name: string, what: unknown): void {

@@ -20,6 +20,7 @@ import { Problems } from "../../components/Problems";
 import { Labelled } from "../../components/StateLabel";
 import {
   AsOf,
+  Since,
   TUNING,
   TUNING_STATES,
   TuningLabel,
@@ -42,6 +43,7 @@ const COLUMNS: readonly ColumnOf<Schemas["VmView"]>[] = [
     cell: (each) => <TuningLabel state={each.tuning_state} tuning={each.tuning} />,
   },
   { title: "What differs", text: "breaks", cell: (row) => row.tuning?.differing.join(", ") },
+  { title: "Since", text: "short", cell: (each) => <Since tuning={each.tuning} /> },
   { title: "As of", text: "short", cell: (each) => <AsOf tuning={each.tuning} /> },
 ];
 

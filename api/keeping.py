@@ -1,0 +1,38 @@
+"""Makes what the service does by itself: looking for drift, and keeping house."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from vmtune.domain.keeping import Keeping
+from vmtune.services.bus import EventBus
+from vmtune.services.drift import DriftService
+from vmtune.services.hosts import HostService
+from vmtune.services.planning import PlanService
+from vmtune.settings import Settings
+from vmtune.store import Store
+
+
+def keeping_of(settings: Settings) -> Keeping:
+    """What is kept for how long, as the settings have it."""
+    return Keeping(
+        settings.samples_whole_days,
+        settings.samples_thinned_s,
+        settings.samples_days,
+        settings.audit_days,
+    )
+
+
+@asynccontextmanager
+async def scanning(
+    settings: Settings, store: Store, bus: EventBus, hosts: HostService, plans: PlanService
+) -> AsyncIterator[DriftService]:
+    """Scans the hosts for drift within the block."""
+    interval_s, shared = settings.drift_scan_interval_s, settings.shared
+    drift = DriftService(store, bus, hosts, plans, interval_s, shared=shared)
+    await drift.start()
+    try:
+        yield drift
+    finally:
+        await drift.close()

@@ -1,0 +1,62 @@
+"""Drift: the VMs that run otherwise than what was applied to them, and looking for it."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from vmtune.api.responses import WITH_BODY, problems
+from vmtune.api.routes.common import After, Limit, Services
+from vmtune.api.schemas.drift import (
+    DriftPage,
+    DriftScanAsked,
+    DriftScanCreate,
+    DriftScanPage,
+    DriftScanView,
+    DriftView,
+)
+from vmtune.api.security import READ, Who
+
+router = APIRouter(tags=["drift"])
+
+
+@router.post(
+    "/drift-scans", status_code=202, responses=problems(*WITH_BODY, 404), dependencies=[READ]
+)
+async def start_drift_scans(
+    on: Services, who: Who, body: DriftScanCreate | None = None
+) -> DriftScanAsked:
+    """Hold every running VM of a host, or of all hosts, against what is wanted of it, now. Only
+    reads. The setting `drift_scan_interval_s` does it from time to time."""
+    if body is not None and body.host is not None:
+        on.access.guard.whole_host(who, body.host)
+        await on.hosts.get(body.host)
+        return DriftScanAsked(hosts=list(await on.drift.ask([body.host])))
+    on.access.guard.whole_hosts(who)
+    return DriftScanAsked(hosts=list(await on.drift.ask(who.rights.reach.hosts)))
+
+
+@router.get("/drift-scans", responses=problems(404), dependencies=[READ])
+async def list_drift_scans(
+    on: Services, who: Who, host: str | None = None, limit: Limit = 50, after: After = None
+) -> DriftScanPage:
+    """The last scan of each host, and whether another one is under way. Asks no host."""
+    if host is not None:
+        on.access.guard.host(who, host)
+        await on.hosts.get(host)
+    reach = who.rights.reach
+    if reach.labels:  # a scan is of all VMs of a host
+        return DriftScanPage(items=[], next=None)
+    page = await on.drift.list(host, after, limit, reach)
+    return DriftScanPage(items=[DriftScanView.of(each) for each in page.items], next=page.next)
+
+
+@router.get("/drifts", responses=problems(404), dependencies=[READ])
+async def list_drifts(
+    on: Services, who: Who, host: str | None = None, limit: Limit = 50, after: After = None
+) -> DriftPage:
+    """The VMs that drift, since when, and in what, as they were last seen. Asks no host."""
+    if host is not None:
+        on.access.guard.host(who, host)
+        await on.hosts.get(host)
+    page = await on.drift.drifts(host, after, limit, who.rights.reach)
+    return DriftPage(items=[DriftView.of(each) for each in page.items], next=page.next)

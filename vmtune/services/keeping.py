@@ -1,0 +1,166 @@
+"""Keeps house: what is old is thinned, then dropped (vmtune.domain.keeping)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+
+import structlog
+
+from vmtune.domain.access import SERVICE
+from vmtune.domain.audit import Act
+from vmtune.domain.keeping import Keeping
+from vmtune.store import Store
+from vmtune.store.keeping import Old
+
+log = structlog.get_logger(__name__)
+
+CHORE = "keep house"
+_EVERY_S = 3600.0
+_ASK_EVERY_S = 300.0
+_AT_ONCE_S = 1.0
+"""For how long at once: other chores wait meanwhile."""
+_PAGE = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What went, or would go.
+
+    :param thinned: migrations whose samples are thinned; *thinned_samples* of them went.
+    :param dropped: migrations whose samples went, which were *dropped_samples*.
+    :param entries: of the audit log.
+    """
+
+    thinned: int = 0
+    thinned_samples: int = 0
+    dropped: int = 0
+    dropped_samples: int = 0
+    entries: int = 0
+
+    def __add__(self, other: Pruned) -> Pruned:
+        return Pruned(
+            self.thinned + other.thinned,
+            self.thinned_samples + other.thinned_samples,
+            self.dropped + other.dropped,
+            self.dropped_samples + other.dropped_samples,
+            self.entries + other.entries,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class WouldGo:
+    """What is old enough.
+
+    :param thin: samples of which the peaks would be left.
+    :param entries: of the audit log.
+    """
+
+    thin: Old
+    drop: Old
+    entries: int
+
+
+def utc_now() -> datetime:
+    """The current time, with its zone."""
+    return datetime.now(UTC)
+
+
+def old(store: Store, keeping: Keeping, now: Callable[[], datetime] = utc_now) -> WouldGo:
+    """What would go now. Changes nothing. Blocks its thread."""
+    until = keeping.until(now())
+    thin, drop = store.keeping.old_samples(until.thin, until.drop)
+    entries = store.keeping.old_entries(until.audit) if until.audit else 0
+    return WouldGo(thin, drop, entries)
+
+
+def prune(
+    store: Store, keeping: Keeping, act: Act, now: Callable[[], datetime] = utc_now
+) -> Iterator[Pruned]:
+    """Thin and drop what is old, a short transaction at a time: what each has come to. Blocks its
+    thread. Who stops in the middle has done what was told, and may go on at any time.
+
+    :param act: who lets entries of the audit log go.
+    """
+    until = keeping.until(now())
+    kept = store.keeping
+    if until.drop is not None:  # first: what goes need not be thinned
+        for number in _each(partial(kept.to_drop, until.drop, _PAGE)):
+            yield Pruned(dropped=1, dropped_samples=kept.drop(number))
+    if until.thin is not None:
+        for number in _each(partial(kept.to_thin, until.thin, _PAGE)):
+            gone = kept.thin(number, keeping.samples_thinned_s)
+            yield Pruned(thinned=1, thinned_samples=gone)
+    if until.audit is not None:
+        kept.cut_audit(until.audit, act)
+    while count := kept.drop_entries():  # also those that were let go before, and not dropped
+        yield Pruned(entries=count)
+
+
+def _each(more: Callable[[], Iterable[int]]) -> Iterator[int]:
+    """Each number that *more* gives, once; until it gives none but those that came to nothing,
+    since others write there."""
+    seen: set[int] = set()
+    while fresh := [number for number in more() if number not in seen]:
+        seen.update(fresh)
+        yield from fresh
+
+
+class KeepingService:
+    """Keeps house once an hour, in one of the services on a database, a second at a time."""
+
+    def __init__(
+        self,
+        store: Store,
+        keeping: Keeping,
+        *,
+        now: Callable[[], datetime] = utc_now,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._store = store
+        self._keeping = keeping
+        self._now = now
+        self._clock = clock
+        self._asked_s = -_ASK_EVERY_S
+        self._work: Iterator[Pruned] | None = None
+        self._done = Pruned()
+
+    async def tidy(self) -> None:
+        """Go on with it, or begin where it is time: a chore, called every now and then."""
+        if self._work is None:
+            if self._clock() - self._asked_s < _ASK_EVERY_S:
+                return
+            self._asked_s = self._clock()
+            begin = self._store.keeping.begin_chore
+            if not await asyncio.to_thread(begin, CHORE, _EVERY_S):
+                return
+            act = Act(SERVICE, "", "keep_house")
+            self._work, self._done = prune(self._store, self._keeping, act, self._now), Pruned()
+        work, self._work = self._work, None  # where it fails, it begins anew in an hour
+        if await asyncio.to_thread(self._go_on, work):
+            self._work = work
+        elif self._done != Pruned():
+            log.info("kept house", **_counts(self._done))
+
+    def _go_on(self, work: Iterator[Pruned]) -> bool:
+        """Whether there is more to do."""
+        until_s = self._clock() + _AT_ONCE_S
+        for step in work:
+            self._done += step
+            if self._clock() >= until_s:
+                return True
+        return False
+
+
+def _counts(done: Pruned) -> dict[str, int]:
+    return {
+        "thinned_migrations": done.thinned,
+        "thinned_samples": done.thinned_samples,
+        "dropped_migrations": done.dropped,
+        "dropped_samples": done.dropped_samples,
+        "dropped_entries": done.entries,
+    }
