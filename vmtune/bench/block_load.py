@@ -110,7 +110,7 @@ async def load(
     begun_ms = watch.mark()
     process = _start(command, folder, errors)
     try:
-        tasks = _Tasks(process.pid)
+        tasks = _Tasks(process.pid, begun_ms + lasts_s * 1000)
         overdue = await _until_it_ends(process, lasts_s, watch, tasks, alive, tell)
     finally:
         if process.poll() is None:
@@ -138,10 +138,15 @@ def _start(command: Sequence[str], folder: Path, errors: Path) -> subprocess.Pop
 
 class _Tasks:
     """fio's threads: when the first of its jobs has ended. What fio itself says comes some
-    hundreds of milliseconds later (fio 3.33)."""
+    hundreds of milliseconds later (fio 3.33).
 
-    def __init__(self, pid: int) -> None:
+    :param not_before_ms: no job ends earlier. At its start fio has other threads for a moment, one
+        for each processor, which come and go.
+    """
+
+    def __init__(self, pid: int, not_before_ms: float) -> None:
         self._folder = f"/proc/{pid}/task"
+        self._not_before_ms = not_before_ms
         self._most = 0
         self.fewer_ms: float | None = None
 
@@ -151,8 +156,8 @@ class _Tasks:
             count = len(os.listdir(self._folder))
         except OSError:
             count = 0
-        if count > self._most:
-            self._most, self.fewer_ms = count, None
+        if at_ms < self._not_before_ms:
+            self._most = count
         elif count < self._most and self.fewer_ms is None:
             self.fewer_ms = at_ms
 

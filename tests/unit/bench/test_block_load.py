@@ -7,7 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from vmtune.bench.block_load import _WITH_ITS_PARENT, Load, Watch, load
+import pytest
+
+from vmtune.bench.block_load import _WITH_ITS_PARENT, Load, Watch, _Tasks, load
 from vmtune.bench.block_run import fio_failure
 from vmtune.domain.block import LoadPhase
 
@@ -52,6 +54,19 @@ async def test_each_failure_has_its_words(tmp_path: Path) -> None:
         f"import shutil, sys; shutil.copy({str(DATA / '3.33-no-connection.json')!r}, sys.argv[1])"
     )
     assert fio_failure(await run(tmp_path, nothing, 1)).startswith("fio failed: ")
+
+
+def test_threads_that_come_and_go_at_its_start_are_no_jobs_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As fio 3.33 was seen to have them: three, two, one, and then its job, which ends."""
+    counts = {0: 1, 10: 3, 20: 2, 30: 1, 40: 3, 2000: 3, 2025: 2, 2050: 1}
+    tasks = _Tasks(1, 2000)
+    for at_ms, count in counts.items():
+        found = ["x"] * count
+        monkeypatch.setattr(os, "listdir", lambda folder, found=found: found)
+        tasks.look(at_ms)
+    assert tasks.fewer_ms == 2025
 
 
 def test_without_its_parent_nothing_is_run() -> None:
