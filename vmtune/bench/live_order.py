@@ -17,9 +17,13 @@ from vmtune.bench.run_folder import end_processes_of, left_behind
 from vmtune.domain.block import BlockScenario
 from vmtune.domain.block_target import LiveTarget
 from vmtune.domain.facts import VmFacts
+from vmtune.domain.matrix_cells import BlockCell
+from vmtune.domain.pools import MAPS_PER_COROUTINE, OTHER_MAPS, WARNING_PERCENT
 from vmtune.domain.versions import Version
 from vmtune.drivers.base import Driver
+from vmtune.drivers.block_export import REQUESTS_PER_CONNECTION
 from vmtune.drivers.guest_agent import ANSWERS_WITHIN_S, GuestAgent
+from vmtune.drivers.local_host import read_local_host
 from vmtune.errors import (
     CommandRefused,
     InvalidInput,
@@ -37,6 +41,10 @@ FIO = "fio"
 _CLIENTS_ON_IOTHREADS_SINCE = Version(9)
 """QEMU's nbd/server.c has a lock for its clients from then on. 7.2 was seen to end itself with
 ``nbd_blockdev_client_closed: Assertion `qemu_in_main_thread() && nbd_server' failed``."""
+
+_AT_A_HANG_UP = 40
+"""Coroutines that QEMU 10's NBD server was seen to have at most for each client that hangs up
+(tests/perf/pool_model.py)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +113,7 @@ async def check_live(order: LiveOrder) -> VmFacts:
             remedy="leave the node out: a null node is made for it, on the main loop; or use "
             f"QEMU {_CLIENTS_ON_IOTHREADS_SINCE} or later",
         )
+    await asyncio.to_thread(_check_maps, facts, order.scenario.cell)
     nodes = {node.name for node in await driver.block_nodes(order.vm)}
     if order.node and order.node not in nodes:
         known = ", ".join(sorted(nodes)) or "none"
@@ -115,6 +124,24 @@ async def check_live(order: LiveOrder) -> VmFacts:
             remedy=f"there are {known}; leave it out for a null node that is made for it",
         )
     return facts
+
+
+def _check_maps(facts: VmFacts, cell: BlockCell) -> None:
+    """:raise SetupError: the load could bring QEMU near the limit of its memory maps, at which it
+    ends itself, and its guest with it.
+    """
+    limit = read_local_host().sysctls.get("vm_max_map_count")
+    now = facts.maps.total if facts.maps is not None else OTHER_MAPS
+    each = min(cell.iodepth, REQUESTS_PER_CONNECTION) + _AT_A_HANG_UP
+    most = now + MAPS_PER_COROUTINE * cell.numjobs * each
+    if limit is not None and most * 100 > limit * WARNING_PERCENT:
+        raise SetupError(
+            f"{facts.name} has {now:,} memory maps, and could have {most:,} under this load, where "
+            f"QEMU ends itself at {limit:,} (vm.max_map_count)",
+            field="cell.numjobs",
+            code="maps_would_run_out",
+            remedy=f"use fewer jobs, or run: sysctl -w vm.max_map_count={2 * most}",
+        )
 
 
 async def check_here(driver: Driver, vm: UUID) -> VmFacts:

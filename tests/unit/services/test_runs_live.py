@@ -17,7 +17,7 @@ from tests.unit.services.test_runs import It, assemble, started
 from vmtune.bench.environment import Subject, host_name
 from vmtune.bench.live_order import LiveOrder
 from vmtune.domain.any_scenario import to_json
-from vmtune.domain.facts import VmFacts
+from vmtune.domain.facts import MemoryMaps, VmFacts
 from vmtune.domain.outcome import ApplicationState
 from vmtune.domain.runs import Run, RunState
 from vmtune.drivers.block_export import BlockNode
@@ -39,9 +39,10 @@ class Seen(FakeDriver):
     """A host whose VM has a process on this machine, and one disk."""
 
     pid: int | None = os.getpid()
+    maps: MemoryMaps | None = None
 
     async def vm_facts(self, vm: Any) -> VmFacts:
-        return replace(await super().vm_facts(vm), pid=self.pid)
+        return replace(await super().vm_facts(vm), pid=self.pid, maps=self.maps)
 
     async def block_nodes(self, vm: Any) -> list[BlockNode]:
         return [BlockNode("disk0", "raw", 1 << 20, False)]
@@ -174,7 +175,11 @@ async def test_what_cannot_be_measured_is_refused_when_it_is_ordered(it: It, dri
     assert [(p.field, p.code) for p in other.value.problems] == [("qemu", "not_for_kind")]
     with pytest.raises(NotFound):
         await it.runs.start(replace(asked(), changes={"target": {"vm": str(UUID(int=9))}}))
-    driver.pid = None
+    driver.maps = MemoryMaps(1 << 40, 0)
+    with pytest.raises(SetupError, match="ends itself at") as full:
+        await it.runs.start(asked())
+    assert full.value.problems[0].code == "maps_would_run_out"
+    driver.pid, driver.maps = None, None
     with pytest.raises(SetupError, match="not on this machine") as far:
         await it.runs.start(asked())
     assert far.value.problems[0].code == "not_local"
