@@ -63,7 +63,10 @@ def confirmed(session: Session, asked: Wanted, yes: bool) -> bool:
     if not session.talks or not sys.stdin.isatty():
         raise _refused("--yes", f"{vm['name']} runs and would be loaded, and nobody can be asked",
                        "give --yes")  # fmt: skip
-    return click.confirm("Go on?", err=True)
+    if click.confirm("Go on?", err=True):
+        return True
+    click.echo("nothing was done", err=True)
+    return False
 
 
 def plan_lines(asked: Wanted, vm: Document) -> Iterator[str]:
@@ -98,7 +101,8 @@ def _load(asked: Wanted) -> str:
     each = f"{', '.join(lists['rw'])} of {', '.join(map(str, lists['block_size_bytes']))}"
     times = asked.combinations * (1 if asked.single else asked.times)
     often = f", {times} times" if times > 1 else ""
-    return f"{each}, up to {most:,} requests at once, {lasts_s} s long{often}"
+    at_once = "1 request" if most == 1 else f"up to {most:,} requests"
+    return f"{each}, {at_once} at once, {lasts_s} s long{often}"
 
 
 def _refused(option: str, why: str, remedy: str) -> InvalidInput:
