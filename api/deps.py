@@ -10,6 +10,7 @@ from typing import Any
 
 import structlog
 
+from vmtune import __version__
 from vmtune.api.bench import BenchTools, make_bench, real_tools
 from vmtune.api.fleet import open_hosts, share, shared_jobs
 from vmtune.api.keeping import keeping_of, scanning
@@ -25,6 +26,7 @@ from vmtune.drivers.guard import OPEN, Guard
 from vmtune.errors import VmtuneError
 from vmtune.jobs.base import JobEngine
 from vmtune.packs import load as load_packs
+from vmtune.services import telemetry
 from vmtune.services.access import Access
 from vmtune.services.access_users import LocalUsers
 from vmtune.services.admission import Admission
@@ -38,6 +40,7 @@ from vmtune.services.drift import DriftService
 from vmtune.services.evacuations import EvacuationService
 from vmtune.services.evacuations_job import EvacuationJob
 from vmtune.services.evacuations_plan import EvacuationPlanner
+from vmtune.services.exposition import Exposition
 from vmtune.services.fleet import Engine, Fleet
 from vmtune.services.hooks import HookService
 from vmtune.services.host_limits import HostLimits
@@ -55,8 +58,9 @@ from vmtune.services.records import MigrationRecords
 from vmtune.services.runs import RunService
 from vmtune.services.runs_scenarios import ScenarioService
 from vmtune.services.settling import Settler
+from vmtune.services.watched_jobs import WatchedJobs
 from vmtune.settings import Settings
-from vmtune.store import Store
+from vmtune.store import Store, head_revision
 
 log = structlog.get_logger(__name__)
 
@@ -92,6 +96,7 @@ class Container:
     history: HistoryService
     hooks: HookService
     queries: Queries
+    exposition: Exposition
     doctor: DoctorService
     drift: DriftService
     fleet: Fleet | None = None
@@ -173,7 +178,7 @@ async def open_container(
         stack.push_async_callback(admission.close)
         job = MigrationJob(store, bus, hosts, plans, settler, admission, settings.sample_hz)
         own = jobs if jobs is not None else await asyncio.to_thread(make_jobs, settings)
-        engine = shared_jobs(own, store, fleet)
+        engine = WatchedJobs(shared_jobs(own, store, fleet))
         migrations = MigrationService(store, bus, hosts, plans, engine, job)
         job.register(engine)
         found = ObservedJob(store, bus, hosts, plans, settler, admission, settings.sample_hz)
@@ -232,6 +237,7 @@ async def open_container(
             history=HistoryService(store),
             hooks=HookService(store, bus, assignments, permissions),
             queries=Queries(store, hosts),
+            exposition=Exposition(store, __version__, head_revision(), fleet.name if fleet else ""),
             doctor=DoctorService(store, hosts, profiles, eyes),
             drift=drift,
             fleet=fleet,
@@ -273,9 +279,11 @@ async def _settling(*chores: Callable[[], Awaitable[None]]) -> AsyncIterator[Non
                 except VmtuneError as error:
                     # The database is away for a moment, or another service has taken over.
                     log.warning("a chore failed", reason=error.message)
+                    telemetry.chore_failed()
                 except Exception:
                     # Tried again in 15 s; what fails once must not end the looking.
                     log.exception("a chore failed")
+                    telemetry.chore_failed()
             await asyncio.sleep(_SETTLE_EVERY_S)
 
     async with _background(settle()):

@@ -17,6 +17,7 @@ from vmtune.api.authentication import Authenticate
 from vmtune.api.deps import Container
 from vmtune.api.docs import page
 from vmtune.api.errors import add_handlers
+from vmtune.api.measured import Measured
 from vmtune.api.middleware import Bodies, BodyLimit, ExactPaths, Gate, RequestContext
 from vmtune.api.routes import (
     applications,
@@ -31,6 +32,7 @@ from vmtune.api.routes import (
     health,
     hooks,
     hosts,
+    metrics,
     migrations,
     oidc,
     pools,
@@ -48,6 +50,7 @@ from vmtune.api.routes.common import PREFIX
 from vmtune.api.schemas.common import ProblemDocument
 from vmtune.api.schemas.events import EventView
 from vmtune.api.security import closed_unless_declared
+from vmtune.api.traces import traced
 from vmtune.api.validation import check_query
 from vmtune.api.web import WebUi
 from vmtune.settings import Settings
@@ -56,6 +59,7 @@ ROUTERS: tuple[APIRouter, ...] = tuple(
     module.router
     for module in (
         health,
+        metrics,
         session,
         oidc,
         tokens,
@@ -98,6 +102,7 @@ def create_app(settings: Settings, container: Container | None = None) -> FastAP
         redirect_slashes=False,
         generate_unique_id_function=_operation_id,
         dependencies=[Depends(closed_unless_declared), Depends(check_query)],
+        telemetry=traced(),
     )
     app.state.container = container
     for router in ROUTERS:
@@ -118,6 +123,7 @@ def create_app(settings: Settings, container: Container | None = None) -> FastAP
     app.add_middleware(Gate, names=settings.host_names)
     app.add_middleware(Audited)
     app.add_middleware(RequestContext)
+    app.add_middleware(Measured)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # FastAPI's own way
     return app
 

@@ -55,7 +55,7 @@ class KnownVms:
             query = query.where(tuple_(*key) > tuple_(*seen))
         with self._database.read() as session:
             rows = session.scalars(query).all()
-            counts = _counts(session, conditions)
+            counts = counts_by_tuning(session, conditions)
             found = page(
                 rows,
                 limit,
@@ -65,7 +65,7 @@ class KnownVms:
         return found, counts
 
 
-def _counts(
+def counts_by_tuning(
     session: Session, conditions: Sequence[ColumnElement[bool]]
 ) -> Mapping[TuningState, int]:
     """How many stand how; those of which nothing is known are untuned. Of all VMs together they

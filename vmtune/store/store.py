@@ -26,6 +26,7 @@ from vmtune.store.migration_records import MigrationRepository
 from vmtune.store.profiles import ProfileRepository
 from vmtune.store.runs import RunRepository
 from vmtune.store.slots import SlotRepository
+from vmtune.store.tallies import Tallies
 from vmtune.store.tokens import TokenRepository
 from vmtune.store.tunings import TuningRepository
 from vmtune.store.upgrading import check_revision, known_revisions, revision_of
@@ -60,6 +61,7 @@ class Store:
         self.events = EventRepository(database)
         self.tokens = TokenRepository(database)
         self.audit = AuditRepository(database)
+        self.tallies = Tallies(database)
 
     @classmethod
     def open(cls, url: str, *, wait_s: float = 5.0, now: Callable[[], datetime] = utc_now) -> Store:

@@ -33,7 +33,7 @@ SHARED = ("/profiles", "/tunables", "/reference", "/scenarios", "/run-metrics", 
 OWN = ("/health", "/live", "/session", "/events")
 """What is about who asks, or tested below."""
 EVERYWHERE = ("/runs", "/campaigns", "/environments", "/comparisons", "/history", "/audit",
-              "/hooks", "/services", "/measured-scenarios", "/browsers")  # fmt: skip
+              "/hooks", "/services", "/measured-scenarios", "/browsers", "/metrics")  # fmt: skip
 """What is about everything, and so for nobody who is restricted."""
 MISSING = uuid4()
 BODIES: dict[tuple[str, str], Any] = {

@@ -1,0 +1,36 @@
+"""What Prometheus reads."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+
+from vmtune.api.reach import EVERYWHERE
+from vmtune.api.responses import problems
+from vmtune.api.routes.common import Services
+from vmtune.api.security import METRICS
+
+router = APIRouter(tags=["health"])
+_TEXT = {"schema": {"type": "string"}}
+
+
+class _Text(Response):
+    media_type = "text/plain"
+
+
+@router.get(
+    "/metrics",
+    response_class=_Text,
+    responses=problems()
+    | {
+        200: {
+            "description": "The metrics, in the form that Accept asks for.",
+            "content": {"text/plain": _TEXT, "application/openmetrics-text": _TEXT},
+        }
+    },
+    dependencies=[METRICS, EVERYWHERE],
+)
+async def get_metrics(on: Services, request: Request) -> Response:
+    """Prometheus metrics, as text or as OpenMetrics; also at /metrics. docs/metrics.md tells of
+    each. No host is asked for them."""
+    content, media_type = await on.exposition.scrape(request.headers.get("accept", ""))
+    return Response(content, media_type=media_type)

@@ -1,0 +1,212 @@
+"""What Prometheus reads: of the fake fleet, by the parsers of Prometheus' own client library."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from fastapi.routing import APIRoute
+from prometheus_client.core import Metric
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as read_openmetrics
+from prometheus_client.parser import text_string_to_metric_families as read_text
+
+from tests.support.api import PREFIX, Api, admin_token, running_api
+from tests.support.fakes import VM
+from tests.unit.api.test_hooks import DOMAIN, XML
+from tests.unit.api.test_route_scopes import ROUTES
+from vmtune.domain.exported import EXPORTED, FLEET, Kind
+from vmtune.domain.migration import MigrationState
+from vmtune.errors import SetupError
+from vmtune.services import telemetry
+from vmtune.store import Store
+from vmtune.store.tallies import Tallies
+
+TCP = "http://127.0.0.1:8470"
+OPENMETRICS = "application/openmetrics-text; version=1.0.0"
+
+
+async def scrape(api: Api, path: str = "/metrics") -> dict[str, Metric]:
+    """The metrics as text, by name."""
+    answer = await api.client.get(path)
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["content-type"].startswith("text/plain")
+    return {family.name: family for family in read_text(answer.text)}
+
+
+def value(families: dict[str, Metric], series: str, **labels: str) -> float:
+    """The value of one series; 0 where it is not there."""
+    for family in families.values():
+        for sample in family.samples:
+            if sample.name == series and sample.labels == labels:
+                return sample.value
+    return 0.0
+
+
+class Risen:
+    """By how much series have risen since it was made."""
+
+    def __init__(self, before: dict[str, Metric], after: dict[str, Metric]) -> None:
+        self._before, self._after = before, after
+
+    def __call__(self, series: str, **labels: str) -> float:
+        return value(self._after, series, **labels) - value(self._before, series, **labels)
+
+
+def stem(name: str) -> str:
+    """A metric's name as the parser has it, which leaves the counters' ending out."""
+    return name.removesuffix("_total")
+
+
+async def test_what_is_exposed_is_what_the_table_has(api: Api) -> None:
+    found = await scrape(api)
+    ours = {name: family for name, family in found.items() if name.startswith("vmtune_")}
+    assert ours.keys() == {stem(name) for name in EXPORTED}
+    for row in EXPORTED.values():
+        family = ours[stem(row.name)]
+        assert (family.type, family.documentation) == (row.kind.value, row.help)
+        for sample in family.samples:
+            assert set(sample.labels) - {"le"} == set(row.labels), row.name
+            for label, known in row.labels.items():
+                if isinstance(known, tuple):
+                    assert sample.labels[label] in known
+    assert "process_resident_memory_bytes" in found
+    assert value(found, "vmtune_database_up") == 1
+
+
+async def test_openmetrics_for_who_asks_for_it(api: Api) -> None:
+    answer = await api.client.get("/metrics", headers={"Accept": OPENMETRICS})
+    assert answer.headers["content-type"].startswith("application/openmetrics-text")
+    names = {family.name for family in read_openmetrics(answer.text)}
+    assert {stem(name) for name in EXPORTED} <= names
+
+
+async def test_a_migration_is_counted_with_its_figures(api: Api) -> None:
+    await api.profile(downtime_limit_ms=700)
+    before = await scrape(api)
+    body = {"vm": str(VM), "destination": "b", "profile": "p"}
+    started = await api.post("/migrations", body, expect=202)
+    record = await api.ended(started["id"])
+    assert record["state"] == "completed"
+    risen = Risen(before, await scrape(api))
+    assert risen("vmtune_migrations_ended_total", trigger="vmtune", state="completed") == 1
+    assert risen("vmtune_migrations_ended_total", trigger="vmtune", state="failed") == 0
+    totals = record["totals"]
+    took_s, down_s = totals["total_time_ms"] / 1000, totals["downtime_ms"] / 1000
+    for name, seconds in (("duration", took_s), ("downtime", down_s)):
+        assert risen(f"vmtune_migration_{name}_seconds_count", trigger="vmtune") == 1
+        assert risen(f"vmtune_migration_{name}_seconds_sum", trigger="vmtune") == pytest.approx(
+            seconds
+        )
+    assert risen("vmtune_migration_wait_seconds_count") == 1
+    sent = risen("vmtune_migration_transferred_bytes_total", trigger="vmtune")
+    assert sent == totals["transferred_bytes"] > 0
+    assert risen("vmtune_job_phases_total", kind="migration", outcome="succeeded") == 3
+
+
+async def test_applications_and_what_was_read_back_are_counted(api: Api) -> None:
+    await api.profile(downtime_limit_ms=700)
+    before = await scrape(api)
+    made = await api.post(f"/vms/{VM}/applications", {"profile": "p"})
+    middle = await scrape(api)
+    await api.post(f"/applications/{made['id']}/revert", expect=200)
+    after = await scrape(api)
+    applied, reverted = Risen(before, middle), Risen(middle, after)
+    both = ((applied, "applied", "effective"), (reverted, "reverted", "reverted"))
+    for risen, state, status in both:
+        assert risen("vmtune_applications_ended_total", state=state) == 1
+        assert risen("vmtune_applied_values_total", status=status) == 1
+    assert value(middle, "vmtune_fleet_vms", tuning="tuned") == 1
+
+
+async def test_what_is_open_is_read_from_the_database(api: Api) -> None:
+    with Store.open(api.container.settings.database_url) as store:
+        waiting = store.migrations.begin(vm=VM, vm_name="vm", source="a", destination="b")
+        lost = store.migrations.begin(vm=uuid4(), vm_name="x", source="a", destination="b")
+        store.migrations.update(lost.id, state=MigrationState.UNKNOWN)
+        found = await scrape(api)
+        assert value(found, "vmtune_fleet_migrations", state="queued") == 1
+        assert value(found, "vmtune_fleet_queue_length", queue="migrations") == 1
+        assert value(found, "vmtune_fleet_migrations", state="unknown") == 1
+        store.migrations.update(waiting.id, state=MigrationState.CANCELLED)
+    found = await scrape(api)
+    assert value(found, "vmtune_fleet_queue_length", queue="migrations") == 0
+    assert value(found, "vmtune_hosts_driven") == 2
+    assert value(found, "vmtune_fleet_hosts", driven="yes") == 2
+
+
+async def test_watched_hosts_are_up_until_they_are_removed(api: Api) -> None:
+    async with asyncio.timeout(20):
+        while value(await scrape(api), "vmtune_host_up", host="a") != 1:  # noqa: ASYNC110 - as Prometheus asks
+            await asyncio.sleep(0.01)
+    await api.ask("DELETE", "/hosts/b", expect=204)
+    found = await scrape(api)
+    hosts = {sample.labels["host"] for sample in found["vmtune_host_up"].samples}
+    assert "b" not in hosts
+
+
+async def test_requests_are_timed_by_their_template(api: Api) -> None:
+    before = await scrape(api)
+    await api.get(f"/vms/{VM}")
+    await api.refused("GET", f"/vms/{uuid4()}", status=404)
+    await api.client.get(f"/{uuid4()}/nowhere")
+    await api.client.request("BREW", "/api/v1/vms")
+    await api.client.post(f"{PREFIX}/hooks/qemu", content=DOMAIN, headers=XML)
+    await api.client.post(f"{PREFIX}/hooks/qemu", content="<x/>", headers=XML)
+    text = (await api.client.get("/metrics")).text
+    risen = Risen(before, {family.name: family for family in read_text(text)})
+    counted = "vmtune_http_request_duration_seconds_count"
+    of_vm = {"method": "GET", "route": f"{PREFIX}/vms/{{vm}}"}
+    assert risen(counted, **of_vm, status="200") == 1
+    assert risen(counted, **of_vm, status="404") == 1
+    assert risen(counted, method="other", route="none", status="405") == 1
+    assert risen("vmtune_hook_duration_seconds_count", outcome="unchanged") == 1
+    assert risen("vmtune_hook_duration_seconds_count", outcome="refused") == 1
+    assert str(VM) not in text
+    routes = set(re.findall(r' ?route="([^"]*)"', text))
+    known = {path for path, route in ROUTES if isinstance(route, APIRoute)}
+    assert routes <= known | {"none", "web", f"{PREFIX}/docs", f"{PREFIX}/openapi.json"}
+
+
+async def test_without_the_database_the_rest_is_there(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(_: Tallies) -> None:
+        raise SetupError("the database is away")
+
+    monkeypatch.setattr(Tallies, "now", away)
+    found = await scrape(api)
+    assert value(found, "vmtune_database_up") == 0
+    assert not [name for name in found if name.startswith(FLEET)]
+    assert "vmtune_migrations_ended" in found
+
+
+async def test_over_tcp_it_takes_a_token_that_may_do_nothing_else(tmp_path: Path) -> None:
+    async with running_api(tmp_path, base_url=TCP) as api:
+
+        async def status(path: str, token: str) -> int:
+            headers = {"Authorization": f"Bearer {token}"} if token else {}
+            api.client.headers.pop("Authorization", None)
+            return (await api.client.get(path, headers=headers)).status_code
+
+        prometheus = await admin_token(api.container, scopes=["metrics"])
+        reader = await admin_token(api.container, scopes=["read"])
+        of_a = await admin_token(api.container, scopes=["metrics"], hosts=["a"])
+        for path in ("/metrics", f"{PREFIX}/metrics"):
+            assert await status(path, "") == 401
+            assert await status(path, "vmt_wrong") == 401
+            assert await status(path, prometheus) == 200
+            assert await status(path, reader) == 200
+            assert await status(path, of_a) == 403
+        for path in ("/hosts", "/vms", "/migrations", "/audit", "/health"):
+            assert await status(PREFIX + path, prometheus) == 403, path
+
+
+def test_every_counter_begins_at_zero() -> None:
+    """So that the first event is a rise; but for those whose labels nobody knows beforehand."""
+    names = {sample.name for family in telemetry.REGISTRY.collect() for sample in family.samples}
+    for row in EXPORTED.values():
+        if row.kind is Kind.COUNTER and all(isinstance(k, tuple) for k in row.labels.values()):
+            assert row.name in names
