@@ -163,7 +163,7 @@ test("an arm that is compared with nothing shows how its values lie", () => {
   expect(screen.getByText("boots/a: compared with nothing")).toBeVisible();
   expect(screen.getAllByText("999 ms")).toHaveLength(2);
   expect(screen.getAllByText("10 runs")).toHaveLength(2);
-  const first = screen.getByRole("region", { name: /boots\/a/ });
+  const first = screen.getByRole("region", { name: "boots/a: compared with nothing" });
   expect(within(first).getByRole("link", { name: "Report" })).toBeVisible();
   expect(screen.getAllByRole("link", { name: "Report" })).toHaveLength(1);
 });
