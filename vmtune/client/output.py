@@ -24,6 +24,7 @@ COLORS = {
     "pending restart": "yellow",
     "unknown": "yellow",
     "overwritten": "red",
+    "not applied": "yellow",
     "drifted": "red",
     "rejected": "red",
     "refused": "red",

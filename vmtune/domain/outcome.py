@@ -20,6 +20,7 @@ class Status(StrEnum):
     EFFECTIVE = "effective"
     PENDING_MIGRATION = "pending migration"
     PENDING_RESTART = "pending restart"
+    NOT_APPLIED = "not applied"
     OVERWRITTEN = "overwritten"
     REJECTED = "rejected"
     REVERTED = "reverted"

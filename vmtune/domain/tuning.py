@@ -26,7 +26,7 @@ class TuningState(StrEnum):
     """Something was applied and could not be read back."""
 
 
-_DIFFERS = frozenset({Status.OVERWRITTEN, Status.REJECTED, Status.REVERTED})
+_DIFFERS = frozenset({Status.NOT_APPLIED, Status.OVERWRITTEN, Status.REJECTED, Status.REVERTED})
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from vmtune.domain.inventory import EventTopic
@@ -48,10 +48,21 @@ def verification(planned: Planned, standing: Application | None) -> Verification
     if standing is not None:
         # An application may have been of the boot route's values alone.
         outcomes = [o for o in outcomes if o.tunable in standing.wanted]
+    else:
+        outcomes = [_not_applied(outcome) for outcome in outcomes]
     application = standing.id if standing is not None else None
     return Verification(
         plan.vm, plan.host, plan.profile, plan.revision, application, tuple(outcomes)
     )
+
+
+def _not_applied(outcome: Outcome) -> Outcome:
+    """An outcome where nothing was applied: what is otherwise than the assigned profile has it was
+    overwritten by nobody."""
+    if outcome.status is not Status.OVERWRITTEN:
+        return outcome
+    reason = "the assigned profile has not been applied to this VM"
+    return replace(outcome, status=Status.NOT_APPLIED, reason=reason)
 
 
 async def tell_tuning(bus: EventBus, vm: UUID, state: TuningState) -> None:

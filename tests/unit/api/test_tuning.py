@@ -83,7 +83,9 @@ async def test_a_reverted_vm_is_untuned_again(api: Api) -> None:
 async def test_an_assigned_profile_counts_until_it_is_assigned_no_more(api: Api) -> None:
     await api.profile("p", downtime_limit_ms=700)
     made = await api.post("/assignments", {"target": "default", "key": "", "profile": "p"})
-    await api.post(f"/vms/{VM}/verify", expect=200)
+    (outcome,) = (await api.post(f"/vms/{VM}/verify", expect=200))["outcomes"]
+    assert (outcome["status"], outcome["seen"]["value"]) == ("not applied", 300)
+    assert outcome["reason"] == "the assigned profile has not been applied to this VM"
     vm = await listed(api)
     assert (vm["tuning_state"], vm["tuning"]["profile"]) == ("untuned", "p")
     await api.ask("DELETE", f"/assignments/{made['id']}", expect=204)

@@ -22,6 +22,7 @@ def test_each_status_alone() -> None:
         _S.PENDING_MIGRATION: _T.TUNED,
         _S.PENDING_RESTART: _T.PENDING_RESTART,
         _S.OVERWRITTEN: _T.DRIFTED,
+        _S.NOT_APPLIED: _T.DRIFTED,
         _S.REJECTED: _T.DRIFTED,
         _S.REVERTED: _T.DRIFTED,
         _S.UNKNOWN: _T.UNKNOWN,

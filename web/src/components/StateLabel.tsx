@@ -48,6 +48,7 @@ const STATUS: Record<Schemas["Status"], Look> = {
   effective: "success",
   "pending migration": "info",
   "pending restart": "info",
+  "not applied": undefined,
   overwritten: "warning",
   rejected: "danger",
   reverted: "warning",
