@@ -170,7 +170,7 @@ _ROWS = (
     _counter(
         "vmtune_applied_values_total",
         "Values of ended applications and reverts, by what reading back has found.",
-        {"status": tuple(Status)},
+        {"status": tuple(status for status in Status if status is not Status.NOT_APPLIED)},
     ),
     _histogram(
         "vmtune_drift_scan_duration_seconds",
