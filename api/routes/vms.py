@@ -85,7 +85,7 @@ async def replace_labels(on: Services, who: Who, vm: VmInReach, body: LabelsRepl
 @router.get("/{vm}/explain", responses=problems(*ASKS_A_HOST), dependencies=[READ])
 async def explain_vm(on: Services, vm: VmInReach) -> ExplanationView:
     """Which assignment the VM gets, those it was chosen over, and why."""
-    host, _, _ = await on.hosts.locate(vm)
+    host = await on.hosts.where(vm)
     return ExplanationView.of(vm, host, await on.assignments.explain(vm, host))
 
 

@@ -75,7 +75,7 @@ class Guard:
         if reach.is_everything:
             return
         try:
-            host, _, _ = await self._hosts.locate(vm)
+            host = await self._hosts.where(vm)
         except HostUnreachable as error:
             if reach.hosts is None:
                 raise

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support.fleet import Fleet
 from tests.support.world import World, fleet_world
 from vmtune.domain.access import EVERYTHING, Reach
+from vmtune.domain.facts import VmState
 from vmtune.domain.tuning import TuningState
+from vmtune.errors import NotFound
 from vmtune.services import queries as module
 from vmtune.services.queries import Queries, VmFilter, VmPage
 
@@ -71,3 +74,48 @@ async def test_pages_are_the_same_and_few_hosts_are_asked(
         assert [vm.host for vm in first.page.items] == ["a"] * 4
         assert [problem.field for problem in first.problems] == ["hosts.b"]
         assert first.page.next is not None
+
+
+async def test_where_a_vm_is_takes_no_probe_of_it(tmp_path: Path) -> None:
+    sim = fleet()
+    async with fleet_world(tmp_path, sim) as it:
+        vm = next(iter(sim.hosts["c"].vms))
+        assert await it.hosts.where(vm) == "c"
+        assert sim.calls["vm_facts"] == 0
+        moved = sim.hosts["c"].vms.pop(vm)
+        sim.hosts["d"].vms[vm] = moved
+        assert await it.hosts.where(vm) == "d"
+        moved.state = VmState.SHUT_OFF
+        assert await it.hosts.where(vm) == "d"
+        sim.hosts["d"].reachable = False
+        del sim.hosts["d"].vms[vm]
+        with pytest.raises(NotFound, match="on any host"):
+            await it.hosts.where(vm)
+
+
+async def test_a_list_that_tells_nothing_new_waits_for_no_writer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sim = fleet()
+    async with fleet_world(tmp_path, sim) as it:
+        written: list[str] = []
+        remember = it.store.vms.remember_all
+
+        def noted(host: str, *told: Any) -> None:
+            written.append(host)
+            remember(host, *told)
+
+        monkeypatch.setattr(it.store.vms, "remember_all", noted)
+        await it.hosts.list_vms()
+        assert written == list("abcdef")
+        written.clear()
+        listed = await it.hosts.list_vms()
+        assert written == []
+        vm = listed.vms[0].summary.uuid
+        await it.hosts.label(vm, {"tier": "db"})
+        sim.hosts["b"].vms[vm] = sim.hosts["a"].vms.pop(vm)
+        (seen,) = (each for each in (await it.hosts.list_vms()).vms if each.summary.uuid == vm)
+        assert (written, seen.host, seen.labels) == (["b"], "b", {"tier": "db"})
+        sim.hosts["b"].vms[vm].name = "renamed"
+        await it.hosts.list_vms()
+        assert it.store.vms.get(vm).name == "renamed"
