@@ -17,7 +17,7 @@ from vmtune.api.schemas.migrations import (
     MigrationPage,
     MigrationView,
     SamplePage,
-    SampleView,
+    samples_json,
 )
 from vmtune.api.security import MIGRATE, READ, Who
 from vmtune.domain.migration import Migration, MigrationState
@@ -114,24 +114,24 @@ async def abort_migration(on: Services, who: Who, migration: MigrationInReach) -
     return await _view(on, await on.migrations.abort(migration.id))
 
 
-@router.get("/{migration}/samples", responses=problems(404), dependencies=[READ])
+@router.get(
+    "/{migration}/samples",
+    response_model=SamplePage,
+    responses=problems(404),
+    dependencies=[READ],
+)
 async def list_samples(
     on: Services,
     migration: MigrationInReach,
     limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
     after: After = None,
     later_than_ms: LaterThan = None,
-) -> SamplePage:
+) -> Response:
     """Samples, oldest first. Those of one millisecond are never separated, so that a page
     may have a few more than *limit*."""
     earliest = -1 if later_than_ms is None else later_than_ms
     page = await on.queries.samples(migration.id, after, limit, earliest)
-    return SamplePage(
-        items=[SampleView.of(s) for s in page.items],
-        next=page.next,
-        kept=migration.samples_kept,
-        thinned_s=migration.samples_thinned_s,
-    )
+    return samples_json(page, migration)
 
 
 @router.get("/{migration}/rounds", responses=problems(404), dependencies=[READ])

@@ -19,7 +19,7 @@ from vmtune.api.responses import (
 )
 from vmtune.api.routes.common import PREFIX, After, Limit, Moment, Name, Services, Whole
 from vmtune.api.schemas.controlled import RoundPage, RoundView
-from vmtune.api.schemas.migrations import SampleView
+from vmtune.api.schemas.migrations import samples_json
 from vmtune.api.schemas.runs import (
     CpuMarkPage,
     CpuMarkView,
@@ -136,13 +136,17 @@ async def cancel_run(on: Services, run: UUID) -> RunView:
     return RunView.of(await on.runs.cancel(run))
 
 
-@router.get("/runs/{run}/samples", responses=problems(404), dependencies=[READ])
+@router.get(
+    "/runs/{run}/samples",
+    response_model=RunSamplePage,
+    responses=problems(404),
+    dependencies=[READ],
+)
 async def list_run_samples(
     on: Services, run: UUID, limit: Rows = 1000, after: After = None
-) -> RunSamplePage:
+) -> Response:
     """Looks at its migration, oldest first."""
-    page = await on.runs.series(run, Series.SAMPLES, after, limit)
-    return RunSamplePage(items=[SampleView.of(row) for row in page.items], next=page.next)
+    return samples_json(await on.runs.series(run, Series.SAMPLES, after, limit))
 
 
 @router.get("/runs/{run}/passes", responses=problems(404), dependencies=[READ])

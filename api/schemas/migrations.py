@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import dataclass, fields
 from datetime import datetime
 from uuid import UUID
 
-from pydantic import Field, StrictInt, StrictStr
+from fastapi import Response
+from pydantic import Field, StrictInt, StrictStr, TypeAdapter
 
 from vmtune.api.schemas.applications import OutcomeView
 from vmtune.api.schemas.common import (
@@ -39,6 +40,7 @@ from vmtune.domain.migration import (
     Trigger,
 )
 from vmtune.domain.observed import missing_flags
+from vmtune.store import Page as StoredPage
 
 
 class MigrationCreate(Model):
@@ -81,7 +83,7 @@ class TotalsView(Model):
 
     @classmethod
     def of(cls, totals: Totals) -> TotalsView:
-        return cls(**asdict(totals))
+        return cls(**{name: getattr(totals, name) for name in cls.model_fields})
 
 
 class MigrationView(Model):
@@ -201,9 +203,8 @@ class SampleView(Model):
     dirty_limit_throttle_us: int
     dirty_limit_ring_full_us: int
 
-    @classmethod
-    def of(cls, sample: Sample) -> SampleView:
-        return cls(**asdict(sample))
+
+assert list(SampleView.model_fields) == [field.name for field in fields(Sample)], "see samples_json"
 
 
 class SamplePage(Page[SampleView]):
@@ -211,3 +212,30 @@ class SamplePage(Page[SampleView]):
 
     kept: Kept = Field(description="What is left of them; see `samples_kept` of the migration.")
     thinned_s: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """What a :class:`SamplePage` shows."""
+
+    items: tuple[Sample, ...]
+    next: str | None
+    kept: Kept
+    thinned_s: int | None
+
+
+_OF_A_RUN, _OF_A_MIGRATION = TypeAdapter(StoredPage[Sample]), TypeAdapter(_Stored)
+
+
+def samples_json(page: StoredPage[Sample], of: Migration | None = None) -> Response:
+    """A page of samples as :class:`SamplePage` has it. To make models of them first takes ten
+    times as long: of ten thousand most of a second, in which nobody else is answered.
+
+    :param of: whose they are; None for a run's, of which no more is told.
+    """
+    if of is None:
+        shown = _OF_A_RUN.dump_json(page)
+    else:
+        stored = _Stored(page.items, page.next, of.samples_kept, of.samples_thinned_s)
+        shown = _OF_A_MIGRATION.dump_json(stored)
+    return Response(shown, media_type="application/json")

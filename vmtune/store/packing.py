@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import operator
 import zlib
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from itertools import accumulate
@@ -44,9 +45,17 @@ def pack(samples: Sequence[Sample], onto: bytes | None = None) -> bytes:
     return zlib.compress(json.dumps(stored, separators=(",", ":")).encode(), _FAST)
 
 
-def unpack(packed: bytes) -> Iterator[Sample]:
-    """The samples of a chunk."""
+def unpack(packed: bytes, after_ms: int | None = None) -> Iterator[Sample]:
+    """The samples of a chunk.
+
+    :param after_ms: only those that were taken later.
+    """
     stored: dict[str, list[Any]] = json.loads(zlib.decompress(packed))
     stored["status"] = [_STATUSES[status] for status in stored["status"]]
-    columns = (stored[name] if name in _AS_IS else accumulate(stored[name]) for name in _NAMES)
+    columns = [
+        stored[name] if name in _AS_IS else list(accumulate(stored[name])) for name in _NAMES
+    ]
+    if after_ms is not None:  # they are in the order of time
+        start = bisect_right(columns[_NAMES.index("at_ms")], after_ms)
+        columns = [column[start:] for column in columns]
     return (Sample(*row) for row in zip(*columns, strict=True))

@@ -85,9 +85,7 @@ def read(session: Session, migration: int, after_ms: int, limit: int | None) -> 
     )
     found: list[Sample] = []
     with session.scalars(chunks) as packed:  # closed where the page ends before the chunks do
-        for sample in (sample for chunk in packed for sample in unpack(chunk)):
-            if sample.at_ms <= after_ms:
-                continue
+        for sample in (sample for chunk in packed for sample in unpack(chunk, after_ms)):
             if limit is not None and len(found) >= limit and sample.at_ms > found[-1].at_ms:
                 break
             found.append(sample)

@@ -54,3 +54,10 @@ def test_a_chunk_can_be_read_without_vmtune() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_a_sample_takes_at_most_60_bytes(seed: int) -> None:
     assert len(pack(make_samples(200, seed))) / 200 <= 60
+
+
+@given(st.integers(1, 30), st.integers(-1, 2500))
+def test_later_ones_alone_are_read(number: int, after_ms: int) -> None:
+    samples = make_samples(number)
+    later = [sample for sample in samples if sample.at_ms > after_ms]
+    assert list(unpack(pack(samples), after_ms)) == later
