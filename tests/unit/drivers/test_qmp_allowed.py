@@ -165,6 +165,13 @@ def test_there_is_no_way_past_it() -> None:
     assert found == {
         "QMPClient": {"qmp_monitor.py"},
         "qemuMonitorCommand": {"libvirt_calls.py"},
+        "qemuAgentCommand": {"libvirt_calls.py"},
     }
     callers = {file.name for file in root.glob("**/*.py") if "domain.monitor(" in file.read_text()}
     assert callers == {"libvirt_monitor.py"}
+    texts = {file.name: file.read_text() for file in root.glob("**/*.py")}
+    assert {name for name, text in texts.items() if ").agent(" in text} == {"libvirt_agent.py"}
+    for channel, driver in (("LibvirtChannel(", "libvirt.py"), ("SocketChannel(", "qmp.py")):
+        made = {name: text.count(channel) for name, text in texts.items() if channel in text}
+        assert made == {driver: 1}, "elsewhere than behind the check of what guests run"
+        assert f"GuestAgent({channel}" in texts[driver]
