@@ -17,6 +17,8 @@ _COUNTS = (
 _ONLY_GROWS = "the audit log can only be added to"
 _NO_ENTRY = "no entry of the audit log has this number and hash"
 _IS_ENTRY = "EXISTS (SELECT 1 FROM audit WHERE number = NEW.number AND hash = NEW.hash)"
+_PLPGSQL = "LANGUAGE plpgsql SET search_path FROM CURRENT"
+"""pg_restore looks for no table where none is named with its schema."""
 _CUT = "COALESCE((SELECT max(number) FROM audit_cuts), 0)"
 
 
@@ -91,12 +93,12 @@ def _guard_on_sqlite() -> None:
 
 def _guard_on_postgresql() -> None:
     op.execute(
-        "CREATE OR REPLACE FUNCTION audit_only_grows() RETURNS trigger LANGUAGE plpgsql AS "
+        f"CREATE OR REPLACE FUNCTION audit_only_grows() RETURNS trigger {_PLPGSQL} AS "
         f"$$ BEGIN IF TG_OP = 'DELETE' AND TG_TABLE_NAME = 'audit' AND OLD.number <= {_CUT} "
         f"THEN RETURN OLD; END IF; RAISE EXCEPTION '{_ONLY_GROWS}'; END $$"
     )
     op.execute(
-        "CREATE FUNCTION audit_cuts_are_entries() RETURNS trigger LANGUAGE plpgsql AS "
+        f"CREATE FUNCTION audit_cuts_are_entries() RETURNS trigger {_PLPGSQL} AS "
         f"$$ BEGIN IF {_IS_ENTRY} THEN RETURN NEW; END IF; RAISE EXCEPTION '{_NO_ENTRY}'; END $$"
     )
     op.execute(

@@ -63,7 +63,7 @@ PLACES = {
         "Have libvirt ask the service about each VM that arrives by live migration.",
     ),
     "uninstall-hook": (_HERE + "hook:uninstall_hook", "Remove libvirt's hook."),
-    "db": (_HERE + "db:db", "The service's database schema."),
+    "db": (_HERE + "db:db", "The service's databases: schema, backups, checks."),
     "completion": (_HERE + "completion:completion", "Print the shell's completion script."),
 }
 """Each subcommand: where it is, and its line of help."""

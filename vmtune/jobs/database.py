@@ -85,7 +85,7 @@ def _open_sqlite(url: URL) -> JobsDatabase:
     if url.database in (None, "", ":memory:"):
         raise database_failed(str(url), "jobs that outlive the service need a file")
     path = Path(url.database or "").absolute()
-    lock = _lock(path)
+    lock = hold(path)
     try:
         # Created here, since SQLite would make it readable for everyone and
         # says "unable to open" whatever the reason is.
@@ -102,8 +102,12 @@ def _open_sqlite(url: URL) -> JobsDatabase:
     return JobsDatabase(f"sqlite:///{path}", str(path), "local", lock)
 
 
-def _lock(path: Path) -> int:
-    """Hold ``path`` for this process: two would run the same jobs twice."""
+def hold(path: Path) -> int:
+    """Hold ``path`` for this process, until what is returned is closed: two services would run
+    the same jobs twice.
+
+    :raise SetupError: another process holds it.
+    """
     lock_path = path.with_name(path.name + ".lock")
     try:
         lock = os.open(lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -23,6 +23,7 @@ from vmtune.domain.outcome import Application
 from vmtune.domain.profile import Subject, explain
 from vmtune.domain.tuning import TuningState, tuning_state
 from vmtune.errors import HostUnreachable, NotFound, Problem, VmtuneError
+from vmtune.services import telemetry
 from vmtune.services.bus import EventBus
 from vmtune.services.hosts import HostService, SeenVm
 from vmtune.services.planning import PlanService
@@ -147,6 +148,7 @@ class DriftService:
                 found = Found(problems=error.problems[:_MOST_PROBLEMS])
             found = replace(found, took_ms=round((time.monotonic() - began_s) * 1000))
             await asyncio.to_thread(self._store.drift_scans.note, host, before.asked, found)
+        telemetry.drift_scanned(found.took_ms / 1000)
         log.info(
             "scanned for drift",
             host=host,

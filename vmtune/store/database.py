@@ -28,7 +28,7 @@ from vmtune.store.auditing import AuditedSession, note_changes
 from vmtune.store.failures import locked, translated
 
 _PRIVATE = 0o600
-_WRITERS_LOCK = 0x766D74756E65  # "vmtune": the key of PostgreSQL's advisory lock
+WRITERS_LOCK = 0x766D74756E65  # "vmtune": the key of PostgreSQL's advisory lock
 IDLE_MS = 4000
 """After how long PostgreSQL ends a writing transaction that asks nothing more: sooner than others
 give up waiting for it."""
@@ -201,7 +201,7 @@ class Database:
                     session.execute(text("SET LOCAL synchronous_commit = off"))
                 # A service that is stopped in here must not keep all others from writing.
                 timeout = f"set_config('idle_in_transaction_session_timeout', '{IDLE_MS}', true)"
-                session.execute(text(f"SELECT {timeout}, pg_advisory_xact_lock({_WRITERS_LOCK})"))
+                session.execute(text(f"SELECT {timeout}, pg_advisory_xact_lock({WRITERS_LOCK})"))
             if self.lease is not None:
                 _check(session, self.lease)
             yield session

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from alembic.config import Config
 
 COMMAND = "vmtune db upgrade"
+RESTORING = "restoring"
+"""Stands for the revision while a database is being restored: no service starts on it."""
 _WAIT_S = 5.0
 _UPGRADERS_LOCK = 0x766D7475706772  # "vmtupgr": the key of PostgreSQL's advisory lock
 
@@ -59,12 +61,13 @@ def revision_of(connection: Connection) -> str | None:
     return str(found) if found is not None else None
 
 
-def upgrade(url: str, folder: Path | None = None) -> list[str]:
+def upgrade(url: str, folder: Path | None = None, to: str = "head") -> list[str]:
     """Bring a database to the newest revision; a SQLite file is created where missing.
 
     All in one transaction: it succeeds, or the database stays as it was.
 
     :param folder: where the revisions are, if not inside the package.
+    :param to: an earlier revision, to put back what was in such a one.
     :return: the revisions that were added, oldest first.
     :raise SchemaMismatch: the database is newer than this vmtune.
     :raise SetupError: it cannot be opened or written, or rows would be left that refer
@@ -88,11 +91,13 @@ def upgrade(url: str, folder: Path | None = None) -> list[str]:
                 check_revision(before, known, masked(where), must_be_newest=False)
                 config = _config(folder)
                 config.attributes["connection"] = connection
-                command.upgrade(config, "head")
+                command.upgrade(config, to)
                 if engine.dialect.name == "sqlite":
                     _check_references(connection, masked(where))
         finally:
             engine.dispose()
+    if to != "head":
+        known = known[: known.index(to) + 1]
     return known[known.index(before) + 1 :] if before else known
 
 
@@ -103,6 +108,12 @@ def check_revision(
 
     :raise SchemaMismatch: naming what mends it.
     """
+    if found == RESTORING:
+        raise SchemaMismatch(
+            f"{where} is being restored, or a restore of it did not come to its end",
+            field="database",
+            remedy="wait for it, or restore it again with `vmtune db restore FILE --force`",
+        )
     if found is not None and found not in known:
         raise SchemaMismatch(
             f"{where} has schema {found}, which a newer vmtune made; this one knows up to "

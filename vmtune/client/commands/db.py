@@ -1,4 +1,4 @@
-"""``vmtune db``: the service's database schema."""
+"""``vmtune db``: the service's databases."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from vmtune.api import admin
+from vmtune.client.commands.db_keeping import backup, check, prune, restore
 from vmtune.client.output import fields
 from vmtune.client.service_options import service_options, settings
 from vmtune.client.session import CLEAN, DIFFERENCES, Session, common, pass_session
@@ -16,7 +17,11 @@ from vmtune.client.session import CLEAN, DIFFERENCES, Session, common, pass_sess
 @click.group()
 @common
 def db() -> None:
-    """The service's database schema. These commands open the database themselves."""
+    """The service's databases. These commands open them themselves."""
+
+
+for _command in (backup, restore, check, prune):
+    db.add_command(_command)
 
 
 @db.command()

@@ -1,0 +1,63 @@
+"""Backing up, putting back, looking over and pruning the databases, for the ``vmtune db`` command:
+the client knows no store."""
+
+from __future__ import annotations
+
+import os
+import pwd
+from pathlib import Path
+
+from vmtune.api.keeping import keeping_of
+from vmtune.domain.access import FULL, Identity, Kind
+from vmtune.domain.audit import Act
+from vmtune.services import backups, database_check, keeping
+from vmtune.services.backup_archive import Manifest
+from vmtune.services.backups import Place, Restored
+from vmtune.services.database_check import Checked
+from vmtune.services.keeping import Pruned, WouldGo
+from vmtune.settings import Settings
+from vmtune.store import Store
+
+
+def _place(settings: Settings) -> Place:
+    return Place.at(settings.database_url, settings.jobs_database_url, settings.state_dir)
+
+
+def _act(action: str, reason: str) -> Act:
+    """What the user of this process does."""
+    uid = os.getuid()
+    try:
+        name = pwd.getpwuid(uid).pw_name
+    except KeyError:
+        name = ""
+    return Act(Identity(Kind.USER, str(uid), name, FULL), "vmtune db", action, reason)
+
+
+def backup(settings: Settings, file: Path) -> Manifest:
+    """See :func:`vmtune.services.backups.backup`."""
+    return backups.backup(_place(settings), file)
+
+
+def restore(settings: Settings, file: Path, *, force: bool, reason: str) -> Restored:
+    """See :func:`vmtune.services.backups.restore`."""
+    return backups.restore(_place(settings), file, _act("db_restore", reason), force=force)
+
+
+def check(settings: Settings) -> Checked:
+    """See :func:`vmtune.services.database_check.check`."""
+    return database_check.check(_place(settings))
+
+
+def would_go(settings: Settings) -> WouldGo:
+    """What :func:`prune` would let go now."""
+    with Store.open(settings.database_url) as store:
+        return keeping.old(store, keeping_of(settings))
+
+
+def prune(settings: Settings, reason: str) -> Pruned:
+    """Thin and drop what is older than the settings keep."""
+    done = Pruned()
+    with Store.open(settings.database_url) as store:
+        for step in keeping.prune(store, keeping_of(settings), _act("db_prune", reason)):
+            done += step
+    return done

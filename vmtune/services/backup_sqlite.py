@@ -1,0 +1,175 @@
+"""Copies SQLite's files while they are written, and puts copies in their place."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from sqlalchemy import URL, create_engine
+
+from vmtune.errors import SetupError
+from vmtune.jobs.database import hold
+from vmtune.store import whole
+from vmtune.store.failures import masked, translated
+
+ENDING = ".db"
+_WAIT_S = 10.0
+_PRIVATE = 0o600
+
+
+class SqliteCopy:
+    """One file, copied as it was at one moment: writers are kept out for that moment alone.
+
+    :meth:`hold` it, :meth:`look`, :meth:`let_go`, then :meth:`copy`: of several files all are held
+    before the first is looked at, so that the copies fit together.
+    """
+
+    def __init__(self, url: URL) -> None:
+        self.url = url
+        self._file = Path(str(url.database))
+        self._writer: sqlite3.Connection | None = None
+        self._reader: sqlite3.Connection | None = None
+
+    @property
+    def missing(self) -> bool:
+        """Whether there is no such file."""
+        return not self._file.exists()
+
+    def hold(self) -> None:
+        """Keep writers out.
+
+        :raise SetupError: somebody writes for too long, or the file cannot be used.
+        """
+        with translated(self.url):
+            self._writer = self._connect()
+            self._writer.execute("BEGIN IMMEDIATE")
+
+    def look(self) -> None:
+        """From now on :meth:`copy` sees the file as it is now."""
+        with translated(self.url):
+            self._reader = self._connect()
+            self._reader.execute("BEGIN")
+            self._reader.execute("SELECT count(*) FROM sqlite_master").fetchone()
+
+    def let_go(self) -> None:
+        """Let writers in again."""
+        if self._writer is not None:
+            self._writer.close()  # which rolls back
+            self._writer = None
+
+    def copy(self, to: Path) -> None:
+        """Write the copy: one file that needs no other."""
+        assert self._reader is not None, "look() comes first"
+        os.close(os.open(to, os.O_RDWR | os.O_CREAT | os.O_EXCL, _PRIVATE))
+        with translated(self.url), contextlib.closing(sqlite3.connect(to)) as target:
+            self._reader.backup(target)
+        with translated(self.url):
+            fold(to)
+
+    def close(self) -> None:
+        """Give up the connections."""
+        self.let_go()
+        if self._reader is not None:
+            self._reader.close()
+
+    def _connect(self) -> sqlite3.Connection:
+        return sqlite3.connect(self._file, timeout=_WAIT_S, isolation_level=None)
+
+
+def fold(file: Path) -> None:
+    """Have everything in the file itself, and nothing beside it."""
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+
+
+def rows_of(file: Path) -> Mapping[str, int]:
+    """How many rows each table of the records has."""
+    engine = create_engine(f"sqlite:///{file}")
+    try:
+        with engine.connect() as connection:
+            return whole.rows(connection)
+    finally:
+        engine.dispose()
+
+
+def sound(file: Path) -> str:
+    """What is wrong with a file; empty where nothing is."""
+    try:
+        with contextlib.closing(sqlite3.connect(file)) as connection:
+            (said,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+            torn = connection.execute("PRAGMA foreign_key_check").fetchone()
+    except sqlite3.Error as error:
+        return str(error)
+    if said != "ok":
+        return str(said)
+    return f"a row of {torn[0]} refers to a missing one of {torn[2]}" if torn else ""
+
+
+@contextlib.contextmanager
+def held(jobs: URL) -> Iterator[None]:
+    """Keep every service off the files within the block.
+
+    :raise SetupError: one runs.
+    """
+    path = Path(str(jobs.database)).absolute()
+    with translated(jobs):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    lock = hold(path)
+    _give(lock, path.parent)
+    try:
+        yield
+    finally:
+        os.close(lock)
+
+
+def put(url: URL, copy: Path | None) -> None:
+    """Put a copy in the place of the file: at once, or not at all. Nobody may have it open.
+
+    :param copy: on the same file system; None to leave no file.
+    """
+    file = Path(str(url.database)).absolute()
+    with translated(url):
+        if file.exists():
+            _checkpoint(file)
+        for ending in ("-wal", "-shm"):  # of the old file: they would be taken for the new one's
+            file.with_name(file.name + ending).unlink(missing_ok=True)
+        if copy is None:
+            file.unlink(missing_ok=True)
+        else:
+            with copy.open("rb") as written:
+                _give(written.fileno(), file if file.exists() else file.parent)
+                os.fsync(written.fileno())
+            os.replace(copy, file)
+        folder = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _give(made: int, like: Path) -> None:
+    """Give a file that root has made to whom *like* belongs: the service may not be root's."""
+    if os.geteuid() == 0:
+        owner = like.stat()
+        os.fchown(made, owner.st_uid, owner.st_gid)
+
+
+def _checkpoint(file: Path) -> None:
+    """Have everything in a file that others may know of, so that what is beside it can go."""
+    with contextlib.closing(sqlite3.connect(file, timeout=_WAIT_S)) as connection:
+        try:
+            busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        except sqlite3.DatabaseError as error:
+            if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+                return  # a damaged one is replaced, too
+            raise
+    if busy:
+        raise SetupError(
+            f"{masked(URL.create('sqlite', database=str(file)))}: another program has it open",
+            field="database",
+            code="database_locked",
+            remedy="end that program (an open sqlite3 session, a backup), then try again",
+        )
