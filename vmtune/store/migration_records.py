@@ -283,7 +283,7 @@ class MigrationRepository:
         :param limit: about how many: samples of the same millisecond are never separated.
         :raise NotFound: there is no such migration.
         """
-        with self._database.read(streams=True) as session:
+        with self._database.read() as session:
             return tuple(samples.read(session, _number(session, id), after_ms, limit))
 
     def sample_count(self, id: UUID) -> int:
