@@ -169,7 +169,9 @@ async def test_lists_leave_out_what_is_out_of_reach(
         for id in (VM, foreign.application, foreign.migration, foreign.token, "fake/a"):
             if not (path == "/hosts" and reach is OF_WEB):
                 assert str(id) not in answer.text, path
-        if path not in ("/hosts", "/tokens"):
+        if path == "/drift-scans" and reach is OF_B:
+            assert [scan["host"] for scan in items] == ["b"]
+        elif path not in ("/hosts", "/tokens"):
             assert items == [], path
     assert (await foreign.api.send("GET", "/vms?host=a", **mine)).status_code in (
         200 if reach is OF_WEB else 404,

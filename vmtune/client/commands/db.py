@@ -17,7 +17,7 @@ from vmtune.client.session import CLEAN, DIFFERENCES, Session, common, pass_sess
 @click.group()
 @common
 def db() -> None:
-    """The service's databases. These commands open them themselves."""
+    """The service's databases: schema, backups, checks. These commands open them themselves."""
 
 
 for _command in (backup, restore, check, prune):
