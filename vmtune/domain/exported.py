@@ -209,7 +209,7 @@ _ROWS = (
         {
             "method": "GET, POST, ...; or other",
             "route": "the route's template, such as /api/v1/vms/{vm}; web for the web UI, none "
-            "where there is nothing",
+            "where a request was refused before it reached one, or there is none",
             "status": "of the answer",
         },
     ),
