@@ -10,9 +10,6 @@ WEB_BUILT := vmtune/webui/index.html
 WEB_SOURCES := $(shell find web/src web/public -type f) web/index.html web/vite.config.ts
 NPM := PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix web --silent
 
-# File by file, those first that take longest.
-SIDE_BY_SIDE := -n auto --dist loadfile --no-loadscope-reorder
-
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint lint-web format screenshots bench fault fuzz web wheel deb test-deb packages packages-for-tests lock openapi qemu-patched clean
 
@@ -24,8 +21,7 @@ demo: packages $(READY) $(WEB_BUILT)  ## migrate a VM between two libvirt hosts,
 
 test: packages-for-tests $(READY) $(WEB_BUILT) lint  ## every check and every test
 	@$(NPM) test
-	@$(BIN)/pytest $(SIDE_BY_SIDE) --durations 25 tests/e2e tests/contract tests/unit $(PYTEST_ARGS)
-	@$(BIN)/pytest --durations 12 tests/web $(PYTEST_ARGS)  # apart: the browser's event loop stands in the way of others
+	@BIN=$(BIN) sh tests/both.sh $(PYTEST_ARGS)
 
 lint: $(READY) lint-web  ## ruff, strict mypy, import rules, OpenAPI current, and the web UI's checks
 	@$(BIN)/ruff format --check --quiet . || { $(BIN)/ruff format --diff .; exit 1; }

@@ -1,0 +1,19 @@
+#!/bin/sh
+# Run the tests in a browser beside all others: they mostly wait for each other's pages. In a
+# process of their own, for the browser's event loop stands in the way of other tests.
+#   BIN=.venv/bin sh tests/both.sh [PYTEST-ARGUMENT]...
+set -u
+said=$(mktemp)
+"$BIN/pytest" --durations 12 tests/web "$@" >"$said" 2>&1 &
+web=$!
+trap 'kill -INT $web 2>/dev/null; wait $web; rm -f "$said"' EXIT
+trap 'exit 130' INT TERM
+
+# File by file, those first that take longest.
+"$BIN/pytest" -n auto --dist loadfile --no-loadscope-reorder --durations 25 \
+    tests/e2e tests/contract tests/unit "$@"
+others=$?
+wait $web
+browsers=$?
+cat "$said"
+exit $((others ? others : browsers))
