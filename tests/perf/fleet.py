@@ -122,7 +122,11 @@ def at_once(it: LiveFleet) -> tuple[int, list[str]]:
     """
     it.profile("held", **HELD)
     with ExitStack() as stack:
-        vms = [stack.enter_context(it.vm(**SMALL)) for _ in range(AT_ONCE)]
+        starting = [it.vm(**SMALL) for _ in range(AT_ONCE)]
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            vms = list(pool.map(lambda one: one.__enter__(), starting))
+        for one in starting:
+            stack.push(one)
         body = {"destination": "b", "profile": "held"}
         orders = [
             it.services[place % 2].client.post("/migrations", {"vm": vm.uuid, **body})
