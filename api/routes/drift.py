@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 
-from vmtune.api.responses import WITH_BODY, problems
-from vmtune.api.routes.common import After, Limit, Services
+from vmtune.api.responses import LOCATION, WITH_BODY, problems, with_headers
+from vmtune.api.routes.common import PREFIX, After, Limit, Services
 from vmtune.api.schemas.drift import (
     DriftPage,
     DriftScanAsked,
@@ -20,13 +20,17 @@ router = APIRouter(tags=["drift"])
 
 
 @router.post(
-    "/drift-scans", status_code=202, responses=problems(*WITH_BODY, 404), dependencies=[READ]
+    "/drift-scans",
+    status_code=202,
+    responses=problems(*WITH_BODY, 404) | with_headers(202, LOCATION),
+    dependencies=[READ],
 )
 async def start_drift_scans(
-    on: Services, who: Who, body: DriftScanCreate | None = None
+    on: Services, who: Who, response: Response, body: DriftScanCreate | None = None
 ) -> DriftScanAsked:
     """Hold every running VM of a host, or of all hosts, against what is wanted of it, now. Only
     reads. The setting `drift_scan_interval_s` does it from time to time."""
+    response.headers["Location"] = f"{PREFIX}/drift-scans"
     if body is not None and body.host is not None:
         on.access.guard.whole_host(who, body.host)
         await on.hosts.get(body.host)

@@ -11048,6 +11048,8 @@ export interface operations {
             /** @description Successful Response */
             202: {
                 headers: {
+                    /** @description Where what was made is found. */
+                    Location?: string;
                     [name: string]: unknown;
                 };
                 content: {
