@@ -44,7 +44,7 @@ def backup(
     made = admin.backup(_settings(config, state_dir, database_url), file)
     taken = file.stat().st_size
     document = {"file": str(file.absolute()), "bytes": taken, **to_json(made)}
-    parts = " and ".join(Path(member.name).stem for member in made.members)
+    parts = " and ".join(sorted((Path(one.name).stem for one in made.members), reverse=True))
     session.say(
         document,
         f"{file}: {parts} of {made.kind}, schema {made.revision}, {sum(made.rows.values()):,} "
