@@ -9,8 +9,8 @@ web=$!
 trap 'kill -INT $web 2>/dev/null; wait $web; rm -f "$said"' EXIT
 trap 'exit 130' INT TERM
 
-# File by file, those first that take longest.
-"$BIN/pytest" -n auto --dist loadfile --no-loadscope-reorder --durations 25 \
+# File by file, those first that take longest; one process more than cores, as they wait a lot.
+"$BIN/pytest" -n $(($(nproc) + 1)) --dist loadfile --no-loadscope-reorder --durations 25 \
     tests/e2e tests/contract tests/unit "$@"
 others=$?
 wait $web
