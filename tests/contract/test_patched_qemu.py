@@ -213,8 +213,9 @@ def test_the_pool_keeps_to_its_limit_and_shrinks(tmp_path: Path) -> None:
         with exports(qemu, tmp_path, ["iothread0"], 1_000_000) as socket:
             under_load()
             kept, peak = now("pooled"), now("peak")
-            assert peak >= 200  # 16 connections of up to 16 requests
-            assert kept >= 256  # two batches of 128 in the iothread, and the global pool
+            # Of 16 connections with up to 16 requests each; how many of them meet differs.
+            assert peak > 128
+            assert kept + now("in-use") == now("created")  # none of them went again
             assert abs(stacks() - kept) <= 8
             assert now("created") >= peak
 
@@ -225,8 +226,7 @@ def test_the_pool_keeps_to_its_limit_and_shrinks(tmp_path: Path) -> None:
             monitor.set("pool-hard-limit", 5000)  # above QEMU's own 128, too
             there, made = now("pooled") + now("in-use"), now("created")
             under_load()
-            assert now("pooled") >= 256
-            # How many a load needs at once differs; but none of what it made went again.
+            assert now("created") > made
             assert now("pooled") + now("in-use") == there + now("created") - made
 
             monitor.set("pool-hard-limit", 0)
@@ -272,10 +272,10 @@ def test_without_the_object_the_pool_is_qemus_own(tmp_path: Path) -> None:
         with exports(qemu, tmp_path, ["iothread0"], 1_000_000) as socket:
             assert load(socket, 1).wait(PATIENCE_S) == 0
         maps = process.maps()
-        assert maps is not None and maps.stacks >= 256
+        assert maps is not None and maps.stacks > 128
         monitor.make()
-        assert monitor.get("coroutines-pooled") >= 256  # counted all along
-        assert monitor.get("coroutines-peak") >= 200  # 16 connections of up to 16 requests
+        assert abs(monitor.get("coroutines-pooled") - maps.stacks) <= 8  # counted all along
+        assert monitor.get("coroutines-peak") > 128  # 16 connections of up to 16 requests
 
 
 @pytest.mark.skipif(bool(NO_FIO), reason=NO_FIO or "never")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import selectors
@@ -47,6 +48,14 @@ def wait_for(condition: Callable[[], bool], what: str) -> None:
     while not condition():
         assert time.monotonic() < deadline, f"still waiting for {what}"
         time.sleep(0.02)
+
+
+def running(program: str) -> bool:
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if program in file.read_text().split("\0"):
+                return True
+    return False
 
 
 def events(serial: Path) -> list[GuestEvent]:
@@ -264,15 +273,25 @@ def test_down_after_the_daemons_were_killed(bench: Bench) -> None:
 
 
 @needs_lab
-@pytest.mark.parametrize("reached", [MARKER_NAME, "a/hosts", "b/run/libvirtd.pid"])
-def test_down_after_up_was_killed(bench: Bench, reached: str) -> None:
+@pytest.mark.parametrize("reached", [MARKER_NAME, "slow", "a/hosts", "b/run/libvirtd.pid"])
+def test_down_after_up_was_killed(bench: Bench, reached: str, tmp_path: Path) -> None:
     script = (
         "import sys; from pathlib import Path; from vmtune import lab; s = sys.argv[1:];"
         "lab.up(lab.LabSettings(*s[:4], folder=Path(s[4])))"
     )
     settings = bench.settings
     arguments = [*bench.names, settings.address_a, settings.address_b, str(settings.folder)]
-    process = subprocess.Popen([sys.executable, "-c", script, *arguments], cwd=ROOT)
+    # Its `ip` outlives it by a second, and makes the name when `down` is at work already.
+    slow = tmp_path / "ip"
+    real = shutil.which("ip")
+    slow.write_text(
+        f'#!/bin/sh\n[ "$1" = netns ] && : >{settings.folder}/slow && sleep 1\nexec {real} "$@"\n'
+    )
+    slow.chmod(0o755 if reached == "slow" else 0o644)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, *arguments], cwd=ROOT, env={**os.environ, "PATH": path}
+    )
     try:
         wait_for((settings.folder / reached).exists, reached)
     finally:
@@ -284,6 +303,7 @@ def test_down_after_up_was_killed(bench: Bench, reached: str) -> None:
     assert not marker.complete
     assert lab.status(settings).state == "broken"
     lab.down(settings)
+    wait_for(lambda: not running(str(slow)), "the slow ip to end")
     bench.assert_nothing_left()
     lab.down(settings)
 

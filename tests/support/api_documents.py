@@ -188,6 +188,8 @@ def migration(state: str = "queued", **changes: Any) -> dict[str, Any]:
         "step_texts": [],
         "step_records": [],
         "reaper": None,
+        "samples_kept": "whole",
+        "samples_thinned_s": None,
         "created_at": AT,
         "started_at": AT,
         "active_at": None,

@@ -99,7 +99,7 @@ def up(settings: LabSettings | None = None) -> LabStatus:
         settings.folder.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         raise LabError(f"{settings.folder}: {error.strerror}", field="folder") from error
-    with locked(settings.folder):
+    with locked(settings.folder) as lock:
         # Looked at again: another `up` may have come first.
         if read_marker(settings.folder) is not None:
             return _already_there(settings)
@@ -111,7 +111,7 @@ def up(settings: LabSettings | None = None) -> LabStatus:
         )
         marker.write(settings.folder)
         try:
-            _build(settings, marker)
+            _build(settings, marker, lock)
         except BaseException:
             # The first error is the one to report, whatever the tidying says.
             with contextlib.suppress(LabError):
@@ -203,14 +203,14 @@ def _already_there(settings: LabSettings) -> LabStatus:
     )
 
 
-def _build(settings: LabSettings, marker: Marker) -> None:
+def _build(settings: LabSettings, marker: Marker, lock: int) -> None:
     folder = settings.folder
     hosts = plan_hosts(settings)
     for host in hosts:
         marker = marker.with_namespace(host.name, 0)
         marker.write(folder)
         try:
-            inode = add_namespace(host.name)
+            inode = add_namespace(host.name, lock)
         except LabError:
             # Unless half of it was made, the name is another's.
             marker.without_namespace(host.name).write(folder)

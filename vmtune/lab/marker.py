@@ -122,11 +122,11 @@ def read_marker(folder: Path) -> Marker | None:
 
 
 @contextmanager
-def locked(folder: Path, timeout_s: float = 60) -> Iterator[None]:
-    """Hold the lab in ``folder`` against other ups and downs.
+def locked(folder: Path, timeout_s: float = 60) -> Iterator[int]:
+    """Hold the lab in ``folder`` against other ups and downs; gives the lock's descriptor.
 
     The lock is on the folder itself and ends with the process, so that nothing
-    stays behind.
+    stays behind; a program that is given the descriptor holds it, too, until it ends.
 
     :raise LabError: another holds it for longer than ``timeout_s``.
     """
@@ -146,7 +146,7 @@ def locked(folder: Path, timeout_s: float = 60) -> Iterator[None]:
                         remedy="wait for it to end",
                     ) from None
                 time.sleep(0.05)
-        yield
+        yield descriptor
     finally:
         os.close(descriptor)
 

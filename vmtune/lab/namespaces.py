@@ -32,12 +32,19 @@ def namespace_exists(name: str) -> bool:
     return os.path.lexists(NETNS_FOLDER / name)
 
 
-def add_namespace(name: str) -> int:
+def add_namespace(name: str, lock: int) -> int:
     """Make a namespace with its loopback up; return its inode.
 
+    :param lock: the lab's, held until the name is made even if we are killed meanwhile: who
+        takes the lab down then finds the name.
     :raise LabError: the name is taken, or the kernel refuses.
     """
-    run(["ip", "netns", "add", name], doing=f"make the namespace {name}", timeout_s=_STEP_S)
+    run(
+        ["ip", "netns", "add", name],
+        doing=f"make the namespace {name}",
+        timeout_s=_STEP_S,
+        keeps=lock,
+    )
     run(
         ["ip", "-n", name, "link", "set", "lo", "up"],
         doing=f"set up the loopback of {name}",

@@ -52,10 +52,12 @@ def run(
     timeout_s: float,
     env: Mapping[str, str] | None = None,
     stdin: str = "",
+    keeps: int | None = None,
 ) -> str:
     """Run a program to its end and return what it wrote.
 
     :param doing: what for, to finish the sentence "could not ...".
+    :param keeps: a descriptor that it holds open as well, until it ends.
     :raise LabError: it is missing, failed or took longer than ``timeout_s``.
     """
     try:
@@ -66,6 +68,7 @@ def run(
             text=True,
             errors="replace",
             timeout=timeout_s,
+            pass_fds=() if keeps is None else (keeps,),
             env={**os.environ, "PATH": _PATH, "LC_ALL": "C", **(env or {})},
             check=False,
         )
