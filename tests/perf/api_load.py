@@ -20,13 +20,12 @@ from pathlib import Path
 from uuid import uuid4
 
 from tests.perf.report import Check, environment, finish
-from tests.perf.sampling_overhead import cpu_s
 from tests.perf.support import folder, variables
 from tests.support.browser import free_port
 from tests.support.live import Live, live, why_no_lab
 from tests.support.load import Answers, Plan, send
 from tests.support.postgres import new_database, running_postgres, why_no_postgres
-from tests.support.qemu import installed, running
+from tests.support.qemu import cpu_s, installed, running
 from tests.support.samples import make_samples
 from vmtune.client.http import Document
 from vmtune.domain.migration import MigrationState, Totals

@@ -23,11 +23,10 @@ from uuid import UUID, uuid4
 
 from tests.perf.fleet_apply import MACHINE, memory_bytes
 from tests.perf.report import Check, environment, finish, spread
-from tests.perf.sampling_overhead import cpu_s
 from tests.perf.support import SETTINGS, folder, variables
 from tests.support.live import wait_for, why_no_lab
 from tests.support.postgres import why_no_postgres
-from tests.support.qemu import installed, running
+from tests.support.qemu import cpu_s, installed, running
 from tests.support.sharing import LiveFleet, SharingService, live_fleet
 from vmtune.client.http import Document
 from vmtune.domain.workload import Workload

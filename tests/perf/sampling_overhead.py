@@ -23,7 +23,7 @@ from uuid import UUID, uuid4
 from tests.perf.report import Check, environment, finish, spread
 from tests.perf.support import folder
 from tests.support.live import wait_for
-from tests.support.qemu import installed, running
+from tests.support.qemu import cpu_s, installed, running
 from vmtune.client.demo_service import running_service
 from vmtune.client.http import Client
 from vmtune.domain.migration import Snapshot
@@ -71,11 +71,6 @@ async def until_it_answers(where: Path) -> None:
         await driver.list_vms()
     finally:
         await driver.close()
-
-
-def cpu_s(pid: int) -> float:
-    """CPU time of a process so far (clock_getcpuclockid(3))."""
-    return time.clock_gettime_ns((~pid << 3) | 2) / 1e9
 
 
 def share_of_a_core(pid: int) -> float:

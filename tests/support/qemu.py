@@ -79,6 +79,11 @@ def _listened_on(socket: Path) -> bool:
     return False
 
 
+def cpu_s(pid: int) -> float:
+    """CPU time of a process so far (clock_getcpuclockid(3))."""
+    return time.clock_gettime_ns((~pid << 3) | 2) / 1e9
+
+
 class RunningQemu:
     """A QEMU process with a QMP socket."""
 

@@ -38,7 +38,8 @@ class Workload:
     :param zero_percent: share of the pages that hold zeros, and are written with zeros.
     :param random_percent: share of the pages with incompressible bytes. At a stride above 4 only
         the bytes written change, which leaves the rest of the page as it was laid out.
-    :param idle_ms: rest of a worker after each of its passes.
+    :param idle_ms: rest of a worker after each of its passes. In ring 0 a worker that waits, for
+        this or for its rate, halts its vCPU; in ring 3 it cannot, and uses the host's CPU up.
     :param beat_ms: how often each worker writes a byte to the debug console while it works or
         rests; 0: never. See ``vmtune/lab/guest/beat.h`` for how to hear it.
     :param cpu_ring: the processor's protection ring that the workers run in, 0 or 3. Mostly it

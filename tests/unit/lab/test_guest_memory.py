@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.guest import MEMORY_BYTES, MIB, QBOOT, Guest, guest
-from tests.support.qemu import installed, old
+from tests.support.qemu import cpu_s, installed, old
 from vmtune.domain.workload import Workload
 from vmtune.lab.domain_xml import kvm_usable
 from vmtune.lab.guest_build import build_guest
@@ -174,6 +174,27 @@ async def test_every_vcpu_works(
     assert_nothing_else_written(memory, start)
 
 
+@pytest.mark.parametrize("accelerator", ["tcg", "kvm"])
+@pytest.mark.parametrize("qemu", BUILDS)
+@pytest.mark.parametrize("rests", ["idle_ms=60000", "dirty_mb=1"])
+async def test_at_rest_they_cost_next_to_nothing(
+    program: Path, tmp_path: Path, qemu: str, accelerator: str, rests: str
+) -> None:
+    """Each of the two would else use 3 s of CPU time in 3 s, or all that a busy machine leaves."""
+    build = BUILDS[qemu]
+    if build.why_not:
+        pytest.skip(build.why_not)
+    if accelerator == "kvm" and not kvm_usable():
+        pytest.skip("no usable /dev/kvm")
+    line = f"region=64k beat_ms=50 {rests}"
+    async with guest(program, tmp_path, line, 2, accelerator, build) as running:
+        await running.until(1)
+        began_s = cpu_s(running.qemu.pid)
+        await asyncio.sleep(3)
+        used_s = cpu_s(running.qemu.pid) - began_s
+    assert used_s < 1
+
+
 async def test_workers_are_numbered_as_vcpus(program: Path, tmp_path: Path) -> None:
     """Three cores a socket: the processors' APIC IDs are 0, 1, 2, 4, 5 and 6."""
     topology = ("-smp", "6,sockets=2,cores=3")
@@ -214,9 +235,10 @@ async def test_the_guest_names_what_it_refuses(
         assert (await running.fault()).parameter == parameter
 
 
-async def test_the_dirty_rate_is_kept(program: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("ring", [0, 3])  # it halts in ring 0, and watches the clock in 3
+async def test_the_dirty_rate_is_kept(program: Path, tmp_path: Path, ring: int) -> None:
     """Two workers with 50 pages each: at 4 MB/s, 977 pages a second, they take 102 ms a pass."""
-    async with guest(program, tmp_path, "region=400k dirty_mb=4 ring=3", vcpus=2) as running:
+    async with guest(program, tmp_path, f"region=400k dirty_mb=4 ring={ring}", vcpus=2) as running:
         _, passes = await running.until(20)
     in_8_passes_us = 8 * 100 / (4_000_000 / PAGE) * 1e6
     for worker in range(2):
@@ -259,9 +281,10 @@ async def test_time_lost_is_not_caught_up_on(program: Path, tmp_path: Path) -> N
     assert min(each.duration_us for each in passes) > 0.95 * expected_us - 50_000
 
 
-async def test_rest_is_not_caught_up_on(program: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("ring", [0, 3])  # it halts in ring 0, and watches the clock in 3
+async def test_rest_is_not_caught_up_on(program: Path, tmp_path: Path, ring: int) -> None:
     """100 pages at 977 a second are 102 ms, although it has rested for 200 before."""
-    line = "region=400k dirty_mb=4 idle_ms=200 ring=3"
+    line = f"region=400k dirty_mb=4 idle_ms=200 ring={ring}"
     async with guest(program, tmp_path, line) as running:
         _, passes = await running.until(5)
     expected_us = 100 / (4_000_000 / PAGE) * 1e6
@@ -288,14 +311,15 @@ async def test_the_heart_beats_in_the_midst_of_a_pass(program: Path, tmp_path: P
     assert len(beats) > 10
 
 
+@pytest.mark.parametrize("ring", [0, 3])  # it halts in ring 0, and watches the clock in 3
 async def test_each_worker_has_a_heart_and_it_stands_still_with_the_vm(
-    program: Path, tmp_path: Path
+    program: Path, tmp_path: Path, ring: int
 ) -> None:
     beat = tmp_path / "beat"
     beat.touch()
     console = ("-chardev", f"file,id=beat,path={beat}",
                "-device", "isa-debugcon,chardev=beat,iobase=0xe9")  # fmt: skip
-    line = "region=1M dirty_mb=1 idle_ms=50 beat_ms=5 ring=3"
+    line = f"region=1M dirty_mb=1 idle_ms=50 beat_ms=5 ring={ring}"
     async with guest(program, tmp_path, line, vcpus=2, extra=console) as running:
         await running.until(1)
         await running.qmp.execute("stop")

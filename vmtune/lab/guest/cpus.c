@@ -1,5 +1,6 @@
 #include "cpus.h"
 
+#include "apic.h"
 #include "clock.h"
 #include "ports.h"
 
@@ -8,10 +9,7 @@
 #define FW_CFG_SIGNATURE 0x00
 #define FW_CFG_NB_CPUS 0x05
 
-#define LOCAL_APIC 0xfee00000
-#define SPURIOUS_VECTOR 0x0f0
 #define APIC_ENABLED 0x1ff
-#define COMMAND_LOW 0x300
 #define COMMAND_PENDING 0x1000
 #define TO_ALL_OTHERS 0xc0000
 #define LEVEL_ASSERT 0x4000
@@ -58,15 +56,10 @@ static uint8_t apic_id(void)
     return (uint8_t)(ebx >> 24);
 }
 
-static volatile uint32_t *apic(uint32_t offset)
-{
-    return (volatile uint32_t *)(uint64_t)(LOCAL_APIC + offset);
-}
-
 static void command_others(uint32_t command)
 {
-    *apic(COMMAND_LOW) = TO_ALL_OTHERS | LEVEL_ASSERT | command;
-    while (*apic(COMMAND_LOW) & COMMAND_PENDING)
+    *apic(APIC_COMMAND_LOW) = TO_ALL_OTHERS | LEVEL_ASSERT | command;
+    while (*apic(APIC_COMMAND_LOW) & COMMAND_PENDING)
         cpu_relax();
 }
 
@@ -98,7 +91,7 @@ uint32_t cpus_start(uint32_t count, uint32_t ticks_per_ms, void (*work)(uint32_t
         *to++ = *from;
     work_of_all = work;
     apic_ids[0] = apic_id();
-    *apic(SPURIOUS_VECTOR) = APIC_ENABLED;
+    *apic(APIC_SPURIOUS) = APIC_ENABLED;
     command_others(INIT);
     clock_wait_us(10000, ticks_per_ms);
     command_others(STARTUP | TRAMPOLINE >> 12);

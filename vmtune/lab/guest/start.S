@@ -158,6 +158,17 @@ enter_ring_3:
         pushq %rcx
         iretq
 
+/* Returns once this processor was interrupted; interrupts are off but in here. */
+        .globl halt
+        .globl woken
+halt:
+        sti
+1:      hlt
+        jmp 1b
+woken:
+        movq 24(%rsp), %rsp             /* as it was; iretq some KVMs know for other rings only */
+        ret
+
         .section .data
         .balign 16
 gdt:

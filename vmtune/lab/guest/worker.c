@@ -3,6 +3,7 @@
 #include "beat.h"
 #include "clock.h"
 #include "cpus.h"
+#include "halt.h"
 #include "line.h"
 #include "ports.h"
 
@@ -12,6 +13,9 @@
 #define TURN_US 500
 /* At most so many writes: they get slower at once by much when QEMU begins to track them. */
 #define MOST_WRITES 256
+/* Shorter waits are not worth a halt, and this much of longer ones is waited awake, as waking
+   takes its time. */
+#define AWAKE_US 200
 /* A worker that has fallen behind its rate by more does not make up for it. */
 #define BACKLOG_MS 50
 
@@ -19,6 +23,7 @@ struct worker {
     uint32_t number;
     uint64_t from, to;                  /* its part of the region */
 
+    int may_halt;                       /* it is in ring 0 */
     int watches_clock;                  /* while it writes */
     uint32_t writes, most_writes;       /* between two looks at the clock */
     uint64_t turn_ticks;
@@ -93,6 +98,21 @@ static void report(struct worker *worker, uint64_t now)
     worker->unreported = worker->worked = worker->longest = 0;
 }
 
+/* Let some of the `ticks` that are to be waited go by, not beyond the next beat. */
+static void wait_some(const struct worker *worker, uint64_t now, uint64_t ticks)
+{
+    const uint64_t to_beat = worker->next_beat - now;
+    uint64_t us;
+
+    if (worker->beat_ticks && to_beat < ticks)
+        ticks = to_beat;
+    us = clock_microseconds(ticks, job.ticks_per_ms);
+    if (worker->may_halt && us > 2 * AWAKE_US)
+        halt_for_us(us - AWAKE_US);
+    else
+        cpu_relax();
+}
+
 /* Wait until the rate allows what was written: `units` of which a page has PAGE. */
 static uint64_t keep_rate(struct worker *worker, uint64_t now, uint64_t units)
 {
@@ -106,7 +126,7 @@ static uint64_t keep_rate(struct worker *worker, uint64_t now, uint64_t units)
         worker->due = now - backlog;
     /* Further ahead than that it is only if the clock has jumped back. */
     while ((int64_t)(worker->due - now) > 0 && worker->due - now <= most) {
-        cpu_relax();
+        wait_some(worker, now, worker->due - now);
         now = read_tsc();
         beat(worker, now);
     }
@@ -163,7 +183,12 @@ static void rest(struct worker *worker)
 
     report(worker, now);
     while ((now = read_tsc()) - begin < ticks) {
-        cpu_relax();
+        uint64_t left = ticks - (now - begin);
+
+        if (worker->unreported && left > worker->report_ticks)
+            left = worker->report_ticks;
+        wait_some(worker, now, left);
+        now = read_tsc();
         beat(worker, now);
         report(worker, now);
     }
@@ -240,9 +265,15 @@ void worker_run(uint32_t number)
 
     /* Laying out in ring 0 takes some KVMs a thousand times as long, and of the ways back from
        ring 3 there is none that they all know. */
-    if (job.settings.ring || job.settings.zero_percent || job.settings.random_percent)
+    const int to_ring_3 =
+        job.settings.ring || job.settings.zero_percent || job.settings.random_percent;
+
+    if (to_ring_3)
         enter_ring_3();
+    else
+        halt_set_up();
     set_up(&worker, number);
+    worker.may_halt = !to_ring_3;
     content_lay_out(&job.content, worker.from, worker.to);
     wait_for_all(number);
     worker.due = worker.next_beat = read_tsc();
