@@ -3,6 +3,8 @@
 
 PYTHON ?= /usr/bin/python3
 VENV := .venv
+# Here services start hundreds of times: they are not compiled anew each time.
+unexport PYTHONDONTWRITEBYTECODE
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WEB_READY := web/node_modules/.ready
