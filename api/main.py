@@ -50,6 +50,7 @@ from vmtune.api.routes.common import PREFIX
 from vmtune.api.schemas.common import ProblemDocument
 from vmtune.api.schemas.events import EventView
 from vmtune.api.security import closed_unless_declared
+from vmtune.api.shared import Shared
 from vmtune.api.traces import traced
 from vmtune.api.validation import check_query
 from vmtune.api.web import WebUi
@@ -111,6 +112,7 @@ def create_app(settings: Settings, container: Container | None = None) -> FastAP
     app.mount("/", WebUi())
     add_handlers(app, methods_at)
     # The last is the first that a request meets.
+    app.add_middleware(Shared)
     app.add_middleware(ExactPaths, named=_by_name)
     imports = BodyLimit(settings.max_import_bytes, "max_import_bytes")
     app.add_middleware(

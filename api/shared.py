@@ -1,0 +1,88 @@
+"""Lets those who read the same at the same time share an answer.
+
+Pages of the web UI and programs that poll ask for the same lists, and a list of VMs asks each QEMU.
+Who asks while the same is being answered gets the next answer, with all others who come meanwhile:
+never one that was begun before they asked, so that everybody sees what they have changed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from vmtune.api.routes.common import PREFIX
+from vmtune.domain.access import Identity
+from vmtune.services.together import Together
+
+_PATHS = tuple(
+    f"{PREFIX}/{what}"
+    for what in (
+        "applications", "assignments", "campaigns", "drifts", "hosts", "migrations", "profiles",
+        "services", "vms",
+    )
+)  # fmt: skip
+"""What is answered the same to all who have the same rights, and is not streamed."""
+
+
+@dataclass(slots=True)
+class _Answer:
+    """The answer to the request *id*, and what its route has noted."""
+
+    id: str
+    messages: list[Message] = field(default_factory=list)
+    route: object = None
+
+
+class Shared:
+    """Passes a read on once for all who may share it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._answers = Together[_Answer]()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not _may_be_shared(scope):
+            await self._app(scope, receive, send)
+            return
+        who: Identity = scope["state"]["identity"]
+        what = (who.rights, scope["path"], scope["query_string"])
+        answer = await self._answers.ask(what, lambda: self._ask(scope))
+        of_another = answer.id != scope["state"]["request_id"]
+        if of_another and answer.messages[0]["status"] != 200:
+            # A problem names the request that met it.
+            await self._app(scope, receive, send)
+            return
+        scope["route"] = answer.route
+        for message in answer.messages:
+            await send(message)
+
+    async def _ask(self, scope: Scope) -> _Answer:
+        answer = _Answer(scope["state"]["request_id"])
+
+        async def keep(message: Message) -> None:
+            answer.messages.append(message)
+
+        await self._app(scope, _no_body(), keep)
+        answer.route = scope.get("route")
+        return answer
+
+
+def _may_be_shared(scope: Scope) -> bool:
+    path: str = scope["path"]
+    return scope["method"] == "GET" and path.startswith(_PATHS)
+
+
+def _no_body() -> Receive:
+    """What is received of a read. That its client has gone is not told: others wait as well."""
+    asked = False
+
+    async def receive() -> Message:
+        nonlocal asked
+        if asked:
+            await asyncio.Event().wait()
+        asked = True
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    return receive
