@@ -93,6 +93,32 @@ def test_a_host_is_emptied_by_order_of_one_that_does_not_drive_it(it: LiveFleet)
             ]
 
 
+@pytest.mark.parametrize("dies", [0, 1], ids=["who drives the host", "who carries it"])
+def test_an_evacuation_goes_on_although_a_service_dies(it: LiveFleet, dies: int) -> None:
+    two = it.services[1]
+    lives = it.services[1 - dies]
+    with it.vm(**SMALL) as first, it.vm(**SMALL) as second:
+        made = two.client.post("/hosts/a/evacuations", {"profile": "slow", "max_outgoing": 1})
+        path = f"/hosts/a/evacuations/{made['id']}"
+        vms = (first.uuid, second.uuid)
+
+        def ordered() -> list[Document]:
+            return [m for m in lives.client.items("/migrations") if m["vm"] in vms]
+
+        wait_for(lambda: "active" in [m["state"] for m in ordered()], "one to migrate")
+        it.service = lives
+        it.services[dies].kill()
+        wait_for(lambda: lives.client.get(path)["ended"], "the evacuation to end", within_s=90)
+        done = lives.client.get(path)
+        assert (done["state"], done["moved"], done["left"]) == ("completed", 2, 0), done
+        for vm in (first, second):
+            assert it.states(vm) == {"b": "running"}
+        # Each was moved once, by the one migration that the evacuation has for it.
+        assert {m["id"]: m["state"] for m in ordered()} == {
+            str(migration_id(UUID(made["id"]), UUID(vm))): "completed" for vm in vms
+        }
+
+
 def test_a_dead_ones_migration_is_the_others_within_30_s(it: LiveFleet) -> None:
     one, two = it.services
     with it.vm() as vm:
