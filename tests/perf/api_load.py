@@ -41,8 +41,9 @@ REMEMBERED, SAMPLES = 200, 600
 """Migrations of earlier days, each of which has a minute's samples."""
 MACHINE = ("-machine", "none", "-nodefaults", "-display", "none")
 HELD = {"max_bandwidth_bytes_per_s": "8MiB/s", "downtime_limit_ms": 1}
-BUSY = Workload(region_bytes=48 << 20, dirty_mb_per_s=40)
-"""More than the bandwidth lets through, so that no migration comes to its end by itself."""
+BUSY = Workload(region_bytes=48 << 20, dirty_mb_per_s=16)
+"""More than the bandwidth lets through, so that no migration comes to its end by itself; not much
+more, for the cores are to be the service's."""
 SHARES = {
     "migrations": 4, "record": 4, "newest samples": 4, "VMs": 3, "hosts": 3, "explain": 2,
     "all samples": 1,

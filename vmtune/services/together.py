@@ -11,9 +11,16 @@ _T = TypeVar("_T")
 
 class Together(Generic[_T]):
     """Asks one at a time of each kind. Who comes while an answer is on its way gets the next one,
-    with all others who come meanwhile: never one that was begun before they asked."""
+    with all others who come meanwhile: never one that was begun before they asked.
 
-    def __init__(self) -> None:
+    :param share: of the time, from above 0 to 1, that answers of one kind may take: where they are
+        asked for more often, the next is begun later, by *most_late_s* seconds at most.
+    """
+
+    def __init__(self, share: float = 1.0, most_late_s: float = 0.0) -> None:
+        self._share = share
+        self._most_late_s = most_late_s
+        self._not_before: dict[Hashable, float] = {}
         self._running: dict[Hashable, asyncio.Task[_T]] = {}
         self._next: dict[Hashable, asyncio.Task[_T]] = {}
 
@@ -33,8 +40,25 @@ class Together(Generic[_T]):
         before = self._running.get(what)
         if before is not None:
             await asyncio.wait({before})
+        loop = asyncio.get_running_loop()
+        late_s = self._not_before.get(what, 0.0) - loop.time()
+        if late_s > 0:
+            await asyncio.sleep(late_s)
         self._running[what] = self._next.pop(what)
+        begun = loop.time()
         try:
             return await work()
         finally:
             del self._running[what]
+            took_s = loop.time() - begun
+            self._rest(what, loop.time() + min(took_s / self._share - took_s, self._most_late_s))
+
+    def _rest(self, what: Hashable, until: float) -> None:
+        loop = asyncio.get_running_loop()
+        if until > loop.time():
+            self._not_before[what] = until
+            loop.call_at(until, self._rested, what, until)
+
+    def _rested(self, what: Hashable, until: float) -> None:
+        if self._not_before.get(what) == until:
+            del self._not_before[what]

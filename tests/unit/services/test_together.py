@@ -75,3 +75,40 @@ async def test_different_questions_wait_for_nobody() -> None:
     assert await together.ask("b", quick) == 1
     slow.let.release()
     assert await waiting == 1
+
+
+class Long:
+    """Takes a while, and notes when it began and ended."""
+
+    def __init__(self) -> None:
+        self.begun: list[float] = []
+        self.ended: list[float] = []
+
+    async def __call__(self) -> int:
+        loop = asyncio.get_running_loop()
+        self.begun.append(loop.time())
+        await asyncio.sleep(0.1)
+        self.ended.append(loop.time())
+        return len(self.begun)
+
+
+async def test_what_is_asked_for_too_often_is_begun_later() -> None:
+    """Half of the time: after each answer as long a rest, in which more may come to share."""
+    together, long = Together[int](0.5, 10), Long()
+    assert await together.ask("a", long) == 1
+    waiting = asyncio.create_task(together.ask("a", long))
+    await asyncio.sleep(0.01)
+    assert await asyncio.gather(waiting, together.ask("a", long)) == [2, 2]
+    assert long.begun[1] - long.ended[0] >= 0.99 * (long.ended[0] - long.begun[0])
+
+
+async def test_what_is_begun_later_is_so_by_no_more_than_is_allowed_nor_is_another_kind() -> None:
+    together, long, slow = Together[int](0.0001, 0.2), Long(), Slow()
+    await together.ask("a", long)
+    other = asyncio.create_task(together.ask("b", slow))
+    await settle()
+    assert slow.asked == 1
+    slow.let.release()
+    async with asyncio.timeout(60):  # of the 1,000 s that the share would ask for
+        assert await asyncio.gather(other, together.ask("a", long)) == [1, 2]
+    assert long.begun[1] - long.ended[0] >= 0.19

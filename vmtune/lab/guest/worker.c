@@ -13,9 +13,8 @@
 #define TURN_US 500
 /* At most so many writes: they get slower at once by much when QEMU begins to track them. */
 #define MOST_WRITES 256
-/* Shorter waits are not worth a halt, and this much of longer ones is waited awake, as waking
-   takes its time. */
-#define AWAKE_US 200
+/* Shorter waits are not worth a halt. */
+#define SHORTEST_HALT_US 100
 /* A worker that has fallen behind its rate by more does not make up for it. */
 #define BACKLOG_MS 50
 
@@ -107,8 +106,8 @@ static void wait_some(const struct worker *worker, uint64_t now, uint64_t ticks)
     if (worker->beat_ticks && to_beat < ticks)
         ticks = to_beat;
     us = clock_microseconds(ticks, job.ticks_per_ms);
-    if (worker->may_halt && us > 2 * AWAKE_US)
-        halt_for_us(us - AWAKE_US);
+    if (worker->may_halt && us >= SHORTEST_HALT_US)
+        halt_for_us(us);
     else
         cpu_relax();
 }
