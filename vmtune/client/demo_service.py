@@ -19,7 +19,7 @@ from vmtune.client.http import Client
 from vmtune.errors import SetupError
 
 _PORT = 8470
-_READY_WITHIN_S = 30.0
+_READY_WITHIN_S = 120.0
 _STOPS_WITHIN_S = 10.0
 _PR_SET_PDEATHSIG = 1
 
