@@ -20,7 +20,17 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, text
+from sqlalchemy import (
+    URL,
+    Connection,
+    CursorResult,
+    Delete,
+    Engine,
+    Update,
+    create_engine,
+    event,
+    text,
+)
 from sqlalchemy.orm import Session
 
 from vmtune.errors import TakenOver
@@ -224,3 +234,10 @@ class Database:
                 self._turn.release()
         else:
             raise locked(self.url)
+
+
+def rows_met(session: Session, statement: Update | Delete) -> int:
+    """Carry out an UPDATE or a DELETE; how many rows it was for."""
+    done = session.execute(statement)
+    assert isinstance(done, CursorResult)
+    return done.rowcount

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from vmtune.domain.fleet import JobOrder, Service, ServiceState
 from vmtune.domain.inventory import Host
 from vmtune.errors import Conflict, NotFound
-from vmtune.store.database import Database, Lease
+from vmtune.store.database import Database, Lease, rows_met
 from vmtune.store.inventory import as_host, host_row, open_operation
 from vmtune.store.schema import HostRow, OperationRow
 from vmtune.store.schema_fleet import OrderRow, ServiceRow
@@ -63,8 +63,7 @@ class FleetRepository:
         counted = {"beats": ServiceRow.beats + 1, "seen_at": self._database.now()}
         # Past the turn of the writers: a long one must not let this service look dead.
         with self._database.quick() as session:
-            done = session.execute(update(ServiceRow).where(alive).values(counted))
-            return bool(done.rowcount)  # type: ignore[attr-defined] # of an UPDATE it has one
+            return rows_met(session, update(ServiceRow).where(alive).values(counted)) > 0
 
     def stop(self) -> None:
         """Say that this service stops."""

@@ -16,7 +16,7 @@ from vmtune.domain.keeping import thin
 from vmtune.domain.migration import Kept, MigrationState
 from vmtune.store import auditing, samples
 from vmtune.store.audit_log import newest_cut
-from vmtune.store.database import Database
+from vmtune.store.database import Database, rows_met
 from vmtune.store.schema import MigrationRow, ReaperChunkRow, SampleChunkRow
 from vmtune.store.schema_access import AuditRow
 from vmtune.store.schema_keeping import AuditCutRow, ChoreRow
@@ -153,8 +153,7 @@ class KeepingRepository:
                 return 0
         with self._database.write(durable=False) as session:
             last = min(newest_cut(session).number, _first(session) + _ENTRIES_AT_ONCE - 1)
-            done = session.execute(delete(AuditRow).where(AuditRow.number <= last))
-            return int(done.rowcount)  # type: ignore[attr-defined] # of a DELETE it has one
+            return rows_met(session, delete(AuditRow).where(AuditRow.number <= last))
 
     def _numbers(self, condition: ColumnElement[bool], limit: int) -> tuple[int, ...]:
         query = select(MigrationRow.number).where(condition)

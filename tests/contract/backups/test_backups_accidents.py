@@ -1,0 +1,166 @@
+"""Programs that lack, restores that break, files that are damaged or left behind."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tests.support.backed_up import (
+    ACT,
+    JOBS_TABLE,
+    add_host,
+    host_names,
+    in_jobs,
+    url,
+)  # fmt: skip
+from tests.support.postgres import (
+    libpq_url,
+    new_database,
+    why_no_postgres,
+)
+from vmtune.errors import SchemaMismatch, SetupError
+from vmtune.services import backup_postgresql
+from vmtune.services.backups import Place, backup, restore
+from vmtune.services.database_check import check
+from vmtune.store import Store, current_revision, upgrade
+from vmtune.store.upgrading import RESTORING
+
+NO_POSTGRES = why_no_postgres()
+
+
+@pytest.mark.skipif(bool(NO_POSTGRES), reason=NO_POSTGRES)
+@pytest.mark.parametrize(
+    ("version", "code"), [(None, "program_missing"), ("9.6.1", "program_too_old")]
+)
+def test_what_postgresqls_programs_lack_is_said_before_anything_is_changed(
+    server: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    version: str | None,
+    code: str,
+) -> None:
+    with new_database(server) as there:
+        place = Place.at(there, there, tmp_path)
+        upgrade(there)
+        add_host(place, "a")
+        backup(place, tmp_path / "b")
+        monkeypatch.setattr(backup_postgresql, "_FOLDERS", tmp_path / "none")
+        programs = tmp_path / "bin"
+        programs.mkdir()
+        if version:
+            for name in ("pg_dump", "pg_restore"):
+                program = programs / name
+                program.write_text(f"#!/bin/sh\necho '{name} (PostgreSQL) {version}'\n")
+                program.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{programs}:/usr/sbin:/sbin" if version else str(programs))
+        for work in (
+            lambda: backup(place, tmp_path / "c"),
+            lambda: restore(place, tmp_path / "b", ACT, force=True),
+        ):
+            with pytest.raises(SetupError) as refused:
+                work()
+            (problem,) = refused.value.problems
+            assert (problem.code, "postgresql-client-" in problem.remedy) == (code, True)
+        assert host_names(place) == ["a"]
+        assert not (tmp_path / "c").exists()
+
+
+@pytest.mark.skipif(bool(NO_POSTGRES), reason=NO_POSTGRES)
+def test_a_restore_that_fails_half_way_lets_no_service_start_and_can_be_repeated(
+    server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with new_database(server) as there:
+        place = Place.at(there, there, tmp_path)
+        upgrade(there)
+        add_host(place, "a")
+        backup(place, tmp_path / "b")
+        add_host(place, "later")
+        with monkeypatch.context() as broken:
+            broken.setattr(backup_postgresql, "restore_jobs", _fail)
+            with pytest.raises(SetupError) as failed:
+                restore(place, tmp_path / "b", ACT, force=True)
+        (problem,) = failed.value.problems
+        assert problem.code == "half_restored"
+        assert current_revision(there) == RESTORING
+        with pytest.raises(SchemaMismatch, match="did not come to its end"):
+            Store.open(there)
+        assert [f.code for f in check(place).findings] == ["half_restored"]
+        undo = Path(problem.remedy.split("restore ")[1].split(" ")[0])
+        restore(place, undo, ACT, force=True)
+        assert host_names(place) == ["a", "later"]
+
+
+def _fail(*_: object) -> None:
+    raise SetupError("the disk is full", field="database", remedy="free some space")
+
+
+@pytest.mark.skipif(bool(NO_POSTGRES), reason=NO_POSTGRES)
+def test_what_others_have_in_the_database_is_left_alone(server: str, tmp_path: Path) -> None:
+    with new_database(server) as there:
+        place = Place.at(there, there, tmp_path)
+        upgrade(there)
+        add_host(place, "a")
+        with psycopg.connect(libpq_url(there), autocommit=True) as connection:
+            connection.execute(b"CREATE TABLE theirs (x int); INSERT INTO theirs VALUES (7)")
+        backup(place, tmp_path / "b")
+        restore(place, tmp_path / "b", ACT, force=True)
+        with psycopg.connect(libpq_url(there)) as connection:
+            assert connection.execute(b"SELECT x FROM theirs").fetchall() == [(7,)]
+        assert host_names(place) == ["a"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_what_root_puts_back_is_the_services(tmp_path: Path) -> None:
+    folder = tmp_path / "state"
+    folder.mkdir()
+    place = Place.at(f"sqlite:///{folder}/r.db", f"sqlite:///{folder}/j.db", folder)
+    upgrade(url(place))
+    in_jobs(place, f"CREATE TABLE workflow_status {JOBS_TABLE}")
+    backup(place, tmp_path / "b")
+    for file in folder.iterdir():
+        file.unlink()
+    os.chown(folder, 65534, 65534)
+    restore(place, tmp_path / "b", ACT)
+    assert {(p.name, p.stat().st_uid) for p in folder.iterdir()} >= {
+        ("r.db", 65534), ("j.db", 65534), ("j.db.lock", 65534)}  # fmt: skip
+
+
+def test_a_damaged_file_is_kept_and_replaced(tmp_path: Path) -> None:
+    place = Place.at(f"sqlite:///{tmp_path}/r.db", f"sqlite:///{tmp_path}/j.db", tmp_path)
+    upgrade(url(place))
+    add_host(place, "a")
+    backup(place, tmp_path / "b")
+    (tmp_path / "r.db").write_bytes(b"no database" * 1000)
+    assert [found.code for found in check(place).findings] == ["damaged"]
+    undo = restore(place, tmp_path / "b", ACT, force=True).undo
+    assert undo is not None
+    assert (undo / "r.db").read_bytes().startswith(b"no database")
+    assert host_names(place) == ["a"]
+
+
+def test_a_backup_of_a_damaged_file_is_refused(tmp_path: Path) -> None:
+    place = Place.at(f"sqlite:///{tmp_path}/r.db", f"sqlite:///{tmp_path}/j.db", tmp_path)
+    upgrade(url(place))
+    with closing(sqlite3.connect(tmp_path / "r.db")) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    content = bytearray((tmp_path / "r.db").read_bytes())
+    content[8192 : 8192 + 4096 * 6] = b"\xff" * 4096 * 6
+    (tmp_path / "r.db").write_bytes(content)
+    with pytest.raises(SetupError):
+        backup(place, tmp_path / "b")
+    assert sorted(p.name for p in tmp_path.iterdir() if p.suffix != ".db") == []
+
+
+def test_what_a_killed_backup_left_is_cleared_away(tmp_path: Path) -> None:
+    place = Place.at(f"sqlite:///{tmp_path}/r.db", f"sqlite:///{tmp_path}/j.db", tmp_path)
+    upgrade(url(place))
+    left = tmp_path / ".b.partial-999999999"
+    left.mkdir()
+    (left / "records.db").write_text("half")
+    backup(place, tmp_path / "b")
+    assert not left.exists()

@@ -1,0 +1,172 @@
+"""What is refused is said, and changes nothing."""
+
+from __future__ import annotations
+
+import os
+import threading
+import zipfile
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+import psycopg
+import pytest
+from sqlalchemy import make_url
+
+from tests.support.backed_up import (
+    ACT,
+    add_host,
+    host_names,
+    url,
+)  # fmt: skip
+from tests.support.postgres import (
+    libpq_url,
+    new_database,
+    why_no_postgres,
+)
+from vmtune.errors import Conflict, InvalidInput, SchemaMismatch, SetupError, VmtuneError
+from vmtune.jobs.database import hold
+from vmtune.services import backup_postgresql, backups
+from vmtune.services.backup_archive import MANIFEST
+from vmtune.services.backups import Place, backup, restore
+from vmtune.store import Store, upgrade
+
+NO_POSTGRES = why_no_postgres()
+ONLY_SQLITE = pytest.mark.parametrize("new_place", ["sqlite"], indirect=True)
+"""For what happens before a database is opened."""
+
+
+def changed(file: Path, to: Path, change: Callable[[str, bytes], bytes | None]) -> Path:
+    """A copy of an archive with some members changed, or left out."""
+    with zipfile.ZipFile(file) as old, zipfile.ZipFile(to, "w") as new:
+        for name in old.namelist():
+            content = change(name, old.read(name))
+            if content is not None:
+                new.writestr(name, content)
+    return to
+
+
+def flip(name: str, content: bytes) -> bytes:
+    if name == MANIFEST:
+        return content
+    middle = len(content) // 2
+    return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+
+
+SPOILED: dict[str, Callable[[str, bytes], bytes | None]] = {
+    "a bit is wrong": flip,
+    "a member is missing": lambda name, content: None if name.startswith("records") else content,
+    "it says nothing": lambda name, content: None if name == MANIFEST else content,
+    "of a later format": lambda name, content: content.replace(b'"format": 1', b'"format": 2'),
+    "another name": lambda name, content: content.replace(b"jobs.", b"../x."),
+    "no JSON": lambda name, content: content[:-9] if name == MANIFEST else content,
+}
+
+
+@ONLY_SQLITE
+@pytest.mark.parametrize("how", SPOILED)
+def test_a_spoiled_archive_changes_nothing(place: Place, tmp_path: Path, how: str) -> None:
+    backup(place, tmp_path / "b")
+    add_host(place, "later")
+    spoiled = changed(tmp_path / "b", tmp_path / "spoiled", SPOILED[how])
+    with pytest.raises(InvalidInput) as refused:
+        restore(place, spoiled, ACT, force=True)
+    (problem,) = refused.value.problems
+    assert (problem.field, problem.code in ("no_backup", "backup_format")) == ("file", True)
+    assert problem.remedy
+    assert host_names(place) == ["a", "b", "later"]
+
+
+@ONLY_SQLITE
+def test_what_is_no_backup_is_refused(place: Place, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("no zip")
+    for file in (tmp_path / "text", tmp_path / "none", tmp_path):
+        with pytest.raises(InvalidInput, match=str(file)):
+            restore(place, file, ACT, force=True)
+
+
+@ONLY_SQLITE
+def test_one_of_a_newer_vmtune_is_refused(place: Place, tmp_path: Path) -> None:
+    made = backup(place, tmp_path / "b")
+    revision = f'"revision": "{made.revision}"'.encode()
+    newer = changed(
+        tmp_path / "b",
+        tmp_path / "newer",
+        lambda _, content: content.replace(revision, b'"revision": "9999"'),
+    )
+    with pytest.raises(SchemaMismatch, match="has schema 9999, which vmtune"):
+        restore(place, newer, ACT, force=True)
+
+
+@ONLY_SQLITE
+def test_a_file_that_is_there_is_not_overwritten(place: Place, tmp_path: Path) -> None:
+    (tmp_path / "b").write_text("mine")
+    with pytest.raises(InvalidInput, match="there is"):
+        backup(place, tmp_path / "b")
+    assert (tmp_path / "b").read_text() == "mine"
+    with pytest.raises(SetupError, match="No such file"):
+        backup(place, tmp_path / "nowhere" / "b")
+
+
+def test_nothing_to_back_up_is_said(new_place: Callable[[str], Place], tmp_path: Path) -> None:
+    with pytest.raises(SchemaMismatch, match="nothing to back up"):
+        backup(new_place("empty"), tmp_path / "b")
+    assert not (tmp_path / "b").exists()
+
+
+def test_it_is_refused_while_a_service_serves(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backups, "_LEAVES_WITHIN_S", 0.2)
+    backup(place, tmp_path / "b")
+    with ExitStack() as stack:
+        if place.kind == "sqlite":
+            lock = hold(Path(str(place.jobs.database)))
+            stack.callback(os.close, lock)
+        else:
+            stack.enter_context(Store.open(url(place))).hosts.list()
+        with pytest.raises(VmtuneError) as refused:
+            restore(place, tmp_path / "b", ACT, force=True)
+        assert "another vmtune service" in str(refused.value) or "connections" in str(refused.value)
+    restore(place, tmp_path / "b", ACT, force=True)
+
+
+@pytest.mark.skipif(bool(NO_POSTGRES), reason=NO_POSTGRES)
+def test_a_service_that_beats_is_seen_although_its_connections_are_not(
+    server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with new_database(server) as there:
+        place = Place.at(there, there, tmp_path)
+        upgrade(there)
+        with Store.open(there) as store:
+            store.fleet.join("live", "m", 1, "0")
+        monkeypatch.setattr(backup_postgresql, "others_connected", lambda *_: 0)
+        monkeypatch.setattr(backups, "BEAT_S", 0.2)
+        stop = threading.Event()
+
+        def beat() -> None:
+            while not stop.wait(0.02):
+                with psycopg.connect(libpq_url(there), autocommit=True) as connection:
+                    connection.execute(b"UPDATE services SET beats = beats + 1")
+
+        backup(place, tmp_path / "b")
+        thread = threading.Thread(target=beat)
+        thread.start()
+        try:
+            with pytest.raises(Conflict, match="the services live run"):
+                restore(place, tmp_path / "b", ACT, force=True)
+        finally:
+            stop.set()
+            thread.join()
+        restore(place, tmp_path / "b", ACT, force=True)  # it only seems to run
+
+
+def test_one_of_the_other_kind_of_database_is_refused(place: Place, tmp_path: Path) -> None:
+    backup(place, tmp_path / "b")
+    if place.kind == "sqlite":
+        other = Place(make_url("postgresql+psycopg://nobody@/none"), place.jobs, tmp_path)
+    else:
+        other = Place.at(f"sqlite:///{tmp_path}/r.db", f"sqlite:///{tmp_path}/j.db", tmp_path)
+    with pytest.raises(InvalidInput) as refused:
+        restore(other, tmp_path / "b", ACT)
+    assert refused.value.problems[0].code == "other_database"

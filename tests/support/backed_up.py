@@ -1,0 +1,60 @@
+"""Databases that are backed up and put back: what is written to them, and what is in them."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import psycopg
+
+from tests.support.postgres import (
+    libpq_url,
+)
+from vmtune.domain.access import Identity, Kind
+from vmtune.domain.audit import Act
+from vmtune.domain.inventory import Host
+from vmtune.services import database_check
+from vmtune.services.backups import Place
+from vmtune.store import Store
+
+ACT = Act(Identity(Kind.USER, "0", "root"), "vmtune db", "db_restore", "the disk burnt")
+NOW = datetime(2026, 11, 21, 4, 30, tzinfo=UTC)
+JOBS_TABLE = "(workflow_uuid TEXT PRIMARY KEY, status TEXT, name TEXT)"
+
+
+def url(place: Place) -> str:
+    return place.records.render_as_string(hide_password=False)
+
+
+def in_jobs(place: Place, statement: str) -> None:
+    if place.kind == "sqlite":
+        with closing(sqlite3.connect(str(place.jobs.database))) as connection:
+            connection.execute(statement)
+            connection.commit()
+        Path(str(place.jobs.database)).chmod(0o600)  # as the service makes it
+        return
+    with psycopg.connect(libpq_url(str(url(place))), autocommit=True) as connection:
+        connection.execute(b"CREATE SCHEMA IF NOT EXISTS dbos")
+        connection.execute(b"SET search_path = dbos")
+        connection.execute(statement.encode())
+
+
+def job(place: Place, id: str, status: str) -> None:
+    in_jobs(place, f"INSERT INTO workflow_status VALUES ('{id}', '{status}', 'vmtune.job')")
+
+
+def unfinished(place: Place) -> frozenset[str]:
+    with closing(database_check._Jobs(place.jobs)) as jobs:
+        return jobs.unfinished()
+
+
+def host_names(place: Place) -> list[str]:
+    with Store.open(url(place)) as store:
+        return [host.name for host in store.hosts.list().items]
+
+
+def add_host(place: Place, name: str) -> None:
+    with Store.open(url(place)) as store:
+        store.hosts.add(Host(name, f"qemu+ssh://{name}/system", "", "", NOW))
