@@ -76,8 +76,8 @@ def test_a_guest_that_a_step_paused_goes_on_where_it_arrives(
         {"when": {"after_iterations": 0}, "then": {"do": "pause"}},
         {"when": {"after_iterations": 0}, "then": {"set": {"max_bandwidth_bytes_per_s": 0}}},
     ]
-    # Slow enough to be seen active before it has ended.
-    values = {"max_bandwidth_bytes_per_s": 2 << 20}
+    # It does not end by itself, so that it is seen active however busy the machine is.
+    values = {"max_bandwidth_bytes_per_s": 16 << 10, "downtime_limit_ms": 1}
     body = {"name": profile, "values": values, "steps": steps}
     service.client.post("/profiles", body)
     vm, names = uuid4(), [f"{side}-{secrets.token_hex(2)}" for side in "ab"]
