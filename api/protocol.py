@@ -9,11 +9,10 @@ import os
 import pwd
 import socket
 import struct
-from typing import Any
+from enum import Enum
 
-import h11
 import structlog
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from vmtune.services.access_users import Peer
 
@@ -22,23 +21,34 @@ log = structlog.get_logger(__name__)
 _HEAD_WITHIN_S = 10.0
 _BODY_WITHIN_S = 60.0
 _MOST_CONNECTIONS = 500
+_MOST_HEAD_BYTES = 64 << 10
 
 _UCRED = struct.Struct("3i")  # struct ucred of unix(7): pid, uid, gid
 _SO_PEERGROUPS = 59  # socket(7), since Linux 4.13; Python has no name for it
 _MOST_OPTION_BYTES = 1024  # all that Python's getsockopt gives: 256 groups
 
 
-class Protocol(H11Protocol):
+class _Part(Enum):
+    """What of a request is to come."""
+
+    HEAD = "head"
+    BODY = "body"
+    NOTHING = "nothing"
+
+
+class Protocol(HttpToolsProtocol):
     """One connection. ``scope["state"]["peer"]`` is the :class:`Peer` behind a unix socket,
     and None over TCP.
 
     A client that takes more than 10 s for a request's head, or 60 s for its body, is cut
     off: else a few hundred slow ones would keep everybody else away. So are TCP connections
-    beyond 500; the unix socket is always served.
+    beyond 500; the unix socket is always served. A head that is still not whole after 64 KiB is
+    refused.
     """
 
+    _part = _Part.NOTHING
+    _head_bytes = 0
     _limit: asyncio.TimerHandle | None = None
-    _limited: object = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
         """Learn who it is."""
@@ -50,39 +60,50 @@ class Protocol(H11Protocol):
             log.warning("too many connections", client=str(self.client), most=_MOST_CONNECTIONS)
             transport.abort()
             return
-        self._expect(h11.IDLE)
+        self._expect(_Part.HEAD)
 
     def data_received(self, data: bytes) -> None:
-        """Go on, with as much time as the request's present part has."""
+        """Go on, unless the head is too long."""
         super().data_received(data)
-        self._expect(self.conn.their_state)
+        if self._part is _Part.HEAD:
+            self._head_bytes += len(data)
+            if self._head_bytes > _MOST_HEAD_BYTES:
+                self.send_400_response("The head of the request is too long.")
 
-    def on_response_complete(self) -> None:
-        """From now on uvicorn's keep-alive limit holds."""
-        self._expect(None)
-        super().on_response_complete()
-        if self.conn.their_state is h11.SEND_BODY:  # the next request came with the last one
-            self._expect(h11.SEND_BODY)
+    def on_message_begin(self) -> None:
+        """A request's first byte has come."""
+        super().on_message_begin()
+        self._expect(_Part.HEAD)
+
+    def on_headers_complete(self) -> None:
+        """Its head is whole: it is passed on."""
+        super().on_headers_complete()
+        self._expect(_Part.BODY)
+
+    def on_message_complete(self) -> None:
+        """It has come as a whole. From its answer on, uvicorn's keep-alive limit holds."""
+        super().on_message_complete()
+        self._expect(_Part.NOTHING)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing is waited for any more."""
-        self._expect(None)
+        self._expect(_Part.NOTHING)
         super().connection_lost(exc)
 
-    def _expect(self, part: Any) -> None:  # any: h11's states are classes of its own
-        """Wait for a request's head (IDLE) or body (SEND_BODY) to be complete."""
-        within = {h11.IDLE: _HEAD_WITHIN_S, h11.SEND_BODY: _BODY_WITHIN_S}.get(part)
+    def _expect(self, part: _Part) -> None:
+        """Wait for *part* to be complete, with as much time as it has."""
+        if part is self._part:
+            return
         if self._limit is not None:
-            if part is self._limited:
-                return
             self._limit.cancel()
             self._limit = None
-        self._limited = part
-        if within is not None:
-            self._limit = self.loop.call_later(within, self._too_slow)
+        self._part, self._head_bytes = part, 0
+        if part is not _Part.NOTHING:
+            within_s = _HEAD_WITHIN_S if part is _Part.HEAD else _BODY_WITHIN_S
+            self._limit = self.loop.call_later(within_s, self._too_slow)
 
     def _too_slow(self) -> None:
-        log.info("a client was too slow", client=str(self.client), part=str(self._limited))
+        log.info("a client was too slow", client=str(self.client), part=self._part.value)
         self.transport.abort()
 
 

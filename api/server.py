@@ -7,7 +7,6 @@ import gc
 import os
 import signal
 import socket
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -28,7 +27,6 @@ from vmtune.settings import Settings
 
 log = structlog.get_logger(__name__)
 
-_SWITCH_INTERVAL_S = 0.0005
 _GRACE_S = 2
 _KEEP_ALIVE_S = 30
 _HANDSHAKE_WITHIN_S = 10
@@ -43,8 +41,6 @@ def serve(settings: Settings) -> None:
     """
     configure_logs(settings.log_format, settings.log_level)
     start_traces(settings.service_name)
-    # Workers hold the interpreter for 5 ms at a time else, of which a request meets several.
-    sys.setswitchinterval(_SWITCH_INTERVAL_S)
     # uvloop: watching a migration at 20 Hz costs a quarter less than on asyncio's own loop.
     with (
         suppress(asyncio.CancelledError),

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from fastapi import APIRouter
-
 from vmtune.api.reach import ApplicationInReach
 from vmtune.api.responses import ASKS_A_HOST, problems
 from vmtune.api.routes.common import After, Limit, Services
+from vmtune.api.routes.router import Router
 from vmtune.api.schemas.applications import ApplicationPage, ApplicationView
 from vmtune.api.security import APPLY, READ, Who
 from vmtune.domain.outcome import ApplicationState
 
-router = APIRouter(prefix="/applications", tags=["applications"])
+router = Router(prefix="/applications", tags=["applications"])
 
 
 @router.get("", responses=problems(), dependencies=[READ])

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from vmtune.api.reach import AssignmentInReach
 from vmtune.api.responses import LOCATION, WITH_BODY, problems, with_headers
 from vmtune.api.routes.common import PREFIX, After, Limit, Services
+from vmtune.api.routes.router import Router
 from vmtune.api.schemas.assignments import AssignmentCreate, AssignmentPage, AssignmentView
 from vmtune.api.security import PROFILE, READ, Who
 
-router = APIRouter(prefix="/assignments", tags=["assignments"])
+router = Router(prefix="/assignments", tags=["assignments"])
 
 
 @router.get("", responses=problems(), dependencies=[READ])

@@ -9,13 +9,14 @@ from collections.abc import AsyncIterator
 from enum import StrEnum
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import Depends, Query
 from fastapi.responses import StreamingResponse
 
 from vmtune.api.deps import Container
 from vmtune.api.reach import EVERYWHERE
 from vmtune.api.responses import problems
 from vmtune.api.routes.common import After, Limit, Moment, Services
+from vmtune.api.routes.router import Router
 from vmtune.api.schemas.access import EntryPage, EntryView, IntegrityView
 from vmtune.api.security import ADMIN
 from vmtune.domain.audit import Outcome
@@ -24,7 +25,7 @@ from vmtune.store.audit_log import AuditFilter
 _Text = Annotated[str | None, Query(max_length=200)]
 
 
-router = APIRouter(prefix="/audit", tags=["audit"], dependencies=[EVERYWHERE])
+router = Router(prefix="/audit", tags=["audit"], dependencies=[EVERYWHERE])
 
 
 async def _wanted(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Path, Query, Response
+from fastapi import Body, Path, Query, Response
 
 from vmtune.api.loads import check_may_load
 from vmtune.api.reach import EVERYWHERE
 from vmtune.api.responses import ASKS_A_HOST, LOCATION, WITH_BODY, problems, with_headers
 from vmtune.api.routes.common import PREFIX, After, Limit, Services, Whole
+from vmtune.api.routes.router import Router
 from vmtune.api.schemas.campaigns import (
     CampaignDetail,
     CampaignForecast,
@@ -22,7 +23,7 @@ from vmtune.api.security import BENCH, READ, Who
 from vmtune.domain.campaign_record import CampaignState
 from vmtune.services.queries import part_in_order
 
-router = APIRouter(prefix="/campaigns", tags=["campaigns"], dependencies=[EVERYWHERE])
+router = Router(prefix="/campaigns", tags=["campaigns"], dependencies=[EVERYWHERE])
 Which = Annotated[
     str, Path(max_length=200, description="Its id, or its name for the newest of that name.")
 ]

@@ -5,19 +5,20 @@ from __future__ import annotations
 import asyncio
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import Depends, Query, Response
 from fastapi.responses import JSONResponse
 
 from vmtune.api.reach import EVERYWHERE
 from vmtune.api.responses import problems, saved_as
 from vmtune.api.routes.common import After, Limit, Services
+from vmtune.api.routes.router import Router
 from vmtune.api.schemas.comparisons import ComparisonView, HistoryView
 from vmtune.api.security import READ
 from vmtune.bench.report import to_document
 from vmtune.services.comparisons import Asked
 from vmtune.services.comparisons_files import ReportFormat, report_file
 
-router = APIRouter(tags=["comparisons"], dependencies=[EVERYWHERE])
+router = Router(tags=["comparisons"], dependencies=[EVERYWHERE])
 
 
 async def asked(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from vmtune.api.responses import LOCATION, WITH_BODY, problems, with_headers
 from vmtune.api.routes.common import PREFIX, After, Limit, Services
+from vmtune.api.routes.router import Router
 from vmtune.api.schemas.drift import (
     DriftPage,
     DriftScanAsked,
@@ -16,7 +17,7 @@ from vmtune.api.schemas.drift import (
 )
 from vmtune.api.security import READ, Who
 
-router = APIRouter(tags=["drift"])
+router = Router(tags=["drift"])
 
 
 @router.post(

@@ -6,11 +6,12 @@ from typing import Annotated
 from urllib.parse import quote
 from uuid import UUID
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 
 from vmtune.api.reach import WholeHostInReach
 from vmtune.api.responses import ASKS_A_HOST, LOCATION, WITH_BODY, problems, with_headers
 from vmtune.api.routes.common import PREFIX, After, Limit, Services
+from vmtune.api.routes.router import Router
 from vmtune.api.schemas.evacuations import (
     EvacuationCreate,
     EvacuationPage,
@@ -23,7 +24,7 @@ from vmtune.api.security import MIGRATE, READ, Who
 from vmtune.domain.evacuation import EvacuationState
 from vmtune.services.evacuations_plan import EvacuationRequest
 
-router = APIRouter(tags=["evacuations"])
+router = Router(tags=["evacuations"])
 _OF_HOST = "/hosts/{name}/evacuations"
 States = Annotated[list[EvacuationState], Query(description="Any of them.")]
 

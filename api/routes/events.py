@@ -7,12 +7,13 @@ import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Query, Request
+from fastapi import Header, Query, Request
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from vmtune.api.authentication import still_lets_in
 from vmtune.api.responses import problems
 from vmtune.api.routes.common import Services, Whole
+from vmtune.api.routes.router import Router
 from vmtune.api.schemas.events import EventView
 from vmtune.api.security import READ, Who
 from vmtune.domain.inventory import Event, EventTopic
@@ -21,7 +22,7 @@ from vmtune.services.bus import Progress
 
 _LOOK_EVERY_S = 60.0
 
-router = APIRouter(tags=["events"])
+router = Router(tags=["events"])
 Number = Annotated[Whole, Query(ge=0, le=2**63 - 1)]
 
 

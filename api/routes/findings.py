@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
-
 from vmtune.api.reach import HostInReach
 from vmtune.api.responses import ASKS_A_HOST, problems
 from vmtune.api.routes.common import Services
+from vmtune.api.routes.router import Router
 from vmtune.api.schemas.doctor import DiagnosisView
 from vmtune.api.security import READ
 
-router = APIRouter(prefix="/hosts", tags=["hosts"])
+router = Router(prefix="/hosts", tags=["hosts"])
 
 
 @router.get("/{name}/findings", responses=problems(*ASKS_A_HOST), dependencies=[READ])

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
-
 from vmtune import __version__
 from vmtune.api.responses import problems
 from vmtune.api.routes.common import Services
+from vmtune.api.routes.router import Router
 from vmtune.api.schemas.health import Health
 from vmtune.api.security import READ
 
-router = APIRouter(tags=["health"])
+router = Router(tags=["health"])
 
 
 @router.get("/health", responses=problems(), dependencies=[READ])

@@ -3,10 +3,11 @@ token is needed."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import Depends, Request, Response
 
 from vmtune.api.responses import WITH_BODY, problems
 from vmtune.api.routes.common import Services
+from vmtune.api.routes.router import Router
 from vmtune.api.security import MIGRATE, Who
 from vmtune.domain.access import Kind
 from vmtune.errors import Forbidden
@@ -27,7 +28,7 @@ async def _local(who: Who) -> None:
         )
 
 
-router = APIRouter(tags=["hooks"], dependencies=[Depends(_local)])
+router = Router(tags=["hooks"], dependencies=[Depends(_local)])
 _XML = {"schema": {"type": "string"}}
 
 

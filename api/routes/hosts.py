@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Annotated
 from urllib.parse import quote
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 
 from vmtune.api.reach import HostInReach
 from vmtune.api.responses import ASKS_A_HOST, LOCATION, WITH_BODY, problems, with_headers
 from vmtune.api.routes.common import PREFIX, After, Limit, Services
+from vmtune.api.routes.router import Router
 from vmtune.api.routes.vms import list_page
 from vmtune.api.schemas.common import problems_of
 from vmtune.api.schemas.drift import DriftScanView
@@ -29,7 +30,7 @@ from vmtune.domain.tuning import TuningState
 from vmtune.errors import Conflict, VmtuneError
 from vmtune.services.queries import VmFilter, parse_labels
 
-router = APIRouter(prefix="/hosts", tags=["hosts"])
+router = Router(prefix="/hosts", tags=["hosts"])
 
 
 @router.get("", responses=problems(), dependencies=[READ])

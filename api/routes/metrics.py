@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from vmtune.api.reach import EVERYWHERE
 from vmtune.api.responses import problems
 from vmtune.api.routes.common import Services
+from vmtune.api.routes.router import Router
 from vmtune.api.security import METRICS
 
-router = APIRouter(tags=["health"])
+router = Router(tags=["health"])
 _TEXT = {"schema": {"type": "string"}}
 
 

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 
 from vmtune.api.reach import MigrationInReach
 from vmtune.api.responses import ASKS_A_HOST, LOCATION, WITH_BODY, problems, with_headers
 from vmtune.api.routes.common import PREFIX, After, Limit, Services
+from vmtune.api.routes.router import Router
 from vmtune.api.schemas.controlled import MigrationChange, RoundPage, RoundView
 from vmtune.api.schemas.migrations import (
     MigrationCreate,
@@ -23,7 +24,7 @@ from vmtune.api.security import MIGRATE, READ, Who
 from vmtune.domain.migration import Migration, MigrationState
 from vmtune.services.migrations import MigrationRequest
 
-router = APIRouter(prefix="/migrations", tags=["migrations"])
+router = Router(prefix="/migrations", tags=["migrations"])
 LaterThan = Annotated[
     int | None,
     Query(

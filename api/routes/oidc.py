@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from vmtune.api.authentication import address_of
 from vmtune.api.cookies import OIDC, clear_oidc, set_cookies, set_oidc
 from vmtune.api.responses import LOCATION, problems, with_headers
 from vmtune.api.routes.common import Services
+from vmtune.api.routes.router import Router
 from vmtune.api.security import PUBLIC
 from vmtune.errors import NotFound
 from vmtune.services.access_oidc import OidcService
 
-router = APIRouter(prefix="/session/oidc", tags=["session"])
+router = Router(prefix="/session/oidc", tags=["session"])
 _BACK = (
     "<!doctype html><html lang=en><meta charset=utf-8><title>vmtune</title>"
     '<meta http-equiv=refresh content="0;url=/"><p>Signed in. <a href="/">Go on</a></p>'

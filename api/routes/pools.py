@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
-
 from vmtune.api.reach import HostInReach, VmInReach
 from vmtune.api.responses import ASKS_A_HOST, WITH_BODY, problems
 from vmtune.api.routes.common import Services
+from vmtune.api.routes.router import Router
 from vmtune.api.schemas.pools import LimitList, LimitsSet, LimitView, PoolList, PoolView
 from vmtune.api.security import HOST, READ, Who
 from vmtune.services.host_limits import LimitState
 
-router = APIRouter()
+router = Router()
 _SHARED = "the limits of a machine are those of all its VMs"
 
 

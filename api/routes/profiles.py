@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 from urllib.parse import quote
 
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import Header, Query, Response
 
 from vmtune.api.reach import EVERYWHERE
 from vmtune.api.responses import ETAG, LOCATION, WITH_BODY, problems, with_headers
@@ -19,6 +19,7 @@ from vmtune.api.routes.common import (
     Services,
     read_etag,
 )
+from vmtune.api.routes.router import Router
 from vmtune.api.schemas.common import texts_of
 from vmtune.api.schemas.controlled import StepView, step_texts
 from vmtune.api.schemas.profiles import (
@@ -37,7 +38,7 @@ from vmtune.domain.profile import Profile
 from vmtune.errors import StaleRevision
 from vmtune.services.profiles import accept
 
-router = APIRouter(prefix="/profiles", tags=["profiles"])
+router = Router(prefix="/profiles", tags=["profiles"])
 _CHANGE = problems(*WITH_BODY, 404, 409, 412, 428) | with_headers(200, ETAG)
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import hashlib
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Path, Query, Response
+from fastapi import Header, Path, Query, Response
 
 from vmtune.api.responses import Responses, problems
 from vmtune.api.routes.common import After, Limit, Services
+from vmtune.api.routes.router import Router
 from vmtune.api.schemas.reference import ReferencePage, ReferenceSummary, ReferenceView
 from vmtune.api.security import READ
 from vmtune.reference.loading import reference, table_of
 
-router = APIRouter(prefix="/reference", tags=["reference"])
+router = Router(prefix="/reference", tags=["reference"])
 
 _ETAG = {
     "ETag": {"description": "Of this content, for If-None-Match.", "schema": {"type": "string"}}

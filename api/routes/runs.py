@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Body, Query, Response
+from fastapi import Body, Query, Response
 
 from vmtune.api.loads import check_may_load
 from vmtune.api.reach import EVERYWHERE
@@ -18,6 +18,7 @@ from vmtune.api.responses import (
     with_headers,
 )
 from vmtune.api.routes.common import PREFIX, After, Limit, Moment, Name, Services, Whole
+from vmtune.api.routes.router import Router
 from vmtune.api.schemas.controlled import RoundPage, RoundView
 from vmtune.api.schemas.migrations import samples_json
 from vmtune.api.schemas.runs import (
@@ -46,7 +47,7 @@ from vmtune.services.runs import QueuedRun, RunRequest
 from vmtune.services.runs_files import MEDIA_TYPES, FileFormat, exported, plotted
 from vmtune.store.run_rows import RunFilter
 
-router = APIRouter(tags=["runs"], dependencies=[EVERYWHERE])
+router = Router(tags=["runs"], dependencies=[EVERYWHERE])
 Rows = Annotated[Whole, Query(ge=1, le=1000, description="Most rows on the page.")]
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 
 from vmtune.api.reach import EVERYWHERE
 from vmtune.api.responses import problems
 from vmtune.api.routes.common import After, Limit, Name, Services
+from vmtune.api.routes.router import Router
 from vmtune.api.schemas.scenarios import (
     MeasuredScenarioPage,
     MeasuredScenarioView,
@@ -27,7 +28,7 @@ from vmtune.errors import NotFound
 from vmtune.services.campaigns import KNOWN
 from vmtune.services.queries import part_in_order
 
-router = APIRouter(tags=["scenarios"])
+router = Router(tags=["scenarios"])
 Where = Annotated[Place, Query(description="Where it is to be run.")]
 Qemu = Annotated[str, Query(description="By its name, as GET /qemus has it.")]
 Kvm = Annotated[bool | None, Query(description="Null where the machine can.")]

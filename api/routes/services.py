@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
-
 from vmtune.api.reach import EVERYWHERE
 from vmtune.api.responses import problems
 from vmtune.api.routes.common import Services
+from vmtune.api.routes.router import Router
 from vmtune.api.schemas.fleet import ServiceList, ServiceView
 from vmtune.api.security import READ
 
-router = APIRouter(prefix="/services", tags=["services"])
+router = Router(prefix="/services", tags=["services"])
 
 
 @router.get("", responses=problems(), dependencies=[READ, EVERYWHERE])

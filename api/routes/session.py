@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import Path, Request, Response
 
 from vmtune.api.authentication import address_of, cookie_of
 from vmtune.api.cookies import clear_cookies, set_cookies
 from vmtune.api.reach import EVERYWHERE
 from vmtune.api.responses import LOCATION, WITH_BODY, problems, with_headers
 from vmtune.api.routes.common import PREFIX, After, Limit, Services
+from vmtune.api.routes.router import Router
 from vmtune.api.schemas.access import (
     ActorView,
     BrowserPage,
@@ -23,7 +24,7 @@ from vmtune.api.security import ADMIN, PUBLIC, READ, Who
 from vmtune.domain.access import Identity
 from vmtune.services.access_browsers import SHOWN, Browser
 
-router = APIRouter(tags=["session"])
+router = Router(tags=["session"])
 
 
 @router.get("/live", status_code=204, responses=problems(), dependencies=[PUBLIC])

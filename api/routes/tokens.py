@@ -5,15 +5,16 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Response
+from fastapi import Path, Response
 
 from vmtune.api.responses import LOCATION, WITH_BODY, problems, with_headers
 from vmtune.api.routes.common import PREFIX, After, Limit, Services
+from vmtune.api.routes.router import Router
 from vmtune.api.schemas.access import TokenCreate, TokenMade, TokenPage, TokenView
 from vmtune.api.security import ADMIN, Who
 from vmtune.domain.access import MEANINGS
 
-router = APIRouter(prefix="/tokens", tags=["tokens"])
+router = Router(prefix="/tokens", tags=["tokens"])
 TokenId = Annotated[str, Path(max_length=60)]
 
 

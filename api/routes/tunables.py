@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
-
 from vmtune.api.responses import problems
 from vmtune.api.routes.common import After, Limit, Name, Services
+from vmtune.api.routes.router import Router
 from vmtune.api.schemas.tunables import TunablePage, TunableView
 from vmtune.api.security import READ
 from vmtune.domain.rules import unknown_tunable
@@ -13,7 +12,7 @@ from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import Route, Side
 from vmtune.errors import NotFound
 
-router = APIRouter(prefix="/tunables", tags=["tunables"])
+router = Router(prefix="/tunables", tags=["tunables"])
 
 
 @router.get("", responses=problems(), dependencies=[READ])

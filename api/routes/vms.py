@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 
 from vmtune.api.deps import Container
 from vmtune.api.reach import VmInReach
 from vmtune.api.responses import ASKS_A_HOST, LOCATION, WITH_BODY, problems, with_headers
 from vmtune.api.routes.common import PREFIX, After, Limit, Services
+from vmtune.api.routes.router import Router
 from vmtune.api.schemas.applications import ApplicationCreate, ApplicationView, VerificationView
 from vmtune.api.schemas.common import problems_of
 from vmtune.api.schemas.plans import PlanCreate, PlanView
@@ -30,7 +31,7 @@ from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tuning import TuningState
 from vmtune.services.queries import VmFilter, parse_labels
 
-router = APIRouter(prefix="/vms", tags=["vms"])
+router = Router(prefix="/vms", tags=["vms"])
 Labels = Annotated[list[str], Query(description="key=value, any number of times.")]
 
 
