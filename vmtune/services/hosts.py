@@ -289,7 +289,7 @@ class HostService:
         """Note what was seen where; the labels of all that is known on those hosts."""
         now = datetime.now(UTC)
         labels: dict[UUID, Mapping[str, str]] = {}
-        known = {host: self._known_on(host) for host in listed}
+        known = self._store.vms.on_hosts(listed)
         seen = {uuid for vms in known.values() for uuid in vms}
         for host, vms in listed.items():
             names = {vm.uuid: vm.name for vm in vms}
@@ -301,20 +301,9 @@ class HostService:
                 for uuid, name in names.items()
             ):
                 self._store.vms.remember_all(host, names, now, arriving)
-                known[host] = self._known_on(host)
+                known |= self._store.vms.on_hosts([host])
             labels |= {uuid: vm.labels for uuid, vm in known[host].items()}
         return labels
-
-    def _known_on(self, host: str) -> dict[UUID, Vm]:
-        """The VMs that were seen on a host last."""
-        known: dict[UUID, Vm] = {}
-        after: str | None = None
-        while True:
-            page = self._store.vms.list(host=host, after=after, limit=_PAGE)
-            known |= {vm.uuid: vm for vm in page.items}
-            if page.next is None:
-                return known
-            after = page.next
 
     async def locate(self, vm: UUID, host: str | None = None) -> tuple[str, Driver, VmFacts]:
         """The host where a VM runs, and its facts; where none runs it, one that defines it.

@@ -130,12 +130,12 @@ class Queries:
         :raise NotFound: no such host.
         :raise HostUnreachable: the host that the filter names does not answer.
         """
-        if wanted.host is None and wanted.state is None:
-            if await asyncio.to_thread(self._store.known_vms.count) > _LARGE_FLEET_VMS:
-                return await self._of_a_large_fleet(wanted, after, limit, reach)
+        may_be_large = wanted.host is None and wanted.state is None
+        tunings = await asyncio.to_thread(self._tunings, may_be_large)
+        if tunings is None:
+            return await self._of_a_large_fleet(wanted, after, limit, reach)
         listing = await self._hosts.list_vms(wanted.host, reach.hosts)
         found = [vm for vm in listing.vms if wanted.lets(vm) and reach.has_vm(vm.host, vm.labels)]
-        tunings = await asyncio.to_thread(self._store.tunings.all)
 
         def stands(vm: UUID) -> TuningState:
             return tunings[vm].state if vm in tunings else TuningState.UNTUNED
@@ -147,6 +147,13 @@ class Queries:
         shown = {vm.summary.uuid for vm in listed.items} & tunings.keys()
         counts = {state: counted[state] for state in TuningState}
         return VmPage(listed, listing.problems, {vm: tunings[vm] for vm in shown}, counts)
+
+    def _tunings(self, may_be_large: bool) -> Mapping[UUID, Tuning] | None:
+        """How all VMs stood; None where the fleet is so large that nobody wants to know at once.
+        One call, for each takes its turn among the workers."""
+        if may_be_large and self._store.known_vms.count() > _LARGE_FLEET_VMS:
+            return None
+        return self._store.tunings.all()
 
     async def _of_a_large_fleet(
         self, wanted: VmFilter, after: str | None, limit: int, reach: Reach

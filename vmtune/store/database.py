@@ -19,7 +19,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+from pydantic_core import from_json
 from sqlalchemy import (
     URL,
     Connection,
@@ -62,6 +64,7 @@ def make_engine(url: URL, *, wait_s: float, foreign_keys: bool = True) -> Engine
         return create_engine(
             url,
             json_serializer=as_json,
+            json_deserializer=_from_json,
             hide_parameters=True,
             pool_pre_ping=True,
             pool_size=8,
@@ -77,6 +80,7 @@ def make_engine(url: URL, *, wait_s: float, foreign_keys: bool = True) -> Engine
     engine = create_engine(
         url,
         json_serializer=as_json,
+        json_deserializer=_from_json,
         hide_parameters=True,
         pool_size=8,
         max_overflow=24,
@@ -92,6 +96,15 @@ def make_engine(url: URL, *, wait_s: float, foreign_keys: bool = True) -> Engine
 
     event.listen(engine, "begin", _begin_on_sqlite)
     return engine
+
+
+def _from_json(stored: str) -> Any:  # any JSON
+    """Parse it by pydantic's parser, which takes a tenth of the time that Python's takes for the
+    short lists that most columns hold. It does not know lone surrogates."""
+    try:
+        return from_json(stored)
+    except ValueError:
+        return json.loads(stored)
 
 
 def _begin_on_sqlite(connection: Connection) -> None:

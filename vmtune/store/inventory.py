@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, delete, select, tuple_
+from sqlalchemy import Row, bindparam, delete, select
 from sqlalchemy.orm import Session
 
 from vmtune.domain.access import EVERYTHING, Reach
@@ -30,6 +30,7 @@ from vmtune.store.schema import (
 # Without an object for each row, whose bookkeeping takes longer than the rest of a list.
 _HOST_COLUMNS = tuple(HostRow.__table__.columns)
 _VM_COLUMNS = tuple(VmRow.__table__.columns)
+_ON_HOSTS = select(*_VM_COLUMNS).where(VmRow.host.in_(bindparam("hosts", expanding=True)))
 
 
 class HostRepository:
@@ -176,28 +177,13 @@ class VmRepository:
         with self._database.read() as session:
             return _vm(_vm_row(session, uuid))
 
-    def list(
-        self,
-        host: str | None = None,
-        labels: Mapping[str, str] | None = None,
-        after: str | None = None,
-        limit: int = 100,
-    ) -> Page[Vm]:
-        """VMs in the order of their names.
-
-        :param labels: only those that have all of these.
-        """
-        query = select(*_VM_COLUMNS).order_by(VmRow.name, VmRow.uuid).limit(check_limit(limit) + 1)
-        if host is not None:
-            query = query.where(VmRow.host == host)
-        for key, value in (labels or {}).items():
-            query = query.where(VmRow.labels[key].as_string() == value)
-        if after is not None:
-            name, uuid = read_cursor("vms", after, str, UUID)
-            query = query.where(tuple_(VmRow.name, VmRow.uuid) > tuple_(name, uuid))
+    def on_hosts(self, hosts: Collection[str]) -> dict[str, dict[UUID, Vm]]:
+        """The VMs that were last seen on each of these hosts, by UUID."""
+        found: dict[str, dict[UUID, Vm]] = {host: {} for host in hosts}
         with self._database.read() as session:
-            rows = session.execute(query).all()
-            return page(rows, limit, _vm, lambda row: make_cursor("vms", row.name, row.uuid))
+            for row in session.execute(_ON_HOSTS, {"hosts": [*found]}):
+                found[row.host][row.uuid] = _vm(row)
+        return found
 
     def set_labels(self, uuid: UUID, labels: Mapping[str, str]) -> Vm:
         """Replace a VM's labels.

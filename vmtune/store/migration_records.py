@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
-from sqlalchemy import Row, func, select
+from sqlalchemy import Row, bindparam, func, select
 from sqlalchemy.orm import Session
 
 from vmtune.domain.access import EVERYTHING, Reach
@@ -52,6 +52,10 @@ TRANSITIONS: Mapping[MigrationState, frozenset[MigrationState]] = {
 }
 """Which state may follow which. Any state may be recorded again: steps can run twice."""
 assert set(TRANSITIONS) == set(MigrationState), "a state without its followers"
+_COLUMNS = MigrationRow.__table__.columns
+"""Read without an object for each row, whose bookkeeping takes a while for a page of them."""
+_BY_ID = select(*_COLUMNS).where(MigrationRow.id == bindparam("id"))
+_NUMBER = select(MigrationRow.number).where(MigrationRow.id == bindparam("id"))
 
 
 class MigrationRepository:
@@ -220,7 +224,10 @@ class MigrationRepository:
         :raise NotFound: there is none.
         """
         with self._database.read() as session:
-            return _migration(_row(session, id))
+            row = session.execute(_BY_ID, {"id": id}).one_or_none()
+        if row is None:
+            raise _no_migration(id)
+        return _migration(row)
 
     def list(
         self,
@@ -236,8 +243,7 @@ class MigrationRepository:
 
         :param host: its source or its destination.
         """
-        # Without an object for each row, whose bookkeeping takes a while for a page of them.
-        query = select(*MigrationRow.__table__.columns).order_by(MigrationRow.number.desc())
+        query = select(*_COLUMNS).order_by(MigrationRow.number.desc())
         query = query.limit(check_limit(limit) + 1)
         query = query.where(
             *within(reach, (MigrationRow.source, MigrationRow.destination), MigrationRow.vm)
@@ -361,7 +367,7 @@ def _row(session: Session, id: UUID) -> MigrationRow:
 
 
 def _number(session: Session, id: UUID) -> int:
-    number = session.scalar(select(MigrationRow.number).where(MigrationRow.id == id))
+    number = session.scalar(_NUMBER, {"id": id})
     if number is None:
         raise _no_migration(id)
     return number

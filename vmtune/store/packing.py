@@ -13,10 +13,12 @@ import json
 import operator
 import zlib
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from itertools import accumulate
 from typing import Any
+
+from pydantic_core import from_json
 
 from vmtune.domain.migration import QemuStatus, Sample
 
@@ -35,7 +37,7 @@ def pack(samples: Sequence[Sample], onto: bytes | None = None) -> bytes:
     """
     stored: dict[str, list[Any]] = {name: [] for name in _NAMES}
     if onto is not None:
-        stored = json.loads(zlib.decompress(onto))
+        stored = from_json(zlib.decompress(onto))
     for name, column in zip(_NAMES, zip(*map(_COLUMNS, samples), strict=True), strict=True):
         if name in _AS_IS:
             stored[name].extend(column)
@@ -45,12 +47,12 @@ def pack(samples: Sequence[Sample], onto: bytes | None = None) -> bytes:
     return zlib.compress(json.dumps(stored, separators=(",", ":")).encode(), _FAST)
 
 
-def unpack(packed: bytes, after_ms: int | None = None) -> Iterator[Sample]:
+def unpack(packed: bytes, after_ms: int | None = None) -> list[Sample]:
     """The samples of a chunk.
 
     :param after_ms: only those that were taken later.
     """
-    stored: dict[str, list[Any]] = json.loads(zlib.decompress(packed))
+    stored: dict[str, list[Any]] = from_json(zlib.decompress(packed))
     stored["status"] = [_STATUSES[status] for status in stored["status"]]
     columns = [
         stored[name] if name in _AS_IS else list(accumulate(stored[name])) for name in _NAMES
@@ -58,4 +60,5 @@ def unpack(packed: bytes, after_ms: int | None = None) -> Iterator[Sample]:
     if after_ms is not None:  # they are in the order of time
         start = bisect_right(columns[_NAMES.index("at_ms")], after_ms)
         columns = [column[start:] for column in columns]
-    return (Sample(*row) for row in zip(*columns, strict=True))
+    assert len({len(column) for column in columns}) == 1, "columns of different lengths"
+    return list(map(Sample, *columns))

@@ -7,10 +7,11 @@ is as safe as many at once, and takes no more room in the end.
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from sqlalchemy import func, select
+from sqlalchemy import bindparam, func, select
 from sqlalchemy.orm import Session
 
 from vmtune.domain.migration import Sample
@@ -20,6 +21,16 @@ from vmtune.store.schema import SampleChunkRow
 _AT_ONCE = 8
 CHUNK = 200
 """Samples in a full chunk: 20 s at 10 Hz."""
+_LATER = (
+    select(SampleChunkRow.position, SampleChunkRow.packed)
+    .where(
+        SampleChunkRow.migration == bindparam("migration"),
+        SampleChunkRow.last_at_ms > bindparam("after_ms"),
+        SampleChunkRow.position > bindparam("position"),
+    )
+    .order_by(SampleChunkRow.position)
+    .limit(_AT_ONCE)
+)
 
 
 def append(session: Session, migration: int, taken: Sequence[Sample]) -> None:
@@ -79,11 +90,12 @@ def read(session: Session, migration: int, after_ms: int, limit: int | None) -> 
     """Samples later than *after_ms*; at least *limit* of them if there are so many, and
     all of the last one's millisecond."""
     found: list[Sample] = []
-    chunks = _later(session, migration, after_ms)
-    for sample in (sample for chunk in chunks for sample in unpack(chunk, after_ms)):
-        if limit is not None and len(found) >= limit and sample.at_ms > found[-1].at_ms:
-            break
-        found.append(sample)
+    for chunk in _later(session, migration, after_ms):
+        found += unpack(chunk, after_ms)
+        if limit is not None and len(found) > limit:
+            end = bisect_right(found, found[limit - 1].at_ms, limit, key=lambda one: one.at_ms)
+            if end < len(found):
+                return found[:end]
     return found
 
 
@@ -91,12 +103,9 @@ def _later(session: Session, migration: int, after_ms: int) -> Iterator[bytes]:
     """The chunks that have later samples, a few at a time: a page may end before they do. Most
     take one query, where a cursor on the server would take five."""
     position = -1
-    query = select(SampleChunkRow.position, SampleChunkRow.packed).where(
-        SampleChunkRow.migration == migration, SampleChunkRow.last_at_ms > after_ms
-    )
     while True:
-        some = query.where(SampleChunkRow.position > position)
-        rows = session.execute(some.order_by(SampleChunkRow.position).limit(_AT_ONCE)).all()
+        where = {"migration": migration, "after_ms": after_ms, "position": position}
+        rows = session.execute(_LATER, where).all()
         for row in rows:
             yield row.packed
         if len(rows) < _AT_ONCE:

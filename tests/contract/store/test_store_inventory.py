@@ -112,43 +112,23 @@ def test_a_vm_needs_a_known_host(store: Store, clock: Clock) -> None:
         store.vms.set_labels(VM, {})
 
 
-def test_vms_are_filtered_by_host_and_by_all_labels(store: Store, host: Host, clock: Clock) -> None:
+def test_vms_are_told_by_the_host_where_they_were_seen(
+    store: Store, host: Host, clock: Clock
+) -> None:
     store.hosts.add(Host("b", "qemu:///system", "", "", clock()))
-    vms = {name: uuid4() for name in ("one", "two", "three")}
-    store.vms.remember_all("a", {vms["one"]: "one", vms["two"]: "two"}, clock())
-    store.vms.remember(vms["three"], "three", "b", clock())
-    store.vms.set_labels(vms["one"], {"tier": "db", "zone.x/y": "1"})
-    store.vms.set_labels(vms["three"], {"tier": "db"})
-
-    def names(host: str | None = None, labels: dict[str, str] | None = None) -> list[str]:
-        return [vm.name for vm in store.vms.list(host, labels).items]
-
-    assert names() == ["one", "three", "two"]
-    assert names("a") == ["one", "two"]
-    assert names(labels={"tier": "db"}) == ["one", "three"]
-    assert names("a", {"tier": "db"}) == ["one"]
-    assert names(labels={"tier": "db", "zone.x/y": "1"}) == ["one"]
-    assert names(labels={"tier": "web"}) == []
-    assert names(labels={"absent": ""}) == []
-
-
-def test_vms_of_one_name_are_all_on_some_page(store: Store, host: Host, clock: Clock) -> None:
-    uuids = {UUID(int=number) for number in (3, 1 << 100, 2)}
-    store.vms.remember_all("a", dict.fromkeys(uuids, "same"), clock())
-    seen: list[UUID] = []
-    after = None
-    for _ in uuids:
-        page = store.vms.list(after=after, limit=1)
-        seen += [vm.uuid for vm in page.items]
-        after = page.next
-    assert after is None
-    assert seen == sorted(uuids)
+    one, two, three = (uuid4() for _ in range(3))
+    store.vms.remember_all("a", {one: "same", two: "same"}, clock())
+    there = store.vms.remember(three, "three", "b", clock())
+    labelled = store.vms.set_labels(one, {"tier": "db"})
+    assert store.vms.on_hosts(["a"]) == {"a": {one: labelled, two: store.vms.get(two)}}
+    assert store.vms.on_hosts(["b", "c"]) == {"b": {three: there}, "c": {}}
+    assert store.vms.on_hosts([]) == {}
 
 
 def test_removing_a_host_forgets_its_vms(store: Store, host: Host, clock: Clock) -> None:
     store.vms.remember(VM, "guest", "a", clock())
     store.hosts.remove("a")
-    assert store.vms.list().items == ()
+    assert store.vms.on_hosts(["a"]) == {"a": {}}
     with pytest.raises(NotFound):
         store.hosts.get("a")
 
@@ -158,7 +138,7 @@ def test_forget_host_keeps_the_host_and_others_vms(store: Store, host: Host, clo
     store.vms.remember(VM, "guest", "a", clock())
     other = store.vms.remember(uuid4(), "guest", "b", clock())
     store.vms.forget_host("a")
-    assert store.vms.list().items == (other,)
+    assert store.vms.on_hosts(["a", "b"]) == {"a": {}, "b": {other.uuid: other}}
     assert store.hosts.get("a") == host
 
 
