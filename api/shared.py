@@ -24,8 +24,9 @@ _PATHS = tuple(
     )
 )  # fmt: skip
 """What is answered the same to all who have the same rights, and is not streamed."""
-_SHARE, _MOST_LATE_S = 0.2, 0.05
-"""No question takes more than a fifth of the service's time, as far as 50 ms allow that."""
+_SHARE, _MOST_APART_S = 0.2, 0.05
+"""No question takes more than a fifth of the service's time, as far as it can while each is answered
+20 times a second."""
 
 
 @dataclass(slots=True)
@@ -42,7 +43,7 @@ class Shared:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._answers = Together[_Answer](_SHARE, _MOST_LATE_S)
+        self._answers = Together[_Answer](_SHARE, _MOST_APART_S)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or not _may_be_shared(scope):

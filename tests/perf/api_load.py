@@ -76,13 +76,13 @@ def plan_of(it: Live, running_now: list[Document], ended: list[str], seconds: fl
     token = it.client.post("/tokens", {"name": "load", "scopes": ["read"]})["token"]
     base = "/api/v1"
     ids = [record["id"] for record in running_now]
-    # A page that follows a migration asks for what came since it asked last, a second ago.
+    # A page that follows a migration asks each second for what came since.
     newest = [list(it.client.items(f"/migrations/{id}/samples"))[-10]["at_ms"] for id in ids]
     kinds = {
         "migrations": [f"{base}/migrations?limit=50"],
         "record": [f"{base}/migrations/{id}" for id in ids],
         "newest samples": [
-            f"{base}/migrations/{id}/samples?limit=10000&later_than_ms={at}"
+            f"{base}/migrations/{id}/samples?limit=10000&later_than_ms={at}.."
             for id, at in zip(ids, newest, strict=True)
         ],
         "VMs": [f"{base}/vms?limit=50"],

@@ -15,6 +15,7 @@ import asyncio
 import contextlib
 import json
 import random
+import re
 import resource
 import subprocess
 import sys
@@ -30,13 +31,18 @@ _CONNECTIONS = 32
 _ENDS_WITHIN_S = 60.0
 _HEAD_END = b"\r\n\r\n"
 _LENGTH = b"content-length:"
+_FOLLOWED = re.compile(r"=(\d+)\.\.$")
+_STEP_MS = 50
+"""How far apart the samples are that somebody follows."""
 
 
 @dataclass(frozen=True)
 class Plan:
     """What to send.
 
-    :param kinds: the paths of each kind of request; those of one kind take turns.
+    :param kinds: the paths of each kind of request; those of one kind take turns. What ends in a
+        number of milliseconds and two dots goes on with the time, as for who asks for what came
+        since: ``later_than_ms=2000..`` is ``later_than_ms=5000`` three seconds after the first.
     :param shares: how often each kind is sent, in parts of their sum.
     :param warm_s: how long to send before what is noted.
     """
@@ -173,14 +179,6 @@ class _Load:
     def _asked(self) -> list[_Asked]:
         """All requests in their order, with when each is to be sent, from the first."""
         plan = self._plan
-        requests = {
-            kind: [
-                f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {plan.token}\r\n"
-                "Accept: application/json\r\n\r\n".encode()
-                for path in paths
-            ]
-            for kind, paths in plan.kinds.items()
-        }
         number = round((plan.warm_s + plan.seconds) * plan.rate_per_s)
         kinds = random.Random(plan.seed).choices(
             list(plan.shares), list(plan.shares.values()), k=number
@@ -189,9 +187,16 @@ class _Load:
         asked: list[_Asked] = []
         for place, kind in enumerate(kinds):
             at_s = place / plan.rate_per_s
-            request = requests[kind][turns[kind] % len(requests[kind])]
+            path = _FOLLOWED.sub(
+                lambda found, at_s=at_s: f"={_moved(int(found[1]), at_s)}",
+                plan.kinds[kind][turns[kind] % len(plan.kinds[kind])],
+            )
             turns[kind] += 1
-            asked.append(_Asked(kind, request, at_s, at_s >= plan.warm_s))
+            request = (
+                f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {plan.token}\r\n"
+                "Accept: application/json\r\n\r\n"
+            )
+            asked.append(_Asked(kind, request.encode(), at_s, at_s >= plan.warm_s))
         return asked
 
     def _send(self, asked: _Asked) -> None:
@@ -224,6 +229,10 @@ class _Load:
             self._idle.remove(one)
         if asked is not None:
             print(f"cut off: {asked.request!r}", file=sys.stderr)
+
+
+def _moved(ms: int, by_s: float) -> int:
+    return ms + int(1000 * by_s) // _STEP_MS * _STEP_MS
 
 
 def send(plan: Plan) -> Answers:

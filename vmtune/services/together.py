@@ -14,12 +14,14 @@ class Together(Generic[_T]):
     with all others who come meanwhile: never one that was begun before they asked.
 
     :param share: of the time, from above 0 to 1, that answers of one kind may take: where they are
-        asked for more often, the next is begun later, by *most_late_s* seconds at most.
+        asked for more often, the next is begun later.
+    :param most_apart_s: seconds from the beginning of one to that of the next after which it is
+        not put off any more.
     """
 
-    def __init__(self, share: float = 1.0, most_late_s: float = 0.0) -> None:
+    def __init__(self, share: float = 1.0, most_apart_s: float = 0.0) -> None:
         self._share = share
-        self._most_late_s = most_late_s
+        self._most_apart_s = most_apart_s
         self._not_before: dict[Hashable, float] = {}
         self._running: dict[Hashable, asyncio.Task[_T]] = {}
         self._next: dict[Hashable, asyncio.Task[_T]] = {}
@@ -51,7 +53,7 @@ class Together(Generic[_T]):
         finally:
             del self._running[what]
             took_s = loop.time() - begun
-            self._rest(what, loop.time() + min(took_s / self._share - took_s, self._most_late_s))
+            self._rest(what, begun + min(took_s / self._share, self._most_apart_s))
 
     def _rest(self, what: Hashable, until: float) -> None:
         loop = asyncio.get_running_loop()
