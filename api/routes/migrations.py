@@ -123,7 +123,8 @@ async def abort_migration(on: Services, who: Who, migration: MigrationInReach) -
 )
 async def list_samples(
     on: Services,
-    migration: MigrationInReach,
+    who: Who,
+    migration: UUID,
     limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
     after: After = None,
     later_than_ms: LaterThan = None,
@@ -131,8 +132,9 @@ async def list_samples(
     """Samples, oldest first. Those of one millisecond are never separated, so that a page
     may have a few more than *limit*."""
     earliest = -1 if later_than_ms is None else later_than_ms
-    page = await on.queries.samples(migration.id, after, limit, earliest)
-    return samples_json(page, migration)
+    record, page = await on.queries.samples(migration, after, limit, earliest)
+    await on.access.guard.migration(who, record)
+    return samples_json(page, record)
 
 
 @router.get("/{migration}/rounds", responses=problems(404), dependencies=[READ])

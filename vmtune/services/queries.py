@@ -268,8 +268,8 @@ class Queries:
 
     async def samples(
         self, migration: UUID, after: str | None, limit: int, later_than_ms: int = -1
-    ) -> Page[Sample]:
-        """A migration's samples, oldest first; *limit* is exceeded by samples of the last
+    ) -> tuple[Migration, Page[Sample]]:
+        """A migration and its samples, oldest first; *limit* is exceeded by samples of the last
         one's millisecond.
 
         :param later_than_ms: where the list begins; *after* continues it.
@@ -278,9 +278,11 @@ class Queries:
         after_ms = later_than_ms
         if after is not None:
             after_ms = int(read_cursor("samples", after, int)[0])
-        taken = await asyncio.to_thread(self._store.migrations.samples, migration, after_ms, limit)
+        record, taken = await asyncio.to_thread(
+            self._store.migrations.with_samples, migration, after_ms, limit
+        )
         following = make_cursor("samples", taken[-1].at_ms) if len(taken) >= limit else None
-        return Page(taken, following)
+        return record, Page(taken, following)
 
     async def rounds(
         self, migration: UUID, after: str | None, limit: int, later_than_ms: int | None = None

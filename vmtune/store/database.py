@@ -10,17 +10,21 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
+import select
 import sqlite3
 import stat
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import psycopg
 from pydantic_core import from_json
 from sqlalchemy import (
     URL,
@@ -33,7 +37,10 @@ from sqlalchemy import (
     event,
     text,
 )
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import InvalidatePoolError
 from sqlalchemy.orm import Session
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from vmtune.errors import TakenOver
 from vmtune.store.auditing import AuditedSession, note_changes
@@ -44,6 +51,7 @@ WRITERS_LOCK = 0x766D74756E65  # "vmtune": the key of PostgreSQL's advisory lock
 IDLE_MS = 4000
 """After how long PostgreSQL ends a writing transaction that asks nothing more: sooner than others
 give up waiting for it."""
+_RESTS_S = 1.0
 _MODE = "vmtune_mode"
 _DURABLE, _RELAXED = "durable", "relaxed"
 
@@ -61,12 +69,11 @@ def make_engine(url: URL, *, wait_s: float, foreign_keys: bool = True) -> Engine
     """
     as_json = partial(json.dumps, separators=(",", ":"), allow_nan=False)
     if url.get_backend_name() != "sqlite":
-        return create_engine(
+        engine = create_engine(
             url,
             json_serializer=as_json,
             json_deserializer=_from_json,
             hide_parameters=True,
-            pool_pre_ping=True,
             pool_size=8,
             max_overflow=24,
             pool_timeout=wait_s,
@@ -77,6 +84,8 @@ def make_engine(url: URL, *, wait_s: float, foreign_keys: bool = True) -> Engine
                 f"-c lock_timeout={round(wait_s * 1000)}",
             },
         )
+        _ping_where_in_doubt(engine)
+        return engine
     engine = create_engine(
         url,
         json_serializer=as_json,
@@ -96,6 +105,30 @@ def make_engine(url: URL, *, wait_s: float, foreign_keys: bool = True) -> Engine
 
     event.listen(engine, "begin", _begin_on_sqlite)
     return engine
+
+
+def _ping_where_in_doubt(engine: Engine) -> None:
+    """Have a connection replaced whose server has ended it, or does not answer any more.
+
+    What a server says before it ends a session is there to be read, which takes no question. Who
+    vanished says nothing, so after a rest the server is asked; to ask each time
+    (``pool_pre_ping``) would double what a small read costs.
+    """
+
+    @event.listens_for(engine, "checkin")
+    def rests(_connection: object, record: ConnectionPoolEntry) -> None:
+        record.info["rests_since_s"] = time.monotonic()
+
+    @event.listens_for(engine, "checkout")
+    def asked(connection: psycopg.Connection, record: ConnectionPoolEntry, _proxy: object) -> None:
+        since_s = record.info.get("rests_since_s", math.inf)  # never: it is new
+        try:
+            said = select.poll()
+            said.register(connection, select.POLLIN)
+            if said.poll(0) or time.monotonic() - since_s > _RESTS_S:
+                engine.dialect.do_ping(cast(DBAPIConnection, connection))
+        except (psycopg.Error, OSError) as error:
+            raise InvalidatePoolError from error
 
 
 def _from_json(stored: str) -> Any:  # any JSON

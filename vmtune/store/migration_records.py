@@ -292,6 +292,20 @@ class MigrationRepository:
         with self._database.read() as session:
             return tuple(samples.read(session, _number(session, id), after_ms, limit))
 
+    def with_samples(
+        self, id: UUID, after_ms: int = -1, limit: int | None = None
+    ) -> tuple[Migration, tuple[Sample, ...]]:
+        """The migration beside its samples, as :meth:`get` and :meth:`samples` give them.
+
+        :raise NotFound: there is no such migration.
+        """
+        with self._database.read() as session:
+            row = session.execute(_BY_ID, {"id": id}).one_or_none()
+            if row is None:
+                raise _no_migration(id)
+            taken = samples.read(session, row.number, after_ms, limit)
+        return _migration(row), tuple(taken)
+
     def sample_count(self, id: UUID) -> int:
         """How many samples there are.
 

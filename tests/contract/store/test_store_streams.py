@@ -12,6 +12,7 @@ import pytest
 from tests.support.samples import make_samples
 from vmtune.domain.inventory import EventTopic
 from vmtune.errors import OperationInProgress, StaleRevision
+from vmtune.errors import NotFound
 from vmtune.store import Store
 from vmtune.store.samples import CHUNK
 
@@ -63,6 +64,26 @@ def test_a_page_does_not_part_samples_of_one_millisecond(store: Store, migration
     store.migrations.add_samples(migration, taken)
     assert store.migrations.samples(migration, limit=2) == tuple(taken[:3])
     assert store.migrations.samples(migration, after_ms=2, limit=2) == (taken[3],)
+
+
+def test_nor_does_it_where_they_are_in_two_chunks(store: Store, migration: UUID) -> None:
+    together = range(CHUNK - 2, CHUNK + 2)
+    taken = [
+        replace(sample, at_ms=together.start if place in together else place)
+        for place, sample in enumerate(make_samples(CHUNK + 20))
+    ]
+    store.migrations.add_samples(migration, taken)
+    for limit in (CHUNK - 1, CHUNK, CHUNK + 1, CHUNK + 2):
+        assert store.migrations.samples(migration, limit=limit) == tuple(taken[: CHUNK + 2])
+
+
+def test_a_migration_comes_with_its_samples(store: Store, migration: UUID) -> None:
+    taken = make_samples(3)
+    store.migrations.add_samples(migration, taken)
+    record, found = store.migrations.with_samples(migration, taken[0].at_ms, 1)
+    assert (record, found) == (store.migrations.get(migration), (taken[1],))
+    with pytest.raises(NotFound):
+        store.migrations.with_samples(uuid4())
 
 
 def test_a_clock_that_was_set_back_does_not_mix_the_order(store: Store, migration: UUID) -> None:

@@ -22,7 +22,7 @@ from tests.support.postgres import (
 )
 from vmtune.domain.inventory import EventTopic, Host
 from vmtune.errors import SchemaMismatch, SetupError
-from vmtune.store import Store, current_revision, upgrade
+from vmtune.store import Store, current_revision, database, upgrade
 from vmtune.store.database import Database
 from vmtune.store.failures import masked, parse_url, translated
 
@@ -212,6 +212,25 @@ def test_a_password_in_what_the_database_says_is_not_repeated(url: str) -> None:
     with pytest.raises(SetupError, match=r"no user me with \*\*\*\)") as caught:
         fail()
     assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.skipif(bool(why_no_postgres()), reason=why_no_postgres())
+def test_a_server_is_asked_whether_it_is_there_after_a_rest_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[object] = []
+    with running_postgres() as server, new_database(server) as url:
+        upgrade(url)
+        with Store.open(url) as store:
+            dialect = store._database._engine.dialect
+            monkeypatch.setattr(dialect, "do_ping", asked.append)
+            monkeypatch.setattr(database, "_RESTS_S", 3600.0)
+            for _ in range(3):
+                store.hosts.list()
+            assert asked == []
+            monkeypatch.setattr(database, "_RESTS_S", 0.0)
+            store.hosts.list()
+            assert len(asked) == 1
 
 
 @pytest.mark.skipif(bool(why_no_postgres()), reason=why_no_postgres())
