@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from vmtune.errors import InvalidInput, Problem
-from vmtune.settings_accept import integer, list_of, number, one_of, truth
+from vmtune.settings_accept import integer, integers, list_of, number, one_of, truth
 from vmtune.settings_fleet import FLEET, FleetSettings
 from vmtune.settings_oidc import OidcSettings, read_oidc
 
@@ -91,6 +91,8 @@ class Settings(FleetSettings):
         property, ``TYPE`` makes an object of that type.
     :param packs: tunable packs to load: names of those that come with vmtune, or paths of files
         and folders.
+    :param cpus: the CPUs that the service itself keeps to; none named: all. On one it answers much
+        sooner under load (docs/scale.md). The QEMUs and loads of benchmarks run on all.
     :param sample_hz: samples a second of a running migration, 0.1 to 100.
     :param observe_migrations: record migrations that others start, and apply to them what can
         still be applied of the VM's profile.
@@ -131,6 +133,7 @@ class Settings(FleetSettings):
     allow_qmp_commands: tuple[str, ...] = ()
     allow_qom: tuple[str, ...] = ()
     packs: tuple[str, ...] = ()
+    cpus: tuple[int, ...] = ()
     sample_hz: float = 10.0
     observe_migrations: bool = True
     max_body_bytes: int = 1 << 20
@@ -397,6 +400,7 @@ _ACCEPT: Mapping[str, Callable[[object], object]] = {
     "allow_qmp_commands": list_of("QMP commands", _QMP_COMMAND),
     "allow_qom": list_of("types or TYPE.PROPERTY of QEMU's objects", _QOM),
     "packs": list_of("names or paths of packs", _PACK),
+    "cpus": integers("numbers of CPUs", 8191),
     "sample_hz": number(0.1, 100),
     "observe_migrations": truth,
     "max_body_bytes": integer(1 << 10, 64 << 20),

@@ -23,6 +23,23 @@ def list_of(what: str, pattern: re.Pattern[str]) -> Callable[[object], tuple[str
     return accept
 
 
+def integers(what: str, most: int) -> Callable[[object], tuple[int, ...]]:
+    """Takes a list of whole numbers from 0; a variable has them with commas between."""
+
+    def accept(raw: object) -> tuple[int, ...]:
+        if isinstance(raw, str):  # as a variable has it
+            raw = [int(p) if p.strip().isascii() and p.strip().isdigit() else p
+                   for p in raw.split(",") if p.strip()]  # fmt: skip
+        if not isinstance(raw, list):
+            raise ValueError(f"expects a list of {what}, not {raw!r}")
+        for one in raw:
+            if not isinstance(one, int) or isinstance(one, bool) or not 0 <= one <= most:
+                raise ValueError(f"expects a list of {what}, 0 to {most}; {one!r} is none")
+        return tuple(raw)
+
+    return accept
+
+
 def integer(least: int, most: int) -> Callable[[object], int]:
     """Takes a whole number within bounds."""
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from vmtune.bench.cpu_times import process_clock
 from vmtune.bench.fio_json import MOST_CHARACTERS, read_fio
+from vmtune.cpus import on_all
 from vmtune.domain.block import CpuMark, LoadPhase, ProcessSample
 from vmtune.drivers.qemu_process import QemuProcess
 from vmtune.errors import InvalidInput
@@ -126,7 +127,7 @@ async def load(
 def _start(command: Sequence[str], folder: Path, errors: Path) -> subprocess.Popen[bytes]:
     with errors.open("wb") as stderr:
         return subprocess.Popen(
-            [*_WITH_ITS_PARENT, str(os.getpid()), *command],
+            on_all([*_WITH_ITS_PARENT, str(os.getpid()), *command]),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=stderr,

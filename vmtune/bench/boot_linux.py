@@ -21,6 +21,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from vmtune.cpus import on_all
 from vmtune.errors import SetupError
 
 PACKAGE = "linux-image-cloud-amd64"
@@ -177,7 +178,7 @@ async def _run(
 ) -> str:
     """Run a program in *at*; what it wrote. It does not outlive this call, nor this process."""
     process = await asyncio.create_subprocess_exec(
-        *_bound(command), cwd=at, env={**os.environ, "LC_ALL": "C"},
+        *on_all(_bound(command)), cwd=at, env={**os.environ, "LC_ALL": "C"},
         stdin=asyncio.subprocess.DEVNULL, stdout=stdout, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
     try:

@@ -23,6 +23,7 @@ from vmtune.bench.boot_firmware import FirmwareFiles
 from vmtune.bench.boot_guest import BootGuestFiles
 from vmtune.bench.boot_log import CONFIGURATION, REGIONS, RUN_STATE, BootLog
 from vmtune.bench.cpu_times import process_clock
+from vmtune.cpus import on_all
 from vmtune.domain.boot import BootScenario
 
 _SERIAL = "serial"
@@ -142,7 +143,7 @@ class BootQemu:
         self.origin = time.monotonic()
         try:
             self.process = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "KILL", "--", *command],
+                on_all(["setpriv", "--pdeathsig", "KILL", "--", *command]),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=write_end,

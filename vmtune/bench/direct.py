@@ -24,6 +24,7 @@ from vmtune.bench.qemu_line import QemuFiles, command_line
 from vmtune.bench.run_folder import clear_left_behind, run_folder
 from vmtune.bench.stage import Side, finish
 from vmtune.bench.stderr import RING_FULL, Stderr
+from vmtune.cpus import on_all
 from vmtune.domain.runs import HostSide
 from vmtune.domain.scenario import Scenario, Transport
 from vmtune.drivers.qmp import QmpDriver
@@ -44,7 +45,7 @@ class BenchQemu:
         self.errors = Stderr()
         try:
             self.process = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "KILL", "--", *command],
+                on_all(["setpriv", "--pdeathsig", "KILL", "--", *command]),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=self.errors.write_end,

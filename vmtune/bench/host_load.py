@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from vmtune import cpus
 from vmtune.domain.campaign import HostLoad
 
 _SPIN = """
@@ -31,11 +32,13 @@ def loaded(load: HostLoad) -> Iterator[None]:
         return
     spinning: list[subprocess.Popen[bytes]] = []
     try:
-        for cpu in sorted(os.sched_getaffinity(0)):
+        for cpu in sorted(cpus.ALL):
             where = cpu if load is HostLoad.BUSY_PINNED else -1
             spinning.append(
                 subprocess.Popen(
-                    [sys.executable, "-I", "-S", "-c", _SPIN, str(os.getpid()), str(where)],
+                    cpus.on_all(
+                        [sys.executable, "-I", "-S", "-c", _SPIN, str(os.getpid()), str(where)]
+                    ),
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,

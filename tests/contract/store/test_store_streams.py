@@ -11,8 +11,7 @@ import pytest
 
 from tests.support.samples import make_samples
 from vmtune.domain.inventory import EventTopic
-from vmtune.errors import OperationInProgress, StaleRevision
-from vmtune.errors import NotFound
+from vmtune.errors import NotFound, OperationInProgress, StaleRevision
 from vmtune.store import Store
 from vmtune.store.samples import CHUNK
 
