@@ -25,8 +25,8 @@ _PATHS = tuple(
 )  # fmt: skip
 """What is answered the same to all who have the same rights, and is not streamed."""
 _SHARE, _MOST_APART_S = 0.2, 0.05
-"""No question takes more than a fifth of the service's time, as far as it can while each is answered
-20 times a second."""
+"""No question takes more than a fifth of the service's time, as far as that goes while each is
+answered 20 times a second."""
 
 
 @dataclass(slots=True)
