@@ -18,7 +18,7 @@ from tests.support.patched_build import OBJECT, TYPE, patched
 from tests.support.qemu import running
 from vmtune import lab
 from vmtune.client.errors import Refused
-from vmtune.client.http import Document
+from vmtune.client.http import Client, Document
 from vmtune.drivers.qemu_process import QemuProcess
 from vmtune.lab.namespaces import namespace_inode, processes_in
 from vmtune.packs import load
@@ -183,6 +183,11 @@ def program_on(host: lab.HostStatus) -> str:
     return qemu
 
 
+def ended(client: Client, vm: str) -> int:
+    """How many migrations of a VM have ended, as far as vmtune knows."""
+    return sum(one["ended"] for one in client.items("/migrations", {"vm": vm}))
+
+
 def test_one_vm_in_libvirt_there_and_back_between_patched_and_unpatched(
     it: Live, tmp_path: Path
 ) -> None:
@@ -202,7 +207,7 @@ def test_one_vm_in_libvirt_there_and_back_between_patched_and_unpatched(
         assert done["state"] == "applied", done["problems"]
         assert client.post(f"/vms/{vm.uuid}/verify")["clean"] is True
 
-        for source, target, program in ((a, b, stock), (b, a, ours)):
+        for number, (source, target, program) in enumerate(((a, b, stock), (b, a, ours)), 1):
             arrives = tmp_path / "arrives.xml"
             running_xml = lab.virsh(source.uri, "dumpxml", "--migratable", vm.name)
             arrives.write_text(with_emulator(running_xml, program))
@@ -215,6 +220,8 @@ def test_one_vm_in_libvirt_there_and_back_between_patched_and_unpatched(
             where = "ab"[(a, b).index(target)]
             assert it.states(vm) == {where: "running"}
             wait_for(lambda: client.get(f"/vms/{vm.uuid}")["host"] == where, "vmtune to see it")  # noqa: B023
+            # virsh began it, and vmtune has to have seen its end too before it changes anything.
+            wait_for(lambda: ended(client, vm.uuid) == number, "vmtune to see its end")  # noqa: B023
             said = len(vm.serial.read_text())
             wait_for(lambda: len(vm.serial.read_text()) > said, "the guest to go on")  # noqa: B023
             if program == stock:

@@ -205,7 +205,9 @@ async def test_workers_are_numbered_as_vcpus(program: Path, tmp_path: Path) -> N
         async with asyncio.timeout(60):
             while not all(where):
                 for vcpu, address in enumerate(await destinations(running)):
-                    where[vcpu] |= {n for n, part in enumerate(parts) if address in part}
+                    # Between two pages it points to where one ends, which may be another's part.
+                    if address % PAGE:
+                        where[vcpu] |= {n for n, part in enumerate(parts) if address in part}
     assert where == [{n} for n in range(6)]
 
 
