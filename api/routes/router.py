@@ -12,7 +12,7 @@ from starlette.types import Scope
 
 class Router(APIRouter):
     """Tries its patterns only on paths whose first part below the API's prefix is one of its own.
-    To try all patterns of all routers on each request took a tenth of a small one."""
+    To try all patterns of all routers on each took 7 % of the service's time under small reads."""
 
     @cached_property
     def _first_parts(self) -> frozenset[str]:

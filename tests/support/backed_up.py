@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
 import psycopg
 
-from tests.support.postgres import (
-    libpq_url,
-)
+from tests.support.postgres import libpq_url, new_database
 from vmtune.domain.access import Identity, Kind
 from vmtune.domain.audit import Act
 from vmtune.domain.inventory import Host
 from vmtune.services import database_check
 from vmtune.services.backups import Place
-from vmtune.store import Store
+from vmtune.store import Store, upgrade
 
 ACT = Act(Identity(Kind.USER, "0", "root"), "vmtune db", "db_restore", "the disk burnt")
 NOW = datetime(2026, 11, 21, 4, 30, tzinfo=UTC)
@@ -58,3 +57,13 @@ def host_names(place: Place) -> list[str]:
 def add_host(place: Place, name: str) -> None:
     with Store.open(url(place)) as store:
         store.hosts.add(Host(name, f"qemu+ssh://{name}/system", "", "", NOW))
+
+
+@contextmanager
+def on_postgresql(server: str, folder: Path) -> Iterator[Place]:
+    """A database of its own that knows host a."""
+    with new_database(server) as there:
+        place = Place.at(there, there, folder)
+        upgrade(there)
+        add_host(place, "a")
+        yield place

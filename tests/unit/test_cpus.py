@@ -82,7 +82,7 @@ def test_a_busy_host_is_so_on_all(load: HostLoad, monkeypatch: pytest.MonkeyPatc
 
         def noted(command: list[str], **how: object) -> subprocess.Popen[bytes]:
             started.append(command)
-            return begun(command, **how)  # type: ignore[call-overload]
+            return begun(command, **how)
 
         monkeypatch.setattr(subprocess, "Popen", noted)
         with loaded(load):

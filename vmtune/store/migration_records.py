@@ -224,10 +224,7 @@ class MigrationRepository:
         :raise NotFound: there is none.
         """
         with self._database.read() as session:
-            row = session.execute(_BY_ID, {"id": id}).one_or_none()
-        if row is None:
-            raise _no_migration(id)
-        return _migration(row)
+            return _migration(_plain_row(session, id))
 
     def list(
         self,
@@ -289,8 +286,7 @@ class MigrationRepository:
         :param limit: about how many: samples of the same millisecond are never separated.
         :raise NotFound: there is no such migration.
         """
-        with self._database.read() as session:
-            return tuple(samples.read(session, _number(session, id), after_ms, limit))
+        return self.with_samples(id, after_ms, limit)[1]
 
     def with_samples(
         self, id: UUID, after_ms: int = -1, limit: int | None = None
@@ -300,9 +296,7 @@ class MigrationRepository:
         :raise NotFound: there is no such migration.
         """
         with self._database.read() as session:
-            row = session.execute(_BY_ID, {"id": id}).one_or_none()
-            if row is None:
-                raise _no_migration(id)
+            row = _plain_row(session, id)
             taken = samples.read(session, row.number, after_ms, limit)
         return _migration(row), tuple(taken)
 
@@ -375,6 +369,13 @@ def _find(session: Session, id: UUID) -> MigrationRow | None:
 
 def _row(session: Session, id: UUID) -> MigrationRow:
     row = _find(session, id)
+    if row is None:
+        raise _no_migration(id)
+    return row
+
+
+def _plain_row(session: Session, id: UUID) -> Row[Any]:
+    row = session.execute(_BY_ID, {"id": id}).one_or_none()
     if row is None:
         raise _no_migration(id)
     return row

@@ -16,11 +16,11 @@ from tests.support.backed_up import (
     add_host,
     host_names,
     in_jobs,
+    on_postgresql,
     url,
 )  # fmt: skip
 from tests.support.postgres import (
     libpq_url,
-    new_database,
     why_no_postgres,
 )
 from vmtune.errors import SchemaMismatch, SetupError
@@ -44,10 +44,7 @@ def test_what_postgresqls_programs_lack_is_said_before_anything_is_changed(
     version: str | None,
     code: str,
 ) -> None:
-    with new_database(server) as there:
-        place = Place.at(there, there, tmp_path)
-        upgrade(there)
-        add_host(place, "a")
+    with on_postgresql(server, tmp_path) as place:
         backup(place, tmp_path / "b")
         monkeypatch.setattr(backup_postgresql, "_FOLDERS", tmp_path / "none")
         programs = tmp_path / "bin"
@@ -74,10 +71,7 @@ def test_what_postgresqls_programs_lack_is_said_before_anything_is_changed(
 def test_a_restore_that_fails_half_way_lets_no_service_start_and_can_be_repeated(
     server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with new_database(server) as there:
-        place = Place.at(there, there, tmp_path)
-        upgrade(there)
-        add_host(place, "a")
+    with on_postgresql(server, tmp_path) as place:
         backup(place, tmp_path / "b")
         add_host(place, "later")
         with monkeypatch.context() as broken:
@@ -86,9 +80,9 @@ def test_a_restore_that_fails_half_way_lets_no_service_start_and_can_be_repeated
                 restore(place, tmp_path / "b", ACT, force=True)
         (problem,) = failed.value.problems
         assert problem.code == "half_restored"
-        assert current_revision(there) == RESTORING
+        assert current_revision(url(place)) == RESTORING
         with pytest.raises(SchemaMismatch, match="did not come to its end"):
-            Store.open(there)
+            Store.open(url(place))
         assert [f.code for f in check(place).findings] == ["half_restored"]
         undo = Path(problem.remedy.split("restore ")[1].split(" ")[0])
         restore(place, undo, ACT, force=True)
@@ -101,15 +95,12 @@ def _fail(*_: object) -> None:
 
 @pytest.mark.skipif(bool(NO_POSTGRES), reason=NO_POSTGRES)
 def test_what_others_have_in_the_database_is_left_alone(server: str, tmp_path: Path) -> None:
-    with new_database(server) as there:
-        place = Place.at(there, there, tmp_path)
-        upgrade(there)
-        add_host(place, "a")
-        with psycopg.connect(libpq_url(there), autocommit=True) as connection:
+    with on_postgresql(server, tmp_path) as place:
+        with psycopg.connect(libpq_url(url(place)), autocommit=True) as connection:
             connection.execute(b"CREATE TABLE theirs (x int); INSERT INTO theirs VALUES (7)")
         backup(place, tmp_path / "b")
         restore(place, tmp_path / "b", ACT, force=True)
-        with psycopg.connect(libpq_url(there)) as connection:
+        with psycopg.connect(libpq_url(url(place))) as connection:
             assert connection.execute(b"SELECT x FROM theirs").fetchall() == [(7,)]
         assert host_names(place) == ["a"]
 
