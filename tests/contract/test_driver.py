@@ -379,7 +379,8 @@ class TestMigrating:
     async def test_resetting_puts_back_what_was_there(self, bench: Bench) -> None:
         await bench.source.write(bench.vm, [Change("max_postcopy_bandwidth_bytes_per_s", 1 << 30)])
         before = (await bench.source.vm_facts(bench.vm)).readings
-        handle = await start(bench, {"multifd": True, "multifd_channels": 3})
+        # Without multifd, with which QEMU 7.2 may not end what it is to cancel.
+        handle = await start(bench, {"auto_converge": True, "cpu_throttle_initial_percent": 30})
         await bench.source.abort_migration(bench.vm)
         with pytest.raises(CommandRefused):
             await handle.wait()
@@ -394,9 +395,9 @@ class TestMigrating:
             await bench.source.write(bench.vm, [Change("multifd_channels", 8)])
         assert refused.value.problems[0].code == "migration_active"
         assert refused.value.problems[0].field == "values.multifd_channels"
-        await bench.source.abort_migration(bench.vm)
-        with pytest.raises(CommandRefused):
-            await handle.wait()
+        # To its end, since QEMU 7.2 may not end one with multifd that it is to cancel.
+        await bench.source.write(bench.vm, [Change("max_bandwidth_bytes_per_s", 0)])
+        await handle.wait()
 
     async def test_parameters_do_not_travel(self, bench: Bench) -> None:
         """What a VM was given stays behind: the next QEMU starts with its own defaults."""

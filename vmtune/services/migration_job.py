@@ -4,8 +4,9 @@ record, asks QEMU or libvirt what is true, and goes on from there."""
 from __future__ import annotations
 
 import asyncio
+import math
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -16,7 +17,7 @@ from structlog.contextvars import bind_contextvars, bound_contextvars
 
 from vmtune.control.controllers import Controllers
 from vmtune.domain.changes import in_order, undo
-from vmtune.domain.facts import Connection, Reading
+from vmtune.domain.facts import Connection
 from vmtune.domain.inventory import EventTopic
 from vmtune.domain.migration import (
     AbortState,
@@ -27,9 +28,8 @@ from vmtune.domain.migration import (
     Snapshot,
     Trigger,
 )
-from vmtune.domain.outcome import Outcome
 from vmtune.domain.plan import Plan
-from vmtune.domain.proving import SET_NOW, before_migrating, in_setup, set_now, while_migrating
+from vmtune.domain.proving import SET_NOW, before_migrating, in_setup, set_now
 from vmtune.domain.tunables import Route
 from vmtune.drivers.base import Driver, MigrateOrder, MigrationHandle
 from vmtune.drivers.watching import fraction, watch
@@ -38,6 +38,7 @@ from vmtune.errors import (
     Conflict,
     NotFound,
     OutcomeUnknown,
+    Problem,
     SetupError,
     TooLate,
     VmtuneError,
@@ -51,6 +52,7 @@ from vmtune.services.hosts import HostService
 from vmtune.services.patience import patiently
 from vmtune.services.planning import Planned, PlanService
 from vmtune.services.profiles import Chosen
+from vmtune.services.reading_back import read_back
 from vmtune.services.records import Fields, MigrationRecords
 from vmtune.services.settling import Settler
 from vmtune.services.settling_look import Evidence
@@ -60,6 +62,19 @@ log = structlog.get_logger(__name__)
 
 JOB_KIND = "migration"
 _FLUSH_SAMPLES = 20
+CANCELS_WITHIN_S = 30.0
+"""QEMU takes some hundred milliseconds to end what it is to cancel. With multifd, 7.2 was seen
+to take for ever: its migration thread waited for channels that had ended (multifd_send_sync_main
+in QEMU's migration/multifd.c)."""
+
+_HANGS = Problem(
+    "vm",
+    "cancel_hangs",
+    f"QEMU has been told to cancel, and has not ended the migration within {CANCELS_WITHIN_S:g} s; "
+    "the guest runs on, on the source",
+    "wait; where it stays so, only another QEMU process frees it: shut the VM down and start it "
+    "again when that suits",
+)
 
 
 @dataclass(slots=True)
@@ -75,6 +90,7 @@ class Run:
     read_back: bool = False
     active: bool = False
     shown: float = 0.0
+    cancelling_since: float | None = None
     controllers: Controllers | None = None
     error: VmtuneError | None = None
 
@@ -228,6 +244,9 @@ class MigrationJob:
         await self._flush(record.id, run)
         order = MigrateOrder(record.vm, values, announce)
         run.handle = await planned.driver.start_migration(order, planned.destination)
+        if (await self._hosts.get(record.source)).connection is not Connection.LIBVIRT:
+            # All is set by now, and stays until it is reset: proven however soon it ends.
+            await self._prove(record, planned.driver, final=False)
 
     async def _still_runs(self, source: Driver, vm: UUID) -> bool:
         try:
@@ -241,6 +260,8 @@ class MigrationJob:
         run.snapshot = snapshot
         if snapshot.status.running:
             await self._on_running(record, run, source, snapshot)
+        if snapshot.status is QemuStatus.CANCELLING:
+            await self._on_cancelling(record, run)
         if snapshot.sample is None:
             return
         run.samples.append(snapshot.sample)
@@ -257,9 +278,9 @@ class MigrationJob:
     async def _on_running(
         self, record: Migration, run: Run, source: Driver, snapshot: Snapshot
     ) -> None:
-        """At QEMU's first sign, and again once it is active: read back. A short migration is
-        proven by the first, every other by the second: libvirt is still setting values when
-        its job is already in setup."""
+        """At QEMU's first sign, and again once it is active: read back. With libvirt, a short
+        migration is proven by the first, every other by the second: libvirt is still setting
+        values when its job is already in setup."""
         active = snapshot.status is not QemuStatus.SETUP
         if run.active or (run.read_back and not active):
             return
@@ -267,8 +288,28 @@ class MigrationJob:
         run.active = active
         if active:
             await self._became_active(record, source)
-        outcomes = await self._read_back(record, source)
-        if not active:
+        await self._prove(record, source, final=active)
+
+    async def _on_cancelling(self, record: Migration, run: Run) -> None:
+        """Say so, once, where QEMU does not end what it was told to cancel."""
+        now = time.monotonic()
+        if run.cancelling_since is None:
+            run.cancelling_since = now
+        if now - run.cancelling_since < CANCELS_WITHIN_S:
+            return
+        run.cancelling_since = math.inf
+        problems = (await self._get(str(record.id))).problems
+        if _HANGS not in problems:
+            await self._records.save(record.id, Fields(problems=(*problems, _HANGS)))
+
+    async def _prove(self, record: Migration, source: Driver, *, final: bool) -> None:
+        """Read back what QEMU runs with, and record it.
+
+        :param final: the migration is active: nothing sets values any more.
+        """
+        before = (await self._get(str(record.id))).outcomes
+        outcomes = await read_back(self._hosts, record, before, source)
+        if not final:
             outcomes = [in_setup(outcome) for outcome in outcomes]
         await self._records.save(record.id, Fields(outcomes=tuple(outcomes)))
 
@@ -286,31 +327,6 @@ class MigrationJob:
             await source.abort_migration(vm)
         except (TooLate, NotFound, CommandRefused) as error:
             log.info("abort came too late", vm=str(vm), reason=str(error))
-
-    async def _read_back(self, record: Migration, source: Driver) -> list[Outcome]:
-        """What QEMU runs with while it migrates, held against what was asked for."""
-        before = (await self._get(str(record.id))).outcomes
-        names = [outcome.tunable for outcome in before]
-        nothing = dict.fromkeys(names, Reading(None, why_unknown="it was not read"))
-        try:
-            now = {**nothing, **await source.read(record.vm, names)}
-        except VmtuneError as error:
-            now = dict.fromkeys(names, Reading(None, why_unknown=error.message))
-        there = await self._read_there(record, names)
-        return [while_migrating(outcome, now, there) for outcome in before]
-
-    async def _read_there(self, record: Migration, names: list[str]) -> Mapping[str, Reading]:
-        """Readings of the destination; none under libvirt, which lets nobody ask while a VM
-        arrives."""
-        host = await self._hosts.get(record.destination)
-        if not names or host.connection is Connection.LIBVIRT:
-            return {}
-        try:
-            destination = await self._hosts.driver(record.destination)
-            return await destination.read(record.vm, names)
-        except VmtuneError as error:
-            log.info("destination not read back", migration_id=str(record.id), reason=str(error))
-            return {}
 
     async def settle(self, job_id: str) -> None:
         """Find out how it ended, put back what was set for it, complete the record."""

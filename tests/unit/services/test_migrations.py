@@ -10,8 +10,9 @@ import pytest
 
 from tests.support.fakes import OLDEST, VM, only
 from tests.support.world import World, assemble, world
-from vmtune.domain.migration import AbortState, Migration, MigrationState
+from vmtune.domain.migration import AbortState, Migration, MigrationState, QemuStatus
 from vmtune.domain.outcome import Outcome, Status
+from vmtune.drivers.base import MigrationHandle
 from vmtune.drivers.fake_qemu import DIRTIED_BYTES_PER_S, Fault, FaultKind
 from vmtune.errors import (
     Blocked,
@@ -21,6 +22,7 @@ from vmtune.errors import (
     TooLate,
     VmtuneError,
 )
+from vmtune.services import migration_job
 from vmtune.services.migrations import MigrationRequest
 
 
@@ -103,6 +105,32 @@ async def test_what_something_overwrites_is_told(tmp_path: Path) -> None:
         outcome = {o.tunable: o for o in done.outcomes}["multifd"]
         assert outcome.status is Status.OVERWRITTEN
         assert outcome.seen is False
+
+
+async def test_one_that_has_ended_before_it_was_looked_at_is_proven(
+    it: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def too_late(*of: object) -> None:
+        handle = of[4]
+        assert isinstance(handle, MigrationHandle)
+        await handle.wait()
+
+    monkeypatch.setattr(migration_job, "watch", too_late)
+    await it.profile(**TUNED)
+    done = await it.ended(await it.migrations.start(MigrationRequest(VM, "b", "p")))
+    assert done.state is MigrationState.COMPLETED
+    assert by_name(done.outcomes) == dict.fromkeys(TUNED, Status.EFFECTIVE)
+
+
+async def test_a_cancel_that_hangs_is_told(it: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(migration_job, "CANCELS_WITHIN_S", 0.1)
+    record = await begin(it)
+    it.source.paced = True  # it goes on only when told to
+    it.source.outgoing.status = QemuStatus.CANCELLING
+    await it.until(lambda: it.store.migrations.get(record.id).problems != ())
+    it.source.outgoing.end(QemuStatus.CANCELLED)
+    done = await it.ended(record)
+    assert [problem.code for problem in done.problems] == ["cancel_hangs"]
 
 
 async def test_early_completed_without_figures_is_read_again(tmp_path: Path) -> None:
