@@ -84,6 +84,8 @@ def while_migrating(before: Outcome, now: Readings, there: Readings) -> Outcome:
             return before  # judged when it has arrived
         return judge(tunable.name, before.wanted, there[tunable.name])
     outcome = judge(tunable.name, before.wanted, now[tunable.name], tunable.overwriter)
+    if outcome.status is Status.UNKNOWN and before.status is Status.EFFECTIVE:
+        return before  # the VM has just left; it was proven before
     if tunable.side is Side.BOTH and tunable.name in there and outcome.status is Status.EFFECTIVE:
         other = judge(tunable.name, before.wanted, there[tunable.name])
         if other.status is not Status.EFFECTIVE:

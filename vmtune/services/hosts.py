@@ -290,17 +290,23 @@ class HostService:
         now = datetime.now(UTC)
         labels: dict[UUID, Mapping[str, str]] = {}
         known = self._store.vms.on_hosts(listed)
+        runs = {vm.uuid for vms in listed.values() for vm in vms if vm.state is VmState.RUNNING}
         seen = {uuid for vms in known.values() for uuid in vms}
         for host, vms in listed.items():
             names = {vm.uuid: vm.name for vm in vms}
-            arriving = {vm.uuid for vm in vms if vm.state is VmState.INCOMING}
+            passing = {
+                vm.uuid
+                for vm in vms
+                if vm.state is VmState.INCOMING
+                or (vm.state is not VmState.RUNNING and vm.uuid in runs)
+            }
             told = {(vm.uuid, vm.name) for vm in known[host].values()}
             # Who lists VMs does not wait for those who write, where there is nothing new.
             if any(
-                (uuid, name) not in told and not (uuid in arriving and uuid in seen)
+                (uuid, name) not in told and not (uuid in passing and uuid in seen)
                 for uuid, name in names.items()
             ):
-                self._store.vms.remember_all(host, names, now, arriving)
+                self._store.vms.remember_all(host, names, now, passing)
                 known |= self._store.vms.on_hosts([host])
             labels |= {uuid: vm.labels for uuid, vm in known[host].items()}
         return labels
@@ -333,18 +339,25 @@ class HostService:
         state: Callable[[_T], VmState],
     ) -> tuple[str, Driver, _T]:
         """Ask hosts about a VM until one says that it runs there, first the one where it ran
-        last."""
+        last. One that is paused may be what a migration has left behind: the hosts that it went
+        between are asked too."""
         last = self._last_host.get(vm)
         if host is None and last is None:
             last = await asyncio.to_thread(self._seen_on, vm)  # else a fleet is asked host by host
+        paused: tuple[str, Driver, _T] | None = None
         if host is None and last is not None:
             with suppress(NotFound, HostUnreachable):
                 driver = await self.driver(last)
                 answer = await ask(driver)
-                if state(answer) in _PRESENT:
+                if state(answer) is VmState.RUNNING:
                     self._last_host[vm] = last
                     return last, driver, answer
-        names = [host] if host else [known.name for known in await self.all()]
+                if state(answer) is VmState.PAUSED:
+                    paused = last, driver, answer
+        if paused:
+            names = await asyncio.to_thread(self._went_between, vm, last)
+        else:
+            names = [host] if host else [known.name for known in await self.all()]
         resting: tuple[str, Driver, _T] | None = None
         silent: HostUnreachable | None = None
         for name in names:
@@ -356,10 +369,15 @@ class HostService:
             except HostUnreachable as error:
                 silent = silent or error
                 continue
-            if state(answer) in _PRESENT:
+            if state(answer) is VmState.RUNNING:
                 self._last_host[vm] = name
                 return name, driver, answer
+            if state(answer) is VmState.PAUSED:
+                paused = paused or (name, driver, answer)
             resting = resting or (name, driver, answer)
+        if paused is not None:
+            self._last_host[vm] = paused[0]
+            return paused
         if resting is not None:
             return resting
         if silent is not None:
@@ -396,6 +414,12 @@ class HostService:
             return self._store.vms.get(vm).host
         except NotFound:
             return None
+
+    def _went_between(self, vm: UUID, other_than: str | None) -> list[str]:
+        """The hosts of a VM's newest migration."""
+        newest = self._store.migrations.list(vm=vm, limit=1).items
+        hosts = {host for each in newest for host in (each.source, each.destination) if host}
+        return sorted(hosts - {other_than})
 
     async def label(self, vm: UUID, labels: Mapping[str, str]) -> Vm:
         """Replace a VM's labels.

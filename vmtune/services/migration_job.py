@@ -260,6 +260,10 @@ class MigrationJob:
         run.snapshot = snapshot
         if snapshot.status.running:
             await self._on_running(record, run, source, snapshot)
+        unseen = snapshot.status is QemuStatus.COMPLETED and not run.active
+        if unseen and self._trigger is Trigger.VMTUNE:
+            # Nothing of one that has arrived is reset until it is settled.
+            await self._prove(record, source, final=False)
         if snapshot.status is QemuStatus.CANCELLING:
             await self._on_cancelling(record, run)
         if snapshot.sample is None:

@@ -104,7 +104,8 @@ class Settler:
         outcomes, missing = await self._arrived(record, destination, totals)
         if await self._resets(record):
             await _reset(record.vm, source, destination)
-        problems = (*record.problems, *paused, *missing)
+        behind = await _left_behind(record, source)
+        problems = (*record.problems, *paused, *missing, *behind)
         return Fields(totals=totals, outcomes=outcomes, problems=problems)
 
     async def _resets(self, record: Migration) -> bool:
@@ -275,6 +276,33 @@ async def _reset(vm: UUID, *drivers: Driver) -> None:
             await driver.reset_after_migration(vm)
         except VmtuneError as error:
             log.info("not reset", vm=str(vm), reason=str(error))
+
+
+async def _left_behind(record: Migration, source: Driver) -> tuple[Problem, ...]:
+    """What libvirt keeps on the source where it was ended before it heard of the arrival: the
+    VM's old copy, paused. A source that cannot be asked is given a while to answer."""
+    deadline = time.monotonic() + SETTLES_WITHIN_S
+    while time.monotonic() < deadline:
+        try:
+            if await source.vm_state(record.vm) is not VmState.PAUSED:
+                return ()
+            if record.vm not in await source.outgoing():
+                return (
+                    Problem(
+                        "vm",
+                        "left_behind",
+                        f"{record.source} still holds the VM's old copy, paused: its libvirt "
+                        "was ended before it heard that the VM had arrived",
+                        f"never resume it, its disks are in use on {record.destination}; "
+                        f"`virsh destroy {record.vm}` on {record.source} ends it",
+                    ),
+                )
+        except NotFound:
+            return ()
+        except VmtuneError as error:
+            log.debug("the source does not say", vm=str(record.vm), reason=str(error))
+        await asyncio.sleep(LOOK_AGAIN_S)
+    return ()
 
 
 async def _let_go_on(record: Migration, driver: Driver) -> tuple[Problem, ...]:

@@ -68,6 +68,13 @@ class _Seen:
         return self.state in (VmState.RUNNING, VmState.PAUSED)
 
     @property
+    def left_behind(self) -> bool:
+        """QEMU has sent all of it, and libvirt no longer waits to be told that it arrived: it was
+        ended meanwhile (qemuProcessRecoverMigrationOut in libvirt's src/qemu/qemu_process.c)."""
+        done = self.status is QemuStatus.COMPLETED and not self.leaving
+        return done and self.state is VmState.PAUSED
+
+    @property
     def moving(self) -> bool:
         return self.leaving or (self.status is not None and self.status.running)
 
@@ -123,6 +130,8 @@ def _conclude(here: _Seen, there: _Seen, stopped: MigrationState) -> End:
         return End(MigrationState.COMPLETED)
     if there.state is VmState.RUNNING and here.silent:
         # QEMU lets the destination run only once the source has stopped for good.
+        return End(MigrationState.COMPLETED)
+    if there.state is VmState.RUNNING and here.left_behind:
         return End(MigrationState.COMPLETED)
     if here.silent:
         return End(MigrationState.UNKNOWN, f"the source cannot be asked: {here.silent}")

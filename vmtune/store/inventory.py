@@ -149,13 +149,13 @@ class VmRepository:
         host: str,
         names: Mapping[UUID, str],
         seen_at: datetime,
-        arriving: Collection[UUID] = (),
+        passing: Collection[UUID] = (),
     ) -> None:
         """Note all VMs that were seen on a host, in one transaction.
 
         :param names: name by UUID.
-        :param arriving: those that do not run there yet: where they are known, they stay where
-            they were seen.
+        :param passing: those that do not run there yet, or no more: where they are known, they
+            stay where they were seen.
         :raise NotFound: there is no such host.
         """
         with self._database.write(durable=False) as session:
@@ -166,7 +166,7 @@ class VmRepository:
                 row = rows.get(uuid)
                 if row is None:
                     session.add(VmRow(uuid=uuid, name=name, host=host, labels={}, seen_at=seen_at))
-                elif uuid not in arriving and (row.seen_at is None or row.seen_at <= seen_at):
+                elif uuid not in passing and (row.seen_at is None or row.seen_at <= seen_at):
                     row.name, row.host, row.seen_at = name, host, seen_at
 
     def get(self, uuid: UUID) -> Vm:

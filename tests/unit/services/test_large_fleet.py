@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,8 @@ from vmtune.domain.facts import VmState
 from vmtune.domain.tuning import TuningState
 from vmtune.errors import NotFound
 from vmtune.services import queries as module
+from vmtune.services.hosts import HostService
+from vmtune.services.migrations import MigrationRequest
 from vmtune.services.queries import Queries, VmFilter, VmPage
 
 
@@ -91,6 +95,32 @@ async def test_where_a_vm_is_takes_no_probe_of_it(tmp_path: Path) -> None:
         del sim.hosts["d"].vms[vm]
         with pytest.raises(NotFound, match="on any host"):
             await it.hosts.where(vm)
+
+
+async def test_a_copy_that_a_migration_left_behind_is_not_the_vm(tmp_path: Path) -> None:
+    sim = fleet()
+    async with fleet_world(tmp_path, sim) as it:
+        vm = next(iter(sim.hosts["c"].vms))
+        await it.migrations.start(MigrationRequest(vm, "e"))
+        await it.until(lambda: vm in sim.hosts["e"].vms)
+        copy = replace(sim.hosts["e"].vms[vm], state=VmState.PAUSED)
+        sim.hosts["c"].vms[vm] = copy
+        for _ in range(2):
+            await it.hosts.list_vms()
+            assert it.store.vms.get(vm).host == "e"
+
+        async def where() -> str:
+            """As a service says that has just been started."""
+            new = HostService(it.store, it.bus, lambda host: sim.driver(host.name))
+            return (await new.locate(vm))[0]
+
+        assert await where() == "e"
+        it.store.vms.remember_all("c", {vm: copy.name}, datetime.now(UTC))
+        assert await where() == "e"
+        sim.hosts["e"].vms[vm].state = VmState.SHUT_OFF
+        sim.calls.clear()
+        assert await where() == "c"
+        assert sim.calls["vm_facts"] == 2  # not the whole fleet
 
 
 async def test_a_list_that_tells_nothing_new_waits_for_no_writer(

@@ -85,6 +85,13 @@ async def test_one_that_is_on_neither_host_for_a_moment_has_not_failed() -> None
     assert end.state is MigrationState.COMPLETED
 
 
+async def test_one_whose_copy_its_source_keeps_has_migrated() -> None:
+    """The source's libvirt was ended, and waits for nothing any more."""
+    source = Host(DONE)
+    end = await concluded(source, Host(RUNS))
+    assert (end.state, source.looks) == (MigrationState.COMPLETED, 1)
+
+
 async def test_that_it_failed_is_believed_at_the_second_look() -> None:
     source = Host(FAILED)
     end = await concluded(source, Host(LEFT))
