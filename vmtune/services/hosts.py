@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TypeVar
@@ -17,6 +17,7 @@ from vmtune.domain.profile import check_labels, check_name
 from vmtune.drivers.base import Driver
 from vmtune.errors import HostUnreachable, NotFound, Problem, VmtuneError
 from vmtune.services.bus import EventBus
+from vmtune.services.searching import Found, Search
 from vmtune.services.together import Together
 from vmtune.store import Store
 
@@ -341,52 +342,35 @@ class HostService:
         """Ask hosts about a VM until one says that it runs there, first the one where it ran
         last. One that is paused may be what a migration has left behind: the hosts that it went
         between are asked too."""
-        last = self._last_host.get(vm)
-        if host is None and last is None:
-            last = await asyncio.to_thread(self._seen_on, vm)  # else a fleet is asked host by host
-        paused: tuple[str, Driver, _T] | None = None
-        if host is None and last is not None:
-            with suppress(NotFound, HostUnreachable):
-                driver = await self.driver(last)
-                answer = await ask(driver)
-                if state(answer) is VmState.RUNNING:
-                    self._last_host[vm] = last
-                    return last, driver, answer
-                if state(answer) is VmState.PAUSED:
-                    paused = last, driver, answer
-        if paused:
-            names = await asyncio.to_thread(self._went_between, vm, last)
-        else:
-            names = [host] if host else [known.name for known in await self.all()]
-        resting: tuple[str, Driver, _T] | None = None
-        silent: HostUnreachable | None = None
-        for name in names:
-            try:
-                driver = await self.driver(name)
-                answer = await ask(driver)
-            except NotFound:
-                continue
-            except HostUnreachable as error:
-                silent = silent or error
-                continue
-            if state(answer) is VmState.RUNNING:
-                self._last_host[vm] = name
-                return name, driver, answer
-            if state(answer) is VmState.PAUSED:
-                paused = paused or (name, driver, answer)
-            resting = resting or (name, driver, answer)
-        if paused is not None:
-            self._last_host[vm] = paused[0]
-            return paused
-        if resting is not None:
-            return resting
-        if silent is not None:
-            raise silent
+        search = Search(self.driver, ask, state)
+        found = await self._found(vm, host, search)
+        if found is not None:
+            self._last_host[vm] = found.host
+        found = found or search.resting
+        if found is not None:
+            return found.host, found.driver, found.answer
+        if search.silent is not None:
+            raise search.silent
         raise NotFound(
             f"no VM {vm} on {host or 'any host'}",
             field="vm",
             remedy="`vmtune vm list` shows the VMs of all hosts",
         )
+
+    async def _found(self, vm: UUID, host: str | None, search: Search[_T]) -> Found[_T] | None:
+        """Where it runs, else where it is paused."""
+        if host is not None:
+            return await search.among([host]) or search.paused
+        last = self._last_host.get(vm) or await asyncio.to_thread(self._seen_on, vm)
+        if last is not None:  # else a fleet is asked host by host
+            found = await search.among([last])
+            if found is not None:
+                return found
+        if search.paused is not None:
+            names = await asyncio.to_thread(self._went_between, vm)
+        else:
+            names = [known.name for known in await self.all()]
+        return await search.among(name for name in names if name != last) or search.paused
 
     async def find_other(self, record: Migration) -> str:
         """The host, other than its source, where a migration's VM arrives or runs; empty where
@@ -415,11 +399,10 @@ class HostService:
         except NotFound:
             return None
 
-    def _went_between(self, vm: UUID, other_than: str | None) -> list[str]:
+    def _went_between(self, vm: UUID) -> list[str]:
         """The hosts of a VM's newest migration."""
         newest = self._store.migrations.list(vm=vm, limit=1).items
-        hosts = {host for each in newest for host in (each.source, each.destination) if host}
-        return sorted(hosts - {other_than})
+        return [host for each in newest for host in (each.source, each.destination) if host]
 
     async def label(self, vm: UUID, labels: Mapping[str, str]) -> Vm:
         """Replace a VM's labels.

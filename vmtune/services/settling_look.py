@@ -128,10 +128,8 @@ def _conclude(here: _Seen, there: _Seen, stopped: MigrationState) -> End:
     where nobody knows the destination, one that its source says to have migrated away."""
     if there.present and not here.present and not here.silent:
         return End(MigrationState.COMPLETED)
-    if there.state is VmState.RUNNING and here.silent:
+    if there.state is VmState.RUNNING and (here.silent or here.left_behind):
         # QEMU lets the destination run only once the source has stopped for good.
-        return End(MigrationState.COMPLETED)
-    if there.state is VmState.RUNNING and here.left_behind:
         return End(MigrationState.COMPLETED)
     if here.silent:
         return End(MigrationState.UNKNOWN, f"the source cannot be asked: {here.silent}")

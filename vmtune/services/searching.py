@@ -1,0 +1,60 @@
+"""Asking hosts for a VM, until one says that it runs there."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from vmtune.domain.facts import VmState
+from vmtune.drivers.base import Driver
+from vmtune.errors import HostUnreachable, NotFound
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Found(Generic[_T]):
+    """A host that has the VM, and what it says of it."""
+
+    host: str
+    driver: Driver
+    answer: _T
+
+
+@dataclass(slots=True)
+class Search(Generic[_T]):
+    """A search for one VM.
+
+    :param driver: of a host.
+    :param ask: what to ask it; it raises NotFound where it does not have the VM.
+    :param state: the VM's state in an answer.
+    """
+
+    driver: Callable[[str], Awaitable[Driver]]
+    ask: Callable[[Driver], Awaitable[_T]]
+    state: Callable[[_T], VmState]
+    paused: Found[_T] | None = field(default=None, init=False)
+    resting: Found[_T] | None = field(default=None, init=False)
+    silent: HostUnreachable | None = field(default=None, init=False)
+
+    async def among(self, hosts: Iterable[str]) -> Found[_T] | None:
+        """Where it runs, of these hosts; None where it runs on none that answers. The first one
+        that has it otherwise, and the first error, are kept."""
+        for host in hosts:
+            try:
+                driver = await self.driver(host)
+                found = Found(host, driver, await self.ask(driver))
+            except NotFound:
+                continue
+            except HostUnreachable as error:
+                self.silent = self.silent or error
+                continue
+            state = self.state(found.answer)
+            if state is VmState.RUNNING:
+                return found
+            if state is VmState.PAUSED:
+                self.paused = self.paused or found
+            else:
+                self.resting = self.resting or found
+        return None
