@@ -77,16 +77,31 @@ class _Permission:
     def __init__(self, access: Access, request: Request) -> None:
         self._access = access
         self._request = request
+        self._known: asyncio.Event | None = None  # the `changed` as of which it was looked at
 
     async def end(self) -> None:
         """Return once it has ended."""
         while True:
             changed = self._access.tokens.changed
-            if not await still_lets_in(self._request.scope, self._access):
+            if not await self._look():
                 return
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_LOOK_EVERY_S):
                     await changed.wait()
+
+    async def holds(self) -> bool:
+        """Whether they still may, after all that is known to have changed."""
+        while self._known is not self._access.tokens.changed:
+            if not await self._look():
+                return False
+        return True
+
+    async def _look(self) -> bool:
+        changed = self._access.tokens.changed  # before: what changes meanwhile is looked at anew
+        still = await still_lets_in(self._request.scope, self._access)
+        if still:
+            self._known = changed
+        return still
 
 
 async def _until(
@@ -102,7 +117,7 @@ async def _until(
         yield None
         while True:
             await asyncio.wait({stop, ended, following}, return_when=asyncio.FIRST_COMPLETED)
-            if stop.done() or ended.done():
+            if stop.done() or ended.done() or not await may.holds():
                 return
             yield following.result()
             following = asyncio.ensure_future(anext(messages))

@@ -7,12 +7,14 @@ from contextlib import asynccontextmanager
 
 import pytest
 from fastapi import routing
-from starlette.types import Message
+from starlette.types import Message, Scope
 
 from tests.support.api import ROOT, Api, as_peer
 from tests.support.fakes import VM
 from vmtune.api.main import create_app
+from vmtune.api.routes import events
 from vmtune.domain.inventory import EventTopic
+from vmtune.services.access import Access
 
 
 class Reader:
@@ -95,9 +97,10 @@ async def test_a_comment_comes_while_nothing_happens(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert routing._PING_INTERVAL == 15
-    monkeypatch.setattr(routing, "_PING_INTERVAL", 0.01)
     async with stream(api) as reader:
-        assert await reader.block() == {"": "ping"}
+        monkeypatch.setattr(routing, "_PING_INTERVAL", 0.01)  # later: none goes before "following"
+        api.container.bus.progress(EventTopic.MIGRATION, VM, {})  # ends the 15 s already begun
+        assert {"": "ping"} in [await reader.block() for _ in range(2)]
 
 
 async def test_it_ends_when_the_service_stops(api: Api) -> None:
@@ -106,6 +109,30 @@ async def test_it_ends_when_the_service_stops(api: Api) -> None:
         async with asyncio.timeout(20):
             while (await reader.sent.get()).get("more_body", True):
                 pass
+
+
+async def test_nothing_is_told_until_it_is_known_who_still_may(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked = asyncio.Event()
+
+    async def slowly(scope: Scope, access: Access) -> bool:
+        await looked.wait()
+        return False
+
+    async with stream(api) as reader:
+        monkeypatch.setattr(events, "still_lets_in", slowly)
+        api.container.access.tokens.tell_changed()
+        await api.profile("after")
+        await asyncio.sleep(0.05)
+        looked.set()
+        told, more = b"", True
+        async with asyncio.timeout(20):
+            while more:
+                message = await reader.sent.get()
+                told += message.get("body", b"")
+                more = message.get("more_body", False)
+        assert b"after" not in told
 
 
 async def test_nobody_listens_once_the_client_has_gone(api: Api) -> None:
