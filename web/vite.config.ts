@@ -17,5 +17,6 @@ export default defineConfig({
     pool: "vmThreads",
     setupFiles: ["src/test/setup.ts"],
     css: false,
+    testTimeout: 60_000, // several waits of a test may each take src/test/setup.ts's 10 s
   },
 });

@@ -60,3 +60,4 @@ def served_api(
         thread.join(30)
         if failed:
             raise failed[0]
+        assert not thread.is_alive(), "the application did not stop"

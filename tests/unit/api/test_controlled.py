@@ -21,6 +21,12 @@ STEPS = [
 TEXTS = ["after 0 iterations: downtime_limit_ms=900ms", "stalled 300s, less than 5%: abort"]
 
 
+@pytest.fixture(autouse=True)
+def _waits_for_the_first_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long that takes on a busy machine."""
+    monkeypatch.setattr("vmtune.control.reaper.FIRST_ROUND_WITHIN_S", 20.0)
+
+
 @pytest.fixture
 async def api(tmp_path: Path) -> AsyncIterator[Api]:
     async with running_api(tmp_path, ring_entries=65536) as made:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.api import Api, running_api
 from tests.support.fakes import VM
+from vmtune.domain.migration import QemuStatus
 from vmtune.drivers.fake_qemu import Fault, FaultKind
 
 MIGRATE = {"vm": str(VM), "destination": "b"}
@@ -215,7 +216,8 @@ async def test_blockers_are_overridden_by_name(api: Api) -> None:
 async def _active(api: Api, migration: str) -> None:
     async with asyncio.timeout(10):
         while (await api.get(f"/migrations/{migration}"))["state"] != "active":
-            api.source.step()
+            if api.source.outgoing.status is QemuStatus.SETUP:  # and no further, until it is seen
+                api.source.step()
             await asyncio.sleep(0.01)
 
 

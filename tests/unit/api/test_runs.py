@@ -103,6 +103,7 @@ async def test_runs_are_listed_and_filtered(bench: Api, runner: FakeRunner) -> N
     await bench.profile("fast", multifd=True)
     first = await do(bench, scenario=small(name="mine/a"), profile="fast")
     second = await do(bench, scenario=small(name="mine/b"))
+    await runner.begun()  # those before: the next is waited for
     runner.held = True
     waiting = [
         await bench.post("/runs", {"scenario": small(name="other/c")}, expect=202) for _ in "xyz"

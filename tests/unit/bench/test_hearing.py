@@ -119,13 +119,18 @@ def test_without_a_heartbeat_there_is_no_silence(tmp_path: Path) -> None:
         deaf.close()
 
 
+def listeners() -> set[threading.Thread]:
+    return {thread for thread in threading.enumerate() if thread.name == "hearing"}
+
+
 def test_closing_leaves_nothing(tmp_path: Path) -> None:
-    threads = threading.active_count()
+    before = listeners()
     closed = Hearing(tmp_path, beat_ms=5)
+    assert len(listeners() - before) == 1
     stream = connect(tmp_path / SERIAL)
     closed.close()
     assert list(tmp_path.iterdir()) == []
-    assert threading.active_count() == threads
+    assert listeners() <= before
     assert stream.recv(1) == b""
     stream.close()
 

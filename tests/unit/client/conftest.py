@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from tests.support.api import Api
 from tests.support.served_api import served_api
@@ -63,5 +64,6 @@ def real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
     """The real application: host a has the VM, host b a QEMU that waits for it."""
     address = tmp_path / "real.sock"
     monkeypatch.setenv("VMTUNE_SOCKET", str(address))
-    with served_api(tmp_path, address) as api:
+    # Its log would come between what the commands print, which this process does, too.
+    with capture_logs(), served_api(tmp_path, address) as api:
         yield api

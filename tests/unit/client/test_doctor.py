@@ -77,7 +77,11 @@ def test_with_a_url_every_host_of_that_service_is_looked_at(
     assert [each["host"] for each in ran.document["items"]] == ["a", "b"]
 
 
-def test_a_host_of_the_real_service(real: Api, vmtune: Vmtune) -> None:
+def test_a_host_of_the_real_service(
+    real: Api, vmtune: Vmtune, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Two looks at this machine are to agree, on which other QEMUs start and end.
+    monkeypatch.setattr("vmtune.drivers.doctor_probe._qemus", lambda root: iter(()))
     ran = vmtune("doctor", "a", "--json")
     assert ran.code in (0, 2)
     assert ran.document["host"] == "a"

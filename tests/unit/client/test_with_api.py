@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,9 @@ import pytest
 from tests.support.api import Api
 from tests.support.fakes import VM
 from tests.unit.client.conftest import Vmtune
+from vmtune.client.http import Document
+from vmtune.client.progress import Lines
+from vmtune.domain.migration import QemuStatus
 
 ID = str(VM)
 
@@ -121,8 +125,21 @@ def test_plan_apply_verify_revert(real: Api, vmtune: Vmtune, name: str) -> None:
 
 
 def test_a_migration_is_followed_over_the_real_event_stream(
-    real: Api, vmtune: Vmtune, name: str
+    real: Api, vmtune: Vmtune, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    step, progress, seen = real.source.step, Lines.progress, threading.Event()
+
+    def shown(lines: Lines, data: Document) -> None:
+        progress(lines, data)
+        seen.set()
+
+    def held() -> None:
+        if real.source.outgoing.status is QemuStatus.SETUP or seen.is_set():
+            step()
+
+    # It stays active until the command has shown how far it is.
+    monkeypatch.setattr(Lines, "progress", shown)
+    monkeypatch.setattr(real.source, "step", held)
     vmtune("profile", "create", "fast", "downtime_limit_ms=200ms", "multifd=on")
     ran = vmtune("migrate", name, "b", "--profile", "fast")
     assert ran.code == 0, ran.err

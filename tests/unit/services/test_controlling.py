@@ -31,6 +31,12 @@ REAPED: dict[str, Any] = {"reaper_policy": "predict", "reaper_most_interval_ms":
 AT_ONCE = {"after_iterations": 0}
 
 
+@pytest.fixture(autouse=True)
+def _waits_for_the_first_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long that takes on a busy machine."""
+    monkeypatch.setattr("vmtune.control.reaper.FIRST_ROUND_WITHIN_S", 20.0)
+
+
 @pytest.fixture
 async def it(tmp_path: Path) -> AsyncIterator[World]:
     async with world(tmp_path, ring_entries=65536) as made:
@@ -74,10 +80,10 @@ class TestReaper:
         report = done.reaper
         assert report is not None
         assert (report.end, report.reason) == (ReaperEnd.MIGRATION_ENDED, "")
-        assert report.rounds_before == 1
+        assert report.rounds_before >= 1
         rounds = it.store.migrations.rounds(record.id)
         assert len(rounds) == report.round_count == it.source.ring.measurements
-        assert rounds[0].at_ms <= 0 < rounds[-1].at_ms
+        assert rounds[report.rounds_before - 1].at_ms <= 0 < rounds[-1].at_ms
         assert rounds[-1].fills[0] > 0
         assert {o.tunable: (o.status, o.seen) for o in done.outcomes} == {
             "reaper_policy": (Status.EFFECTIVE, "predict"),
@@ -438,8 +444,8 @@ class TestAnotherService:
         await it.until(lambda: not it.source.faults)
         stored = it.store.migrations.get(record.id).reaper
         assert stored is not None
-        assert (stored.end, stored.rounds_before) == (ReaperEnd.RUNNING, 1)
-        assert len(it.store.migrations.rounds(record.id)) == 1
+        assert stored.end is ReaperEnd.RUNNING
+        assert len(it.store.migrations.rounds(record.id)) == stored.rounds_before >= 1
 
     async def test_a_reaper_that_nobody_takes_up_was_interrupted(self, it: World) -> None:
         await it.profile(**REAPED)

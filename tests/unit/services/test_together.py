@@ -97,7 +97,7 @@ async def test_what_is_asked_for_too_often_is_begun_later() -> None:
     together, long = Together[int](0.5, 10), Long()
     assert await together.ask("a", long) == 1
     waiting = asyncio.create_task(together.ask("a", long))
-    await asyncio.sleep(0.01)
+    await settle()
     assert await asyncio.gather(waiting, together.ask("a", long)) == [2, 2]
     assert long.begun[1] - long.ended[0] >= 0.99 * (long.ended[0] - long.begun[0])
 

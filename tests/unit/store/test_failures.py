@@ -263,9 +263,10 @@ def test_postgresql_failures() -> None:
             store._database._engine.dispose()
 
             store.hosts.add(HOST)
-            # The server ends all its sessions, as at a restart: the next call connects anew.
+            # The server ends all its sessions, as at a restart, and says so once they have
+            # ended: the next call connects anew.
             other.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "SELECT pg_terminate_backend(pid, 20000) FROM pg_stat_activity "
                 "WHERE application_name = 'vmtune'"
             )
             assert store.hosts.get("a") == HOST
