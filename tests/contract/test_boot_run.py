@@ -254,6 +254,7 @@ def test_a_killed_boot_is_cleared_away_by_the_next(folder: Path) -> None:
         assert killed.stdout is not None
         while (line := killed.stdout.readline().strip()) != BootPhase.STARTING:
             assert line
+        assert killed.stdout.readline()  # by now its QEMU shows a command line
         killed.kill()
     deadline = time.monotonic() + 30
     while processes_of(folder):  # its QEMU ends with it

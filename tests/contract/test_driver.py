@@ -26,8 +26,6 @@ from vmtune.errors import (
 )
 
 NOBODY = UUID("00000000-0000-4000-8000-000000000001")
-# As slow as a migration of 64 MiB must be to be looked at.
-SLOW = {"max_bandwidth_bytes_per_s": 1 << 20}
 SETTABLE = [t for t in TUNABLES.values() if t.route in (Route.MONITOR, Route.LIVE)]
 
 
@@ -71,7 +69,7 @@ async def until(happens: Callable[[], Awaitable[bool]]) -> None:
 async def start(bench: Bench, values: dict[str, Value] | None = None) -> MigrationHandle:
     """A migration that is active and slow."""
     await bench.open_destination()
-    order = MigrateOrder(bench.vm, {**(values or {}), **SLOW}, {})
+    order = MigrateOrder(bench.vm, {**(values or {}), **bench.slow}, {})
     handle = await bench.source.start_migration(order, bench.destination)
 
     async def has_begun() -> bool:

@@ -18,17 +18,17 @@ import pytest
 
 from tests.support.bench_libvirt import (
     MIB,
+    WORKLOAD,
     hosts,
     remove_vm,
     running_lab,
     why_no_old_lab,
 )
-from tests.support.live import why_no_lab
+from tests.support.live import at_work, wait_for, why_no_lab
 from vmtune import lab
 from vmtune.domain.changes import Change, undo
 from vmtune.domain.facts import VmState
 from vmtune.domain.migration import QemuStatus
-from vmtune.domain.workload import Workload
 from vmtune.drivers.base import EventKind, MigrateOrder, MigrationHandle
 from vmtune.drivers.libvirt import LibvirtDriver
 from vmtune.errors import CommandRefused, HostUnreachable, NotFound, OutcomeUnknown, VmtuneError
@@ -119,13 +119,14 @@ async def pair(request: pytest.FixtureRequest) -> AsyncIterator[Pair]:
     vm = VmSettings(
         name=NAME,
         memory_bytes=64 * MIB,
-        workload=Workload(region_bytes=32 * MIB),
+        workload=WORKLOAD,
         iothreads=1,
         # Two QEMUs of 7.2 do not share a disk that both may write.
         disks=(DiskSettings(queues=2, read_only=True), DiskSettings(read_only=True)),
     )
     try:
         started = await asyncio.to_thread(lab.define_vm, settings, vm)
+        await asyncio.to_thread(wait_for, lambda: at_work(started), "the guest to write")
         a, b = hosts(settings)
         made = Pair(
             settings,
@@ -236,7 +237,7 @@ async def test_announcements_hold_for_one_migration_and_are_not_kept(pair: Pair)
 async def test_an_arriving_vm_is_told_without_waiting_for_it(pair: Pair) -> None:
     handle = await pair.start_slow()
     # libvirt would let its XML and monitor wait for 30 s and then refuse them.
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(20):
         facts = await pair.destination.vm_facts(pair.vm)
         states = {vm.uuid: vm.state for vm in await pair.destination.list_vms()}
         reading = (await pair.destination.read(pair.vm, ["multifd"]))["multifd"]

@@ -17,6 +17,7 @@ import pytest
 
 from tests.perf.patched_pool import load
 from tests.perf.pool_model import Monitor, exports
+from tests.support.map_count import map_count_held
 from tests.support.patched_build import OBJECT, TYPE, patched
 from tests.support.patched_qemu import COUNTERS, POLICIES, RANGES, SETTABLE
 from tests.support.qemu import RunningQemu, running
@@ -105,6 +106,7 @@ def test_the_properties_are_those_that_the_fake_and_the_pack_have(monitor: Refus
 
 
 @pytest.mark.parametrize("name", RANGES)
+@map_count_held()
 def test_values_outside_of_its_range_are_refused(monitor: Refusing, name: str) -> None:
     least, most = RANGES[name]
     if name == "pool-hard-limit":  # as far as vm.max_map_count has room, util/qemu-coroutine.c
@@ -227,7 +229,11 @@ def test_the_pool_keeps_to_its_limit_and_shrinks(tmp_path: Path) -> None:
             there, made = now("pooled") + now("in-use"), now("created")
             under_load()
             assert now("created") > made
-            assert now("pooled") + now("in-use") == there + now("created") - made
+            # Each is read at its own moment, and a request that ends changes them.
+            wait_for(
+                lambda: now("pooled") + now("in-use") == there + now("created") - made,
+                "the counters to agree",
+            )
 
             monitor.set("pool-hard-limit", 0)
             monitor.set("pool-resize-period", 1)

@@ -44,7 +44,7 @@ async def a_run(bench: Bench) -> None:
         await source.measure_dirty_rates(bench.vm, 50)
     await source.dirty_rates(bench.vm)
     await bench.open_destination()
-    order = {"max_bandwidth_bytes_per_s": 1 << 20, "postcopy": True}
+    order = {**bench.slow, "postcopy": True}
     handle = await source.start_migration(MigrateOrder(bench.vm, order, {}), bench.destination)
     while (await source.migration(bench.vm)).status is QemuStatus.SETUP:
         pass
@@ -82,7 +82,7 @@ read = {execute = "x-query-none"}
 async def aborted(bench: Bench) -> None:
     """What only an abort sends."""
     await bench.open_destination()
-    slow = MigrateOrder(bench.vm, {"max_bandwidth_bytes_per_s": 1 << 20}, {})
+    slow = MigrateOrder(bench.vm, bench.slow, {})
     handle = await bench.source.start_migration(slow, bench.destination)
     while (await bench.source.migration(bench.vm)).status is QemuStatus.SETUP:
         pass

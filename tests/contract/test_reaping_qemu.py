@@ -144,7 +144,7 @@ async def test_rings_are_reaped_and_no_tracking_stays_on(guest: Path, tmp_path: 
         pytest.skip(build.why_not)
     async with pair(build, guest, tmp_path) as it:
         await it.until_writing()
-        await it.source.measure_dirty_rates(VM, 1000)
+        await it.source.measure_dirty_rates(VM, 3000)
         async with asyncio.timeout(10):
             while not (await it.source.dirty_rates(VM)).measuring:  # noqa: ASYNC110 - asks QEMU
                 await asyncio.sleep(0.01)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.map_count import map_count_held
 from vmtune.api.limits import carry_out
 from vmtune.domain.host_limits import SYSCTLS, Entry, Floor, Wish
 from vmtune.drivers.sysctl import (
@@ -79,12 +80,13 @@ def machine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Machine]
         return
     if os.geteuid() != 0 or not os.access(REAL, os.W_OK):
         pytest.skip("only root can set the kernel's sysctls")
-    before = int(REAL.read_text())
-    try:
-        yield Machine(tmp_path, PROC_SYS, before)
-    finally:
-        REAL.write_text(f"{before}\n")
-        assert int(REAL.read_text()) == before
+    with map_count_held():
+        before = int(REAL.read_text())
+        try:
+            yield Machine(tmp_path, PROC_SYS, before)
+        finally:
+            REAL.write_text(f"{before}\n")
+            assert int(REAL.read_text()) == before
 
 
 @pytest.fixture

@@ -125,7 +125,7 @@ async def test_a_run_is_measured_whole(base: Path, build: Build, kvm: bool) -> N
     if build.why_not:
         pytest.skip(build.why_not)
     values = {"multifd": True, "multifd_channels": 2, "downtime_limit_ms": 500}
-    scenario = replace(QUICK, values=values, vm=VmShape(64 * MIB, 2), cooldown_s=1)
+    scenario = replace(QUICK, values=values, vm=VmShape(64 * MIB, 2), cooldown_s=2)
     told: list[RunProgress] = []
     result = await run(base, scenario, told.append, place=place(base, build), kvm=kvm)
     assert (result.state, result.failure, result.kvm) == (RunState.COMPLETED, "", kvm)
@@ -139,8 +139,8 @@ async def test_a_run_is_measured_whole(base: Path, build: Build, kvm: bool) -> N
     for name in _of(Group.GUEST) - {"guest_excess_ms", "guest_drop_ms"}:
         assert found[name] > 0, name
     assert found["source_cpu_vcpu_ms"] > 0
-    assert found["source_cpu_multifd_ms"] > 0
-    assert found["destination_cpu_multifd_ms"] > 0
+    for side in HostSide:  # threads that no look has met count as the migration's
+        assert found[f"{side}_cpu_multifd_ms"] + found[f"{side}_cpu_migration_ms"] > 0
     assert {o.tunable: o.status for o in result.record.outcomes} == dict.fromkeys(
         values, Status.EFFECTIVE
     )

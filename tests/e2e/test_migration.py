@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 from tests.support.live import Live, live, wait_for, why_no_lab
 from vmtune import lab
 from vmtune.client.errors import Refused
+from vmtune.client.http import Document
 from vmtune.domain.workload import Workload
 
 NO_LAB = why_no_lab()
@@ -19,6 +19,9 @@ pytestmark = [
     pytest.mark.timeout(240),
 ]
 TUNED = {"multifd": True, "multifd_channels": 3, "multifd_compression": "zstd"}
+# What nothing packs lasts two seconds: long enough to be seen while it runs.
+PACED = {"max_bandwidth_bytes_per_s": "16MiB/s"}
+LASTING = Workload(region_bytes=32 << 20, random_percent=100, idle_ms=60_000)
 # Slow enough to be caught in the middle: 128 MiB at 8 MiB/s.
 SLOW = {"max_bandwidth_bytes_per_s": "8MiB/s"}
 
@@ -26,7 +29,7 @@ SLOW = {"max_bandwidth_bytes_per_s": "8MiB/s"}
 @pytest.fixture(scope="module")
 def it(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     with live(tmp_path_factory.mktemp("live"), number=95) as made:
-        made.profile("tuned", **TUNED, downtime_limit_ms=450)
+        made.profile("tuned", **TUNED, downtime_limit_ms=450, **PACED)
         made.profile("slow", **SLOW, downtime_limit_ms=450)
         yield made
 
@@ -56,10 +59,10 @@ def qemu_pid(it: Live, which: str, vm: lab.LabVm) -> int:
 
 
 def test_there_and_back_tuned_and_proven(it: Live) -> None:
-    with it.vm() as vm:
+    with it.vm(workload=LASTING) as vm:
         there = it.ended(it.migrate(vm, "b", profile="tuned"))
         assert there["state"] == "completed", there["failure"]
-        expected = dict.fromkeys([*TUNED, "downtime_limit_ms"], "effective")
+        expected = dict.fromkeys([*TUNED, "downtime_limit_ms", *PACED], "effective")
         assert statuses(dict(there)) == expected
         assert there["totals"]["total_time_ms"] > 0
         assert there["totals"]["transferred_bytes"] > 0
@@ -74,11 +77,14 @@ def test_samples_hold_every_iteration_that_was_seen(it: Live) -> None:
     with it.vm() as vm:
         record = it.migrate(vm, "b", profile="slow")
         it.until_active(record)
-        time.sleep(2)
+
+        def seen() -> list[Document]:
+            return list(it.client.items(f"/migrations/{record['id']}/samples"))
+
+        wait_for(lambda: len(seen()) >= 10, "10 samples")
         it.client.delete(f"/migrations/{record['id']}")
         it.ended(record)
-        samples = list(it.client.items(f"/migrations/{record['id']}/samples"))
-        assert len(samples) >= 10
+        samples = seen()
         assert samples[0]["boundary"] is True
         moments = [s["at_ms"] for s in samples]
         assert moments == sorted(moments)
@@ -121,8 +127,8 @@ def test_killed_with_the_migration_running_it_is_found_again(it: Live) -> None:
 
 
 def test_a_migration_that_ends_while_the_service_is_dead_ends_as_libvirt_says(it: Live) -> None:
-    it.profile("killed", max_bandwidth_bytes_per_s="16MiB/s")
-    # One pass over 64 MiB, then rest: it takes four seconds, and then it is over.
+    it.profile("killed", max_bandwidth_bytes_per_s="8MiB/s")
+    # One pass over 64 MiB, then rest: it takes eight seconds, and then it is over.
     with it.vm(workload=Workload(region_bytes=64 << 20, idle_ms=60_000)) as vm:
         record = it.migrate(vm, "b", profile="killed")
         it.until_active(record)
@@ -142,7 +148,8 @@ def test_a_source_qemu_that_dies_is_a_failure(it: Live) -> None:
         done = it.ended(record)
         assert done["state"] == "failed"
         assert done["failure"]
-        assert it.states(vm) in ({}, {"a": "shut off"})
+        over = ({}, {"a": "shut off"})
+        wait_for(lambda: it.states(vm) in over, "libvirt to be done with it")
 
 
 def test_a_destination_qemu_that_dies_leaves_the_source_running(it: Live) -> None:

@@ -23,6 +23,8 @@ pytestmark = [
     pytest.mark.timeout(300),
 ]
 SLOW = {"max_bandwidth_bytes_per_s": "8MiB/s", "downtime_limit_ms": 450}
+# Until it is told to go faster: less than what SMALL writes anew.
+HELD = {**SLOW, "max_bandwidth_bytes_per_s": "1MiB/s"}
 # Writes seldom, so that a slow migration comes to an end.
 SMALL = {"memory_bytes": 64 << 20, "workload": Workload(region_bytes=16 << 20, idle_ms=5000)}
 
@@ -31,6 +33,7 @@ SMALL = {"memory_bytes": 64 << 20, "workload": Workload(region_bytes=16 << 20, i
 def it(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveFleet]:
     with live_fleet(tmp_path_factory.mktemp("sharing"), number=62) as made:
         made.profile("slow", **SLOW)
+        made.profile("held", **HELD)
         yield made
 
 
@@ -68,29 +71,38 @@ def test_what_is_ordered_at_one_is_carried_and_cancelled_by_the_other(it: LiveFl
 def test_a_host_is_emptied_by_order_of_one_that_does_not_drive_it(it: LiveFleet) -> None:
     one, two = it.services
     with it.vm(**SMALL) as first, it.vm(**SMALL) as second:
-        made = two.client.post("/hosts/a/evacuations", {"profile": "slow", "max_outgoing": 1})
+        made = two.client.post("/hosts/a/evacuations", {"profile": "held", "max_outgoing": 1})
         path = f"/hosts/a/evacuations/{made['id']}"
+        vms = (first.uuid, second.uuid)
+
+        def ordered() -> list[Document]:
+            return [m for m in it.client.items("/migrations") if m["vm"] in vms]
 
         def states() -> list[str]:
-            return [migration["state"] for migration in it.client.items("/migrations")
-                    if migration["vm"] in (first.uuid, second.uuid)]  # fmt: skip
+            return [migration["state"] for migration in ordered()]
+
+        def let_go() -> None:
+            (held,) = (m["id"] for m in ordered() if m["state"] == "active")
+            fast = {"values": {"max_bandwidth_bytes_per_s": 0}}
+            one.client.patch(f"/migrations/{held}", fast)
 
         wait_for(lambda: "active" in states(), "one to migrate")
         # Who drives the host is asked to pause what the other carries, and to go on with it.
         one.client.post(f"{path}/pause")
+        let_go()
         wait_for(lambda: two.client.get(path)["moved"] == 1, "the first to arrive")
         assert (states(), two.client.get(path)["state"]) == (["completed"], "paused")
         one.client.post(f"{path}/resume")
+        wait_for(lambda: "active" in states(), "the second to migrate")
+        let_go()
         wait_for(lambda: two.client.get(path)["ended"], "the evacuation to end")
         for service in it.services:
             done = service.client.get(path)
             assert (done["state"], done["moved"], done["left"]) == ("completed", 2, 0), done
         for vm in (first, second):
             assert it.states(vm) == {"b": "running"}
-            ordered = list(two.client.items("/migrations", {"vm": vm.uuid}))
-            assert [m["id"] for m in ordered] == [
-                str(migration_id(UUID(made["id"]), UUID(vm.uuid)))
-            ]
+            its = list(two.client.items("/migrations", {"vm": vm.uuid}))
+            assert [m["id"] for m in its] == [str(migration_id(UUID(made["id"]), UUID(vm.uuid)))]
 
 
 @pytest.mark.parametrize("dies", [0, 1], ids=["who drives the host", "who carries it"])

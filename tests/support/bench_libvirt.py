@@ -14,7 +14,7 @@ from pathlib import Path
 from uuid import UUID
 
 from tests.support.benches import Bench, BenchKind
-from tests.support.live import why_no_lab
+from tests.support.live import at_work, wait_for, why_no_lab
 from vmtune import lab
 from vmtune.domain.versions import Version
 from vmtune.domain.workload import Workload
@@ -23,10 +23,13 @@ from vmtune.errors import LabError, VmtuneError
 from vmtune.lab import DiskSettings, LabSettings, VmSettings
 
 MIB = 1 << 20
+# Nothing packs it, and it is written anew every second: a slow migration does not end by itself,
+# one that is not held does.
+WORKLOAD = Workload(region_bytes=32 * MIB, random_percent=100, idle_ms=1000)
 VM = VmSettings(
     name="vmtune-contract",
     memory_bytes=64 * MIB,
-    workload=Workload(region_bytes=32 * MIB),
+    workload=WORKLOAD,
     iothreads=2,
     disks=(DiskSettings(queues=4),),
 )
@@ -93,6 +96,7 @@ class LibvirtBench(Bench):
     def __init__(self, settings: LabSettings, version: Version) -> None:
         a, b = hosts(settings)
         started = lab.define_vm(settings, VM)
+        wait_for(lambda: at_work(started), "the guest to write")
         # Transient, so that it is gone when its QEMU is, as with a bare monitor.
         lab.virsh(a.uri, "undefine", VM.name)
         self.vm, self.name, self.qemu = UUID(started.uuid), VM.name, version

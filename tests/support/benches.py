@@ -8,12 +8,14 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 from uuid import UUID
 
+from vmtune.domain.tunables import Value
 from vmtune.domain.versions import Version
 from vmtune.drivers.base import Driver
 
@@ -33,7 +35,10 @@ class Bench(ABC):
 
     :param source: has the VM.
     :param destination: to where the VM can migrate, once :meth:`open_destination` was called.
+    :param slow: with this a migration does not end by itself; libvirt takes whole MiB/s.
     """
+
+    slow: ClassVar[Mapping[str, Value]] = {"max_bandwidth_bytes_per_s": 1 << 20}
 
     source: Driver
     destination: Driver

@@ -22,6 +22,8 @@ from vmtune.errors import LabError
 from vmtune.lab.guest_serial import GuestStart, parse_serial
 
 PATIENCE_S = 60
+STARTS_WITHIN_S = 180
+"""How soon a program of vmtune has started, even on a busy machine."""
 QEMU = Path("/usr/bin/qemu-system-x86_64")
 ENDED = ("completed", "failed", "cancelled", "unknown")
 
@@ -67,13 +69,15 @@ class Service:
         self._log = (folder / "service.log").open("ab")
         places = ["--state-dir", str(folder), "--quiet"]
         subprocess.run(
-            [sys.executable, "-m", "vmtune", "db", "upgrade", *places], check=True, timeout=60
+            [sys.executable, "-m", "vmtune", "db", "upgrade", *places],
+            check=True,
+            timeout=STARTS_WITHIN_S,
         )
 
     def start(self) -> None:
         """Start it and wait until it answers."""
         self.process = self.spawn()
-        wait_for(self.answers, "the service to answer")
+        wait_for(self.answers, "the service to answer", STARTS_WITHIN_S)
 
     def spawn(self) -> subprocess.Popen[bytes]:
         """The process."""

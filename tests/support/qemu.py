@@ -6,6 +6,7 @@ import contextlib
 import functools
 import re
 import shutil
+import socket
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
+SERVES_WITHIN_S = 60
 CHECKOUT = Path(__file__).parents[2]
 OLD_QEMU = CHECKOUT / ".cache/qemu-7.2/qemu-system-x86_64"
 """QEMU 7.2 as vmtune/lab/bootstrap.sh --tests unpacks it beside the installed one."""
@@ -69,14 +71,27 @@ def _version(program: str) -> str:
     return match[1]
 
 
-def _listened_on(socket: Path) -> bool:
+def _listened_on(path: Path) -> bool:
     """Whether a process listens on the socket: found without connecting, since a monitor
     serves one client. The flag is __SO_ACCEPTCON of the kernel's net/unix/af_unix.c."""
     for line in Path("/proc/net/unix").read_text().splitlines():
         fields = line.split()
-        if fields[-1] == str(socket) and fields[3] == "00010000":
+        if fields[-1] == str(path) and fields[3] == "00010000":
             return True
     return False
+
+
+def _wait_until_served(path: Path) -> None:
+    """Wait until the main loop carries out a command of the monitor, and let go of it."""
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(SERVES_WITHIN_S)
+        client.connect(str(path))
+        client.sendall(b'{"execute": "qmp_capabilities"}')
+        heard = b""
+        while b'"return"' not in heard:
+            more = client.recv(4096)
+            assert more, f"QEMU has ended, having said {heard!r}"
+            heard += more
 
 
 def cpu_s(pid: int) -> float:
@@ -125,23 +140,30 @@ def running(
     machine: Sequence[str] = SMALL_PC,
     extra: Sequence[str] = (),
 ) -> Iterator[RunningQemu]:
-    """A QEMU whose monitor is ``folder/name.sock``, until the block is left."""
+    """A QEMU whose monitor is ``folder/name.sock``, until the block is left. It serves: what is
+    listened on may be so long before that, and drivers wait a second for a greeting."""
     folder.mkdir(parents=True, exist_ok=True)
-    socket, log = folder / f"{name}.sock", folder / f"{name}.log"
+    monitor, log = folder / f"{name}.sock", folder / f"{name}.log"
+    # Of its own, since a monitor serves one client; no driver takes a name like that for one.
+    starting = folder / f"{name}.up"
     identity = ["-name", f"guest={name}"] + (["-uuid", str(uuid)] if uuid else [])
     command = [
         build.program, *machine, *identity, *extra,
-        "-qmp", f"unix:{socket},server=on,wait=off",
+        "-qmp", f"unix:{monitor},server=on,wait=off",
+        "-qmp", f"unix:{starting},server=on,wait=off",
     ]  # fmt: skip
     with log.open("wb") as errors:
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors
         )
-    qemu = RunningQemu(process, socket, log)
+    qemu = RunningQemu(process, monitor, log)
     try:
-        while not _listened_on(socket):
+        while not (_listened_on(monitor) and _listened_on(starting)):
             assert process.poll() is None, f"QEMU has ended: {qemu.said()}"
             time.sleep(0.01)
+        _wait_until_served(starting)
+        starting.unlink()
         yield qemu
     finally:
         qemu.stop()
+        starting.unlink(missing_ok=True)

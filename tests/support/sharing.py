@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from tests.support.live import Live, Service, wait_for
+from tests.support.live import STARTS_WITHIN_S, Live, Service, wait_for
 from tests.support.postgres import new_database, running_postgres
 from vmtune import lab
 from vmtune.client.http import Client
@@ -41,7 +41,7 @@ class SharingService(Service):
         }
         command = [sys.executable, "-m", "vmtune", "db", "upgrade", "--quiet"]
         command += ["--state-dir", str(folder)]
-        subprocess.run(command, check=True, timeout=60, env=self.environment)
+        subprocess.run(command, check=True, timeout=STARTS_WITHIN_S, env=self.environment)
 
     def spawn(self) -> subprocess.Popen[bytes]:
         """The process."""

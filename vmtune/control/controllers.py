@@ -38,8 +38,8 @@ class Controllers:
             await watch(...)  # and for each sample: await controllers.on_sample(sample)
         controllers.report, controllers.step_records
 
-    Entering it begins to reap, and returns when the rings have been emptied once, or after half
-    a second; leaving it ends the reaper, when a round that is under way has ended, so that no
+    Entering it begins to reap, and returns when the rings have been emptied once, or after two
+    seconds; leaving it ends the reaper, when a round that is under way has ended, so that no
     tracking stays on. Neither raises, and no error of the reaper or of a step is raised anywhere:
     they end up in the report and in the records. Without *reaper* and *steps* nothing happens.
 

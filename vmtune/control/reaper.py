@@ -31,8 +31,8 @@ from vmtune.errors import (
 
 MEASURE_MS = LEAST_INTERVAL_MS
 """How long a round measures: the least that QEMU can."""
-FIRST_ROUND_WITHIN_S = 0.5
-"""No migration waits longer for the first round."""
+FIRST_ROUND_WITHIN_S = 2.0
+"""No migration waits longer for the first round, which over libvirt on a busy host is slow."""
 LOST_AFTER_S = 30.0
 """A VM that cannot be asked for so long is given up."""
 

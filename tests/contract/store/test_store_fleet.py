@@ -148,7 +148,7 @@ def test_an_operation_knows_which_service_began_it(store: Store, url: str, host:
 def test_one_that_is_stopped_while_it_writes_does_not_stop_the_others(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "IDLE_MS", 200)
+    monkeypatch.setattr(database, "IDLE_MS", 1000)
     with Store.open(postgres_url) as stopped, Store.open(postgres_url) as other:
 
         def write_slowly() -> None:
