@@ -14,10 +14,7 @@ from vmtune.lab.domain_xml import kvm_usable
 
 NO_LAB = why_no_lab()
 NO_KVM = "" if kvm_usable() else "a dirty ring takes KVM, and there is no usable /dev/kvm"
-pytestmark = [
-    pytest.mark.skipif(bool(NO_LAB), reason=NO_LAB or "never"),
-    pytest.mark.timeout(240),
-]
+pytestmark = pytest.mark.skipif(bool(NO_LAB), reason=NO_LAB or "never")
 MIB = 1 << 20
 # 64 MiB that are written over and over do not fit through 30 MB/s in 300 ms.
 TIGHT = 30_000_000 // MIB * MIB

@@ -15,10 +15,7 @@ from vmtune.lab import down, status
 from vmtune.lab.domain_xml import kvm_usable
 
 NO_LAB = why_no_lab()
-pytestmark = [
-    pytest.mark.skipif(bool(NO_LAB), reason=NO_LAB or "never"),
-    pytest.mark.timeout(240),
-]
+pytestmark = pytest.mark.skipif(bool(NO_LAB), reason=NO_LAB or "never")
 
 
 def demo(*options: str) -> subprocess.CompletedProcess[str]:

@@ -15,10 +15,7 @@ from vmtune.domain.evacuation import migration_id
 from vmtune.domain.workload import Workload
 
 NO_LAB = why_no_lab()
-pytestmark = [
-    pytest.mark.skipif(bool(NO_LAB), reason=NO_LAB or "never"),
-    pytest.mark.timeout(240),
-]
+pytestmark = pytest.mark.skipif(bool(NO_LAB), reason=NO_LAB or "never")
 # Writes seldom, so that a slow migration comes to an end.
 SMALL = {
     "memory_bytes": 64 << 20,

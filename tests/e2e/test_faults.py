@@ -17,10 +17,7 @@ from tests.fault.suite import Tried, as_markdown, left_to_try, note, noted, try_
 from tests.support.live import why_no_lab
 
 NO_LAB = why_no_lab()
-pytestmark = [
-    pytest.mark.skipif(bool(NO_LAB), reason=NO_LAB or "never"),
-    pytest.mark.timeout(300),
-]
+pytestmark = pytest.mark.skipif(bool(NO_LAB), reason=NO_LAB or "never")
 TRIES = 2
 SEED = 3
 ALONE = [name for name, fault in FAULTS.items() if fault.kind in (Kind.SQLITE, Kind.SMALL_DISK)]

@@ -16,10 +16,7 @@ from tests.support.live import why_no_lab
 from tests.support.postgres import why_no_postgres
 
 WHY_NOT = why_no_lab() or why_no_postgres()
-pytestmark = [
-    pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT or "never"),
-    pytest.mark.timeout(300),
-]
+pytestmark = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT or "never")
 TRIES = 2
 SEED = 3
 SHARED = [name for name, fault in FAULTS.items() if fault.kind in (Kind.POSTGRES, Kind.TWO)]

@@ -20,10 +20,7 @@ from vmtune.domain.workload import Workload
 from vmtune.errors import LabError
 
 NO_LAB = why_no_lab()
-pytestmark = [
-    pytest.mark.skipif(bool(NO_LAB), reason=NO_LAB or "never"),
-    pytest.mark.timeout(240),
-]
+pytestmark = pytest.mark.skipif(bool(NO_LAB), reason=NO_LAB or "never")
 STOCK_ROUNDS, WANTED_ROUNDS = 5, 8
 SMALL: dict[str, Any] = {
     "memory_bytes": 64 << 20,

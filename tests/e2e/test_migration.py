@@ -14,10 +14,7 @@ from vmtune.client.http import Document
 from vmtune.domain.workload import Workload
 
 NO_LAB = why_no_lab()
-pytestmark = [
-    pytest.mark.skipif(bool(NO_LAB), reason=NO_LAB or "never"),
-    pytest.mark.timeout(240),
-]
+pytestmark = pytest.mark.skipif(bool(NO_LAB), reason=NO_LAB or "never")
 TUNED = {"multifd": True, "multifd_channels": 3, "multifd_compression": "zstd"}
 # What nothing packs lasts two seconds: long enough to be seen while it runs.
 PACED = {"max_bandwidth_bytes_per_s": "16MiB/s"}

@@ -19,10 +19,7 @@ from vmtune.lab.domain_xml import kvm_usable
 
 NO_LAB = why_no_lab()
 NO_KVM = "" if kvm_usable() else "a dirty ring takes KVM, and there is no usable /dev/kvm"
-pytestmark = [
-    pytest.mark.skipif(bool(NO_LAB), reason=NO_LAB or "never"),
-    pytest.mark.timeout(240),
-]
+pytestmark = pytest.mark.skipif(bool(NO_LAB), reason=NO_LAB or "never")
 MIB = 1 << 20
 BUSY = Workload(region_bytes=64 * MIB, cpu_ring=3)
 TUNED = {"multifd": True, "multifd_channels": 3, "downtime_limit_ms": 450}

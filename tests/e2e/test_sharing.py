@@ -18,10 +18,7 @@ from vmtune.domain.evacuation import migration_id
 from vmtune.domain.workload import Workload
 
 WHY_NOT = why_no_lab() or why_no_postgres()
-pytestmark = [
-    pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT or "never"),
-    pytest.mark.timeout(300),
-]
+pytestmark = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT or "never")
 SLOW = {"max_bandwidth_bytes_per_s": "8MiB/s", "downtime_limit_ms": 450}
 # Until it is told to go faster: less than what SMALL writes anew.
 HELD = {**SLOW, "max_bandwidth_bytes_per_s": "1MiB/s"}

@@ -280,13 +280,16 @@ async def _reset(vm: UUID, *drivers: Driver) -> None:
 
 async def _left_behind(record: Migration, source: Driver) -> tuple[Problem, ...]:
     """What libvirt keeps on the source where it was ended before it heard of the arrival: the
-    VM's old copy, paused. A source that cannot be asked is given a while to answer."""
+    VM's old copy, paused. A source that cannot be asked is given a while to answer; what is just
+    leaving may be gone at the second look."""
     deadline = time.monotonic() + SETTLES_WITHIN_S
+    looks = 0
     while time.monotonic() < deadline:
         try:
             if await source.vm_state(record.vm) is not VmState.PAUSED:
                 return ()
-            if record.vm not in await source.outgoing():
+            looks += record.vm not in await source.outgoing()
+            if looks > 1:
                 return (
                     Problem(
                         "vm",

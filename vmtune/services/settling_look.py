@@ -101,8 +101,8 @@ async def look(
             with suppress(VmtuneError):
                 await source.abort_migration(record.vm)
         end = _conclude(here, there, stopped)
-        if there.nowhere and not here.moving:
-            return end  # looking again would show nothing else
+        if there.nowhere and not here.moving and end == before:
+            return end  # looking longer would show nothing else
         patience_s = _LIBVIRT_ENDS_WITHIN_S if here.leaving else 0
         certain = end.state is MigrationState.COMPLETED or end == before
         if certain and end.state is not MigrationState.UNKNOWN:

@@ -63,13 +63,13 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settling_look, "SETTLES_WITHIN_S", 0.05)
 
 
-async def concluded(source: Host, destination: Host) -> settling_look.End:
+async def concluded(source: Host, destination: Host | None) -> settling_look.End:
     record = Migration(
         *(uuid4(), VM, "vm", "a", "b", Trigger.OBSERVED, "", 0, {}, ()),
         MigrationState.ACTIVE,
         datetime.now(UTC),
     )
-    asked = cast(Driver, source), cast(Driver, destination)
+    asked = cast(Driver, source), cast(Driver | None, destination)
     return await look(record, MigrationState.FAILED, Evidence(), *asked)
 
 
@@ -90,6 +90,11 @@ async def test_one_whose_copy_its_source_keeps_has_migrated() -> None:
     source = Host(DONE)
     end = await concluded(source, Host(RUNS))
     assert (end.state, source.looks) == (MigrationState.COMPLETED, 1)
+
+
+async def test_one_that_is_leaving_for_nobody_knows_where_has_not_failed() -> None:
+    end = await concluded(Host(DONE, LEFT), None)
+    assert (end.state, end.why[:20]) == (MigrationState.UNKNOWN, "the VM left its host")
 
 
 async def test_that_it_failed_is_believed_at_the_second_look() -> None:
