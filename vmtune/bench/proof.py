@@ -22,6 +22,7 @@ from vmtune.domain.proving import (
 from vmtune.domain.situation import Destination, Permissions, Situation
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import Route, Side, Value
+from vmtune.drivers.arrived import read_arrived
 from vmtune.drivers.base import MigrateOrder
 from vmtune.errors import Blocked, Problem, VmtuneError
 
@@ -111,7 +112,7 @@ class Proof:
         waiting = [o.tunable for o in self.outcomes if o.status is Status.PENDING_MIGRATION]
         names = [name for name in waiting if TUNABLES[name].side is Side.DESTINATION]
         if arrived and names:
-            there = await self._read_there(names)
+            there = await self._read_arrived(names)
             self.outcomes = tuple(
                 while_migrating(o, {}, there) if o.tunable in names else o for o in self.outcomes
             )
@@ -119,6 +120,12 @@ class Proof:
             when_reaped(o, reaper) if TUNABLES[o.tunable].route is Route.CONTROL else o
             for o in self.outcomes
         )
+
+    async def _read_arrived(self, names: list[str]) -> Mapping[str, Reading]:
+        try:
+            return await read_arrived(self._stage.destination.driver, self._stage.vm, names)
+        except VmtuneError as error:
+            return dict.fromkeys(names, Reading(None, why_unknown=error.message))
 
     async def _read_there(self, names: list[str]) -> Mapping[str, Reading]:
         try:

@@ -26,6 +26,7 @@ from vmtune.domain.proving import when_reaped
 from vmtune.domain.steps import Deed
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import Route, Side
+from vmtune.drivers.arrived import read_arrived
 from vmtune.drivers.base import Driver
 from vmtune.errors import (
     CommandRefused,
@@ -251,7 +252,7 @@ def _settled(record: Migration, why: str) -> dict[str, Outcome]:
 
 async def _read_there(destination: Driver, record: Migration, names: list[str]) -> list[Outcome]:
     try:
-        readings = await destination.read(record.vm, names)
+        readings = await read_arrived(destination, record.vm, names)
     except VmtuneError as error:
         return [
             Outcome(name, Status.UNKNOWN, record.wanted[name], None, error.message)
