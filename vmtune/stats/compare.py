@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -144,9 +145,17 @@ def _values(found: Comparison, a: Sample, b: Sample, arms: Arms) -> Comparison:
     )
 
 
+def _ratio(logarithm: float) -> float:
+    """Of which that is the logarithm; the largest number where it is beyond that."""
+    return math.exp(min(logarithm, _MOST_LOG))
+
+
+_MOST_LOG = math.log(sys.float_info.max)
+
+
 def _effect(criterion: Criterion, arms: Arms, scale: Scale) -> Effect:
     found, bound = shifted(arms, scale, criterion.resolution, CONFIDENCE)
-    back = math.exp if scale is Scale.RATIO else float
+    back = _ratio if scale is Scale.RATIO else float
     low, high = (
         back(float(end)) if math.isfinite(end) else None for end in (found.low, found.high)
     )

@@ -501,6 +501,15 @@ def numbered(name: str, observations: list[Observation], *, blocks: bool) -> Sam
     )
 
 
+def test_a_ratio_beyond_all_numbers_is_the_largest() -> None:
+    found = compare(arm("a", [5e-324]), arm("b", [1.0]), TIME)
+    assert found.effect
+    assert 1e300 < found.effect.estimate < math.inf
+    back = compare(arm("b", [1.0]), arm("a", [5e-324]), TIME)
+    assert back.effect
+    assert 0 <= back.effect.estimate < 1e-300
+
+
 @settings(max_examples=80, deadline=None)
 @given(OBSERVATIONS, OBSERVATIONS, st.booleans(), st.sampled_from([0.0, 1.0]))
 def test_whatever_the_runs_are_there_is_an_answer(
