@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from vmtune import store
-from vmtune.settings import Settings
+from vmtune.config.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)

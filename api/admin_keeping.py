@@ -8,6 +8,7 @@ import pwd
 from pathlib import Path
 
 from vmtune.api.keeping import keeping_of
+from vmtune.config.settings import Settings
 from vmtune.domain.access import FULL, Identity, Kind
 from vmtune.domain.audit import Act
 from vmtune.services import backups, database_check, keeping
@@ -15,7 +16,6 @@ from vmtune.services.backup_archive import Manifest
 from vmtune.services.backups import Place, Restored
 from vmtune.services.database_check import Checked
 from vmtune.services.keeping import Pruned, WouldGo
-from vmtune.settings import Settings
 from vmtune.store import Store
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from vmtune import lab
 from vmtune.bench.order import DirectPlace, Place
 from vmtune.bench.scenarios import Ground
+from vmtune.config.settings import Settings
 from vmtune.domain.facts import HostFacts
 from vmtune.errors import LabError
 from vmtune.jobs.base import JobEngine
@@ -24,7 +25,6 @@ from vmtune.services.runs_job import RunJob, Runner
 from vmtune.services.runs_live import LiveRuns
 from vmtune.services.runs_places import BenchPlaces, Look, Sweep
 from vmtune.services.runs_scenarios import ScenarioService
-from vmtune.settings import Settings
 from vmtune.store import Store
 
 

@@ -16,6 +16,7 @@ from vmtune.api.fleet import open_hosts, share, shared_jobs
 from vmtune.api.keeping import keeping_of, scanning
 from vmtune.api.limits import make_limits
 from vmtune.bench.libvirt_stage import is_of_a_run
+from vmtune.config.settings import Settings
 from vmtune.domain.admission import Limits
 from vmtune.domain.facts import Connection
 from vmtune.domain.inventory import Host
@@ -59,7 +60,6 @@ from vmtune.services.runs import RunService
 from vmtune.services.runs_scenarios import ScenarioService
 from vmtune.services.settling import Settler
 from vmtune.services.watched_jobs import WatchedJobs
-from vmtune.settings import Settings
 from vmtune.store import Store, head_revision
 
 log = structlog.get_logger(__name__)

@@ -9,6 +9,7 @@ from typing import cast
 
 from vmtune import __version__
 from vmtune.bench.environment import host_name
+from vmtune.config.settings import Settings
 from vmtune.drivers.base import Driver
 from vmtune.drivers.guard import OPEN
 from vmtune.jobs.base import JobEngine
@@ -18,7 +19,6 @@ from vmtune.services.fleet import Engine, Fleet
 from vmtune.services.fleet_jobs import SharedJobs, carried_at
 from vmtune.services.hosts import DriverFactory, HostService, Place
 from vmtune.services.lease import Lease
-from vmtune.settings import Settings
 from vmtune.store import Store
 
 

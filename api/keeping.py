@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from vmtune.config.settings import Settings
 from vmtune.domain.keeping import Keeping
 from vmtune.services.bus import EventBus
 from vmtune.services.drift import DriftService
 from vmtune.services.hosts import HostService
 from vmtune.services.planning import PlanService
-from vmtune.settings import Settings
 from vmtune.store import Store
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from vmtune.config.settings import Settings
 from vmtune.drivers.sysctl import PROC_SYS, SYSCTL_D, Sysctls, WishFile, read_wishes
 from vmtune.drivers.sysctl_unit import ROOT_JOURNAL, UnitSysctls
 from vmtune.services.bus import EventBus
 from vmtune.services.host_limits import HostLimits, Writer
 from vmtune.services.hosts import HostService
-from vmtune.settings import Settings
 
 WISHES = "host-limits.json"
 """In the service's state folder; vmtune-limits.path watches it."""

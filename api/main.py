@@ -54,7 +54,7 @@ from vmtune.api.shared import Shared
 from vmtune.api.traces import traced
 from vmtune.api.validation import check_query
 from vmtune.api.web import WebUi
-from vmtune.settings import Settings
+from vmtune.config.settings import Settings
 
 ROUTERS: tuple[APIRouter, ...] = tuple(
     module.router

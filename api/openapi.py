@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from vmtune.api.main import create_app
-from vmtune.settings import Settings
+from vmtune.config.settings import Settings
 
 FILE = Path(__file__).with_name("openapi.json")
 

@@ -23,7 +23,7 @@ from vmtune.api.routes.common import PREFIX
 from vmtune.api.sockets import listening, state_lock
 from vmtune.api.tls import Tls
 from vmtune.api.traces import start_traces
-from vmtune.settings import Settings
+from vmtune.config.settings import Settings
 
 log = structlog.get_logger(__name__)
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from vmtune.config.settings import Settings, is_loopback
 from vmtune.errors import SetupError
 from vmtune.services.access_users import group_id
-from vmtune.settings import Settings, is_loopback
 
 _PRIVATE_UMASK = 0o177  # leaves 0600
 _GROUP_MODE = 0o660

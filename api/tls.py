@@ -6,8 +6,8 @@ import ssl
 
 import structlog
 
+from vmtune.config.settings import Settings
 from vmtune.errors import SetupError
-from vmtune.settings import Settings
 
 log = structlog.get_logger(__name__)
 

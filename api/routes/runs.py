@@ -40,7 +40,7 @@ from vmtune.api.schemas.runs import (
     SilenceView,
 )
 from vmtune.api.security import BENCH, READ, Who
-from vmtune.domain.documents import to_json
+from vmtune.documents.dataclass_json import to_json
 from vmtune.domain.runs import RunState
 from vmtune.domain.series import Series
 from vmtune.services.runs import QueuedRun, RunRequest

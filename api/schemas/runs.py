@@ -14,10 +14,10 @@ from vmtune.api.schemas.applications import OutcomeView
 from vmtune.api.schemas.common import Model, Page, RawValues, Texts, Values, texts_of
 from vmtune.api.schemas.controlled import ReaperView, StepRecordView
 from vmtune.api.schemas.migrations import SampleView, TotalsView
+from vmtune.documents.dataclass_json import to_json
 from vmtune.domain.block import BlockRecord, LoadPhase
 from vmtune.domain.block_target import VM_HOST, VM_NAME, vm_of_setup
 from vmtune.domain.boot_record import BootRecord
-from vmtune.domain.documents import to_json
 from vmtune.domain.kinds import ScenarioKind
 from vmtune.domain.metrics import METRICS
 from vmtune.domain.runs import HostSide, Place, Run, RunState, Slot

@@ -43,7 +43,7 @@ run vmtune.client.manual "$tree/manual"
 run vmtune completion bash >"$tree/completion/vmtune"
 mkdir "$tree/settings"
 # shellcheck disable=SC2046
-run vmtune.settings_file $(cat "$here/settings") >"$tree/settings/vmtune.toml"
+run vmtune.config.template $(cat "$here/settings") >"$tree/settings/vmtune.toml"
 "$bin/python" "$top/packaging/locked.py" --extra oidc --extra otel >"$tree/runtime.lock"
 "$bin/python" "$top/packaging/locked.py" setuptools >"$tree/compiling.lock"
 cp "$top/packaging/systemd/vmtune.service" "$tree/debian/vmtune.service"

@@ -20,7 +20,7 @@ from vmtune.bench.block_run import run_block
 from vmtune.bench.block_stage import clear_block_runs
 from vmtune.bench.order import DirectPlace
 from vmtune.bench.run_folder import processes_of
-from vmtune.domain import documents
+from vmtune.documents import dataclass_json as documents
 from vmtune.domain.block import BlockRecord, BlockScenario, LoadPhase, ProcessSample
 from vmtune.domain.matrix_cells import BlockCell, IoPattern, NodeKind
 from vmtune.domain.metric import Group

@@ -24,12 +24,12 @@ from vmtune.api.deps import Container, open_container
 from vmtune.api.main import create_app
 from vmtune.api.openapi import document
 from vmtune.api.schemas.common import ProblemDocument
+from vmtune.config.settings import BenchQemu, Settings
 from vmtune.domain.inventory import Host
 from vmtune.drivers.fake import FakeDriver
 from vmtune.drivers.fake_qemu import FakeQemu
 from vmtune.jobs.inline import InlineEngine
 from vmtune.services.access_users import Peer
-from vmtune.settings import BenchQemu, Settings
 from vmtune.store import upgrade
 
 PREFIX = "/api/v1"

@@ -11,9 +11,9 @@ import pytest
 
 from vmtune.api.limits import WISHES
 from vmtune.client.commands.host import host
+from vmtune.config.settings import Settings
 from vmtune.drivers.sysctl import SYSCTL_D
 from vmtune.drivers.sysctl_unit import ROOT_JOURNAL
-from vmtune.settings import Settings
 
 FOLDER = Path(__file__).parents[2] / "packaging" / "systemd"
 SERVICE = (FOLDER / "vmtune-limits.service").read_text()

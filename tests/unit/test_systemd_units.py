@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from vmtune.client.cli import PLACES
-from vmtune.settings import Settings
-from vmtune.settings_file import settings_file
+from vmtune.config.settings import Settings
+from vmtune.config.template import settings_file
 
 PACKAGING = Path(__file__).parents[2] / "packaging"
 FOLDER = PACKAGING / "systemd"

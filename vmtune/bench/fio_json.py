@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from vmtune.domain.strict import Reader, join
+from vmtune.documents.strict import Reader, join
 from vmtune.errors import InvalidInput
 
 MOST_CHARACTERS = 64 << 20

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from vmtune.domain.strict import Reader, join
+from vmtune.documents.strict import Reader, join
 from vmtune.errors import InvalidInput
 
 Json = Any  # any JSON

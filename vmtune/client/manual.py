@@ -18,7 +18,7 @@ import click
 
 from vmtune import __version__
 from vmtune.client.cli import PLACES, root
-from vmtune.settings import DEFAULT_FILE, Settings
+from vmtune.config.settings import DEFAULT_FILE, Settings
 
 _SHARED = {option.name for option in root.params}
 """Options that every command has: told once, in vmtune(1)."""

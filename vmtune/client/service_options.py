@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from vmtune.settings import PREFIX, Settings
+from vmtune.config.settings import PREFIX, Settings
 
 _F = TypeVar("_F", bound=Callable[..., Any])  # any: click calls it with its options
 

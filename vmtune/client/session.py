@@ -15,7 +15,7 @@ from click.core import ParameterSource
 
 from vmtune.client.credentials import find_token
 from vmtune.client.http import Client, Document, Url
-from vmtune.settings import Settings
+from vmtune.config.settings import Settings
 
 _F = TypeVar("_F", bound=Callable[..., Any])  # any: click calls it with its options
 

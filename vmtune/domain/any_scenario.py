@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
 
+from vmtune.documents.strict import join, short
 from vmtune.domain import block, boot, scenario
 from vmtune.domain.block import BlockScenario
 from vmtune.domain.boot import BootScenario
 from vmtune.domain.kinds import ScenarioKind
 from vmtune.domain.scenario import Scenario
-from vmtune.domain.strict import join, short
 from vmtune.errors import InvalidInput
 
 AnyScenario = Scenario | BlockScenario | BootScenario

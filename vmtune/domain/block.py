@@ -13,13 +13,13 @@ from enum import StrEnum
 from typing import Any
 
 from vmtune import units
+from vmtune.documents.strict import Reader, join, short
 from vmtune.domain import block_target
 from vmtune.domain.block_target import LiveTarget
 from vmtune.domain.matrix_cells import BlockCell, IoPattern, NodeKind
 from vmtune.domain.rules import accept_values
 from vmtune.domain.scenario import GIB, MIB, MOST_TEXT
 from vmtune.domain.scenario_names import NAME, NAME_FORM, usual_name
-from vmtune.domain.strict import Reader, join, short
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import Route, Value
 from vmtune.errors import InvalidInput, Problem

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from vmtune import units
+from vmtune.documents.strict import Reader, join, short
 from vmtune.domain.matrix_cells import Accelerator, BootCell, BootGuest, Firmware
 from vmtune.domain.rules import accept_values
 from vmtune.domain.scenario import (
@@ -22,7 +23,6 @@ from vmtune.domain.scenario import (
     MOST_VCPUS,
 )
 from vmtune.domain.scenario_names import NAME, NAME_FORM, usual_name
-from vmtune.domain.strict import Reader, join, short
 from vmtune.domain.tunables import Value
 from vmtune.errors import InvalidInput, Problem
 from vmtune.units import Unit

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
-from vmtune.domain.strict import Reader, join
+from vmtune.documents.strict import Reader, join
 
 MOST_TAIL = 8192
 _MOST_WORDS = 2000

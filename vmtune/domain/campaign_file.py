@@ -28,6 +28,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
 
+from vmtune.documents.strict import Reader, join, parse_toml, short
 from vmtune.domain import any_scenario
 from vmtune.domain.any_scenario import OVERRIDABLE, AnyScenario
 from vmtune.domain.campaign import (
@@ -46,7 +47,6 @@ from vmtune.domain.campaign import (
 )
 from vmtune.domain.rules import unknown_tunable
 from vmtune.domain.scenario import MOST_TEXT
-from vmtune.domain.strict import Reader, join, parse_toml, short
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import Value
 

@@ -21,7 +21,7 @@ only a few milliseconds."""
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """For how long what is kept; 0 days for ever. See vmtune.settings_fleet.
+    """For how long what is kept; 0 days for ever. See vmtune.config.cluster.
 
     :param samples_thinned_s: how long a stretch of which one sample and the peaks are left is.
     """

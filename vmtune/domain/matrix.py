@@ -30,6 +30,8 @@ from enum import StrEnum
 from itertools import product
 from typing import TypeVar
 
+from vmtune.documents.dataclass_json import to_json
+from vmtune.documents.strict import Reader, join, parse_toml, short
 from vmtune.domain import block_target, campaign_file
 from vmtune.domain.block import (
     LEAST_BLOCK_BYTES,
@@ -56,7 +58,6 @@ from vmtune.domain.campaign import (
     Cell,
 )
 from vmtune.domain.campaign_file import Known, read_beside
-from vmtune.domain.documents import to_json
 from vmtune.domain.kinds import ScenarioKind
 from vmtune.domain.matrix_cells import (
     Accelerator,
@@ -75,7 +76,6 @@ from vmtune.domain.scenario import (
     MIB,
     MOST_TEXT,
 )
-from vmtune.domain.strict import Reader, join, parse_toml, short
 from vmtune.domain.tunables import Value
 from vmtune.units import Unit
 

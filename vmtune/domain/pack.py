@@ -42,6 +42,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from vmtune.documents.strict import Reader, join, parse_toml, short
 from vmtune.domain.pack_access import (
     VALUE,
     Access,
@@ -51,7 +52,6 @@ from vmtune.domain.pack_access import (
     QomAccess,
 )
 from vmtune.domain.pack_position import locate, positions
-from vmtune.domain.strict import Reader, join, parse_toml, short
 from vmtune.domain.tunable_table import BUILT_IN
 from vmtune.domain.tunables import Kind, QmpKind, QmpName, Route, Side, Tunable, Value
 from vmtune.domain.versions import Version

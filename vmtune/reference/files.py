@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
 
-from vmtune.domain.strict import short
+from vmtune.documents.strict import short
 from vmtune.errors import NotFound
 
 

@@ -9,8 +9,8 @@ from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
 
+from vmtune.documents.strict import Reader, join, short
 from vmtune.domain.metrics import METRICS, Direction
-from vmtune.domain.strict import Reader, join, short
 from vmtune.errors import NotFound
 from vmtune.reference.facts import FACTS, Facts, FactValue
 from vmtune.reference.tables import (

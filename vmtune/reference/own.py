@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from vmtune.documents.dataclass_json import from_json
 from vmtune.domain.control_rows import OFF
 from vmtune.domain.controlled import ReaperEnd
 from vmtune.domain.doctor_kernel import SrcuState, judge_srcu
-from vmtune.domain.documents import from_json
 from vmtune.domain.kinds import ScenarioKind, kind_of_setup
 from vmtune.domain.matrix_cells import Accelerator, BlockCell, BootCell
 from vmtune.domain.runs import Run

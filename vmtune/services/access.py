@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from vmtune.config.settings import Settings
 from vmtune.services.access_browsers import BrowserService
 from vmtune.services.access_guard import Guard
 from vmtune.services.access_oidc import OidcService
@@ -11,7 +12,6 @@ from vmtune.services.access_tokens import TokenService
 from vmtune.services.access_users import LocalUsers
 from vmtune.services.audit import AuditService
 from vmtune.services.hosts import HostService
-from vmtune.settings import Settings
 from vmtune.store import Store
 
 

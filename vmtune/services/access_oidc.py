@@ -15,9 +15,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from vmtune.config.oidc import OidcSettings
 from vmtune.domain.access import EVERYTHING, Identity, Kind, Rights, Scope
 from vmtune.errors import Forbidden, SetupError, Unauthenticated
-from vmtune.settings_oidc import OidcSettings
 
 CALLBACK = "/api/v1/session/oidc/callback"
 LASTS_S = 600

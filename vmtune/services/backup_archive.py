@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from vmtune.domain.documents import from_json, to_json
+from vmtune.documents.dataclass_json import from_json, to_json
 from vmtune.errors import InvalidInput, SetupError
 
 FORMAT = 1

@@ -12,6 +12,7 @@ import structlog
 from vmtune.bench.catalogue import CATALOGUE
 from vmtune.bench.environment import host_name
 from vmtune.bench.families import SCENARIOS
+from vmtune.documents.dataclass_json import check_storable
 from vmtune.domain.any_scenario import AnyScenario
 from vmtune.domain.campaign import Arm, Campaign
 from vmtune.domain.campaign_record import (
@@ -22,7 +23,6 @@ from vmtune.domain.campaign_record import (
     PlannedRun,
     scenario_name,
 )
-from vmtune.domain.documents import check_storable
 from vmtune.domain.inventory import EventTopic
 from vmtune.domain.matrix import read_campaign
 from vmtune.domain.profile import Revision

@@ -12,10 +12,10 @@ import structlog
 
 from vmtune.bench.environment import Environment, host_name
 from vmtune.bench.scenarios import why_not
+from vmtune.documents.dataclass_json import check_storable
 from vmtune.domain.any_scenario import AnyScenario, kind_of, to_json
 from vmtune.domain.block import BlockScenario
 from vmtune.domain.campaign import HostLoad
-from vmtune.domain.documents import check_storable
 from vmtune.domain.inventory import EventTopic
 from vmtune.domain.profile import Revision
 from vmtune.domain.rules import accept_values

@@ -17,6 +17,7 @@ from vmtune.bench.boot_order import DEFAULT_CACHE, BootOrder
 from vmtune.bench.catalogue import why_not_alone
 from vmtune.bench.environment import Environment, Subject, read_environment, said_version
 from vmtune.bench.scenarios import Ground
+from vmtune.config.settings import SYSTEM_QEMU, BenchQemu
 from vmtune.domain.any_scenario import AnyScenario
 from vmtune.domain.block import BlockScenario
 from vmtune.domain.boot import BootScenario
@@ -26,7 +27,6 @@ from vmtune.drivers.local_host import read_local_host
 from vmtune.errors import InvalidInput, SetupError
 from vmtune.lab.domain_xml import kvm_usable
 from vmtune.lab.settings import LabSettings
-from vmtune.settings import SYSTEM_QEMU, BenchQemu
 
 Look = Callable[[order.Place, bool], Awaitable[Ground]]
 """Finds out what QEMU and the hosts of a place can do."""

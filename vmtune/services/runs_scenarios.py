@@ -13,6 +13,7 @@ from typing import Any
 from vmtune.bench.catalogue import CATALOGUE, OFFERED, OfferedFamily
 from vmtune.bench.families import SCENARIOS
 from vmtune.bench.scenarios import Ground, matching, quick, why_not
+from vmtune.config.settings import BenchQemu
 from vmtune.domain.any_scenario import AnyScenario, from_json, kind_of, to_json
 from vmtune.domain.kinds import ScenarioKind
 from vmtune.domain.runs import Place
@@ -20,7 +21,6 @@ from vmtune.domain.scenario import Scenario
 from vmtune.domain.scenario_names import digest
 from vmtune.errors import InvalidInput, NotFound, SetupError
 from vmtune.services.runs_places import BenchPlaces
-from vmtune.settings import BenchQemu
 
 QUICK = ".quick"
 _LONGEST_VARIANT = 56  # so that a digest and its dot still fit

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any, TypeVar
 
-from vmtune.domain.documents import from_columns, to_columns
-from vmtune.domain.strict import Reader
+from vmtune.documents.dataclass_json import from_columns, to_columns
+from vmtune.documents.strict import Reader
 
 _T = TypeVar("_T")
 _FAST = 1  # zlib's level: the best one takes thrice the time and saves 6 %

@@ -9,8 +9,8 @@ from uuid import UUID, uuid4
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from vmtune.documents.dataclass_json import to_json
 from vmtune.domain.access import EVERYTHING, Reach
-from vmtune.domain.documents import to_json
 from vmtune.domain.evacuation import (
     NEXT,
     Evacuation,

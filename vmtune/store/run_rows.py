@@ -11,7 +11,7 @@ from uuid import UUID
 from sqlalchemy import Select, insert, select
 from sqlalchemy.orm import Session
 
-from vmtune.domain.documents import from_json, to_json
+from vmtune.documents.dataclass_json import from_json, to_json
 from vmtune.domain.runs import Place, Run, RunRecord, RunState, Slot
 from vmtune.domain.series import KINDS, Head, apart
 from vmtune.errors import Conflict, DuplicateName, NotFound

@@ -9,13 +9,13 @@ import pytest
 from tests.support.api import running_api
 from tests.support.fakes import VM
 from vmtune.api import deps
+from vmtune.config.settings import Settings
 from vmtune.domain.changes import Change
 from vmtune.domain.inventory import Host
 from vmtune.domain.migration import MigrationState, Trigger
 from vmtune.drivers.qmp import QmpDriver
 from vmtune.errors import SchemaMismatch
 from vmtune.jobs.inline import InlineEngine
-from vmtune.settings import Settings
 from vmtune.store import Store
 
 

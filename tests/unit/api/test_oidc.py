@@ -17,11 +17,11 @@ import pytest
 from tests.support.api import Api
 from tests.support.asking import Door, Reply
 from tests.support.served_api import served_api
+from vmtune.config.oidc import OidcSettings, read_oidc
 from vmtune.domain.access import Scope
 from vmtune.errors import SetupError
 from vmtune.services import access_oidc
 from vmtune.services.access_oidc import OidcService
-from vmtune.settings_oidc import OidcSettings, read_oidc
 
 MISSING = [
     n for n in ("authlib", "httpx2", "oidc_provider_mock") if not importlib.util.find_spec(n)

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from vmtune.api.sockets import check_passed, listening, passed_sockets
+from vmtune.config.settings import Settings
 from vmtune.errors import SetupError
-from vmtune.settings import Settings
 from vmtune.store import upgrade
 
 PROGRAM = """
@@ -23,7 +23,7 @@ import os, sys
 os.dup2(int(sys.argv[1]), 3)
 os.environ["LISTEN_PID"] = str(os.getpid())  # as systemd does between fork and exec
 from vmtune.api.server import serve
-from vmtune.settings import Settings
+from vmtune.config.settings import Settings
 serve(Settings.load(None, os.environ))
 """
 

@@ -21,9 +21,9 @@ import pytest
 from tests.support.served_api import served_api
 from vmtune.api.protocol import peer_of
 from vmtune.api.sockets import check_folder, listening
+from vmtune.config.settings import Settings
 from vmtune.errors import Forbidden, SetupError
 from vmtune.services.access_users import LocalUsers, Peer
-from vmtune.settings import Settings
 
 NOBODY = 65534
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be other users")

@@ -16,9 +16,9 @@ from vmtune.api.authentication import OPEN
 from vmtune.api.main import create_app
 from vmtune.api.security import READ, declared
 from vmtune.api.web import WebUi
+from vmtune.config.settings import Settings
 from vmtune.domain.access import FULL, Identity, Kind, Rights, Scope
 from vmtune.services.access_users import LocalUsers
-from vmtune.settings import Settings
 
 READING_POSTS = {
     ("POST", "/api/v1/campaigns/forecast"),

@@ -17,7 +17,7 @@ from tests.support.bench_runs import FakeRunner, fake_tools, small
 from tests.support.fakes import VM
 from tests.support.records import make_record
 from vmtune.bench import exchange, parquet
-from vmtune.domain.documents import to_json
+from vmtune.documents.dataclass_json import to_json
 from vmtune.domain.metrics import METRICS
 from vmtune.domain.series import Series, apart
 

@@ -19,14 +19,14 @@ from typing import Any
 import pytest
 
 from vmtune.api.server import notify
-from vmtune.settings import Settings
+from vmtune.config.settings import Settings
 from vmtune.store import upgrade
 
 PROGRAM = """
 import json, os, sys
 from vmtune.api.server import serve
 from vmtune.errors import VmtuneError
-from vmtune.settings import Settings
+from vmtune.config.settings import Settings
 try:
     serve(Settings.load(None, os.environ))
 except VmtuneError as error:

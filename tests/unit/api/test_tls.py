@@ -12,8 +12,8 @@ import pytest
 from tests.support.asking import Door
 from tests.support.served_api import served_api
 from vmtune.api.tls import Tls
+from vmtune.config.settings import Settings
 from vmtune.errors import SetupError
-from vmtune.settings import Settings
 
 
 def certificate(folder: Path, name: str = "localhost") -> tuple[Path, Path]:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmtune.domain import documents
+from vmtune.documents import dataclass_json as documents
 from vmtune.domain.block import (
     MOST_BLOCK_BYTES,
     MOST_IODEPTH,

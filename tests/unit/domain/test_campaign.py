@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vmtune.documents.strict import MOST_FILE_CHARACTERS
 from vmtune.domain.campaign import (
     MOST_BLOCKS,
     MOST_SEED,
@@ -28,7 +29,6 @@ from vmtune.domain.metrics import METRICS, Direction, judged_metrics
 from vmtune.domain.profile import Revision
 from vmtune.domain.scenario import MIB, Scenario, VmShape
 from vmtune.domain.steps import AfterSeconds, Deed, Step
-from vmtune.domain.strict import MOST_FILE_CHARACTERS
 from vmtune.domain.workload import Workload
 from vmtune.errors import InvalidInput
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vmtune.documents.strict import MOST_FILE_CHARACTERS
 from vmtune.domain.campaign import Beside
 from vmtune.domain.matrix import BlockMatrix, BootMatrix, MatrixArm, from_json, read_toml
 from vmtune.domain.matrix_cells import (
@@ -21,7 +22,6 @@ from vmtune.domain.matrix_cells import (
     NodeKind,
 )
 from vmtune.domain.scenario import GIB, MIB
-from vmtune.domain.strict import MOST_FILE_CHARACTERS
 from vmtune.errors import InvalidInput
 
 BLOCK = """

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vmtune.documents.strict import MOST_FILE_CHARACTERS
 from vmtune.domain.scenario import (
     GIB,
     MIB,
@@ -22,7 +23,6 @@ from vmtune.domain.scenario import (
     to_json,
 )
 from vmtune.domain.steps import AfterIterations, AfterSeconds, Deed, SetValues, Stalled, Step
-from vmtune.domain.strict import MOST_FILE_CHARACTERS
 from vmtune.domain.workload import Workload
 from vmtune.errors import InvalidInput
 

@@ -17,6 +17,7 @@ from tests.support.bench_runs import FakeLook, FakeRunner, a_program, small
 from tests.support.records import make_record
 from vmtune.bench.environment import host_name
 from vmtune.bench.order import DirectPlace, LibvirtPlace
+from vmtune.config.settings import BenchQemu
 from vmtune.domain.inventory import Event, EventTopic, Host
 from vmtune.domain.runs import Place, Run, RunState, Slot
 from vmtune.domain.series import Series
@@ -40,7 +41,6 @@ from vmtune.services.runs import RunRequest, RunService
 from vmtune.services.runs_job import RunJob
 from vmtune.services.runs_live import LiveRuns
 from vmtune.services.runs_places import BenchPlaces
-from vmtune.settings import BenchQemu
 from vmtune.store import Store, upgrade
 from vmtune.store.run_rows import RunFilter
 

@@ -14,8 +14,8 @@ from vmtune.client.output import fields
 from vmtune.client.render import moment, size
 from vmtune.client.service_options import service_options, settings
 from vmtune.client.session import CLEAN, ERROR, Session, common, pass_session
-from vmtune.domain.documents import to_json
-from vmtune.settings import Settings
+from vmtune.config.settings import Settings
+from vmtune.documents.dataclass_json import to_json
 
 _File = click.Path(path_type=Path, dir_okay=False)
 

@@ -12,9 +12,9 @@ from vmtune import packs
 from vmtune.client.http import Document
 from vmtune.client.output import Column, table
 from vmtune.client.session import Session, common, pass_session
+from vmtune.config.settings import Settings
 from vmtune.domain.pack import Pack
 from vmtune.domain.pack_access import consent_to_qom
-from vmtune.settings import Settings
 
 _OBJECTS = consent_to_qom("")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 
-from vmtune.settings_accept import integer
+from vmtune.config.accept import integer
 
 _MOST_DAYS = 36_500
 _DAY_S = 24 * 3600

@@ -1,9 +1,9 @@
 """What /etc/vmtune/vmtune.toml begins as: every setting, commented out.
 
-    python -m vmtune.settings_file [NAME=TEXT]... > /etc/vmtune/vmtune.toml
+    python -m vmtune.config.template [NAME=TEXT]... > /etc/vmtune/vmtune.toml
 
 A NAME with its TEXT is in force in it. Names, defaults and what they are for come from
-:class:`vmtune.settings.Settings`.
+:class:`vmtune.config.settings.Settings`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from dataclasses import fields
 from pathlib import Path
 from types import MappingProxyType
 
-from vmtune.settings import PREFIX, Settings
-from vmtune.settings_fleet import FleetSettings
+from vmtune.config.cluster import FleetSettings
+from vmtune.config.settings import PREFIX, Settings
 
 _WIDTH = 96
 _HEAD = f"""\

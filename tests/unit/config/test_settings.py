@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from vmtune.config.settings import SYSTEM_QEMU, BenchQemu, Settings
 from vmtune.errors import InvalidInput
-from vmtune.settings import SYSTEM_QEMU, BenchQemu, Settings
 
 
 @pytest.fixture(autouse=True)
 def _no_system_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vmtune.settings.DEFAULT_FILE", tmp_path / "absent.toml")
+    monkeypatch.setattr("vmtune.config.settings.DEFAULT_FILE", tmp_path / "absent.toml")
 
 
 def written(folder: Path, text: str) -> Path:
@@ -53,7 +53,7 @@ def test_variables_go_before_the_file_and_the_file_before_defaults(tmp_path: Pat
 def test_the_default_file_is_read_where_there_is_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vmtune.settings.DEFAULT_FILE", written(tmp_path, "listen_port = 9"))
+    monkeypatch.setattr("vmtune.config.settings.DEFAULT_FILE", written(tmp_path, "listen_port = 9"))
     assert Settings.load(None, {}).listen_port == 9
 
 
@@ -222,6 +222,6 @@ def test_a_named_file_must_be_there(tmp_path: Path) -> None:
 
 def test_the_command_can_afford_to_import_it() -> None:
     slow = {"sqlalchemy", "fastapi", "pydantic", "structlog", "tomllib", "difflib", "asyncio"}
-    program = f"import sys, vmtune.settings; print(*({slow!r} & sys.modules.keys()))"
+    program = f"import sys, vmtune.config.settings; print(*({slow!r} & sys.modules.keys()))"
     loaded = subprocess.check_output([sys.executable, "-c", program], text=True)
     assert loaded.strip() == ""

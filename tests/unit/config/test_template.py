@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from vmtune.settings import Settings
-from vmtune.settings_file import descriptions, settings_file
+from vmtune.config.settings import Settings
+from vmtune.config.template import descriptions, settings_file
 
 
 def uncommented(text: str) -> str:

@@ -19,7 +19,7 @@ from operator import attrgetter
 from typing import Any, TypeVar, Union
 from uuid import UUID
 
-from vmtune.domain.strict import Reader, join, short
+from vmtune.documents.strict import Reader, join, short
 from vmtune.errors import InvalidInput
 
 _T = TypeVar("_T")

@@ -12,10 +12,10 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from vmtune.config.accept import integer, integers, list_of, number, one_of, truth
+from vmtune.config.cluster import FLEET, FleetSettings
+from vmtune.config.oidc import OidcSettings, read_oidc
 from vmtune.errors import InvalidInput, Problem
-from vmtune.settings_accept import integer, integers, list_of, number, one_of, truth
-from vmtune.settings_fleet import FLEET, FleetSettings
-from vmtune.settings_oidc import OidcSettings, read_oidc
 
 DEFAULT_FILE = Path("/etc/vmtune/vmtune.toml")
 PREFIX = "VMTUNE_"
