@@ -20,7 +20,7 @@ from vmtune.api.schemas.campaigns import (
     PlannedRunView,
 )
 from vmtune.api.security import BENCH, READ, Who
-from vmtune.domain.campaign_record import CampaignState
+from vmtune.bench.model.campaign.record import CampaignState
 from vmtune.services.queries import part_in_order
 
 router = Router(prefix="/campaigns", tags=["campaigns"], dependencies=[EVERYWHERE])

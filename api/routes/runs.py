@@ -40,9 +40,9 @@ from vmtune.api.schemas.runs import (
     SilenceView,
 )
 from vmtune.api.security import BENCH, READ, Who
+from vmtune.bench.model.runs.run import RunState
+from vmtune.bench.model.runs.series import Series
 from vmtune.documents.dataclass_json import to_json
-from vmtune.domain.runs import RunState
-from vmtune.domain.series import Series
 from vmtune.services.runs import QueuedRun, RunRequest
 from vmtune.services.runs_files import MEDIA_TYPES, FileFormat, exported, plotted
 from vmtune.store.run_rows import RunFilter

@@ -21,9 +21,9 @@ from vmtune.api.schemas.scenarios import (
     ScenarioView,
 )
 from vmtune.api.security import READ
-from vmtune.domain.kinds import ScenarioKind
-from vmtune.domain.metrics import METRICS
-from vmtune.domain.runs import Place
+from vmtune.bench.model.kinds import ScenarioKind
+from vmtune.bench.model.metrics.table import METRICS
+from vmtune.bench.model.runs.run import Place
 from vmtune.errors import NotFound
 from vmtune.services.campaigns import KNOWN
 from vmtune.services.queries import part_in_order

@@ -9,11 +9,11 @@ from uuid import UUID
 from pydantic import Field
 
 from vmtune.api.schemas.common import Model, Page
-from vmtune.domain import campaign_file
-from vmtune.domain.campaign import Campaign
-from vmtune.domain.campaign_record import CampaignState, Forecast
-from vmtune.domain.kinds import ScenarioKind
-from vmtune.domain.runs import RunState
+from vmtune.bench.model.campaign import file as campaign_file
+from vmtune.bench.model.campaign.campaign import Campaign
+from vmtune.bench.model.campaign.record import CampaignState, Forecast
+from vmtune.bench.model.kinds import ScenarioKind
+from vmtune.bench.model.runs.run import RunState
 from vmtune.services.campaigns import CampaignStatus, PlannedStatus
 
 Json = dict[str, Any]  # any JSON

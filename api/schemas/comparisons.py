@@ -10,8 +10,8 @@ from uuid import UUID
 from pydantic import Field, create_model
 
 from vmtune.api.schemas.common import Model, Page, Texts, texts_of
+from vmtune.bench.model.runs.run import Place
 from vmtune.bench.report import FORMAT, VERSION, Report
-from vmtune.domain.runs import Place
 from vmtune.services.comparisons_history import History, Shift, Strand
 
 _HINTS = get_type_hints(Report)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from vmtune.api.schemas.common import Model, Page
-from vmtune.domain.metrics import Direction
+from vmtune.bench.model.metrics.table import Direction
 from vmtune.reference.changes import Compared, HeldChange, compared, held
 from vmtune.reference.facts import FACTS, Facts, in_order
 from vmtune.reference.tables import Form, Reference, Row, Source, Table

@@ -14,14 +14,14 @@ from vmtune.api.schemas.applications import OutcomeView
 from vmtune.api.schemas.common import Model, Page, RawValues, Texts, Values, texts_of
 from vmtune.api.schemas.controlled import ReaperView, StepRecordView
 from vmtune.api.schemas.migrations import SampleView, TotalsView
+from vmtune.bench.model.kinds import ScenarioKind
+from vmtune.bench.model.metrics.table import METRICS
+from vmtune.bench.model.runs.boot_record import BootRecord
+from vmtune.bench.model.runs.run import HostSide, Place, Run, RunState, Slot
+from vmtune.bench.model.runs.series import Head, Series
+from vmtune.bench.model.scenario.block import BlockRecord, LoadPhase
+from vmtune.bench.model.scenario.block_target import VM_HOST, VM_NAME, vm_of_setup
 from vmtune.documents.dataclass_json import to_json
-from vmtune.domain.block import BlockRecord, LoadPhase
-from vmtune.domain.block_target import VM_HOST, VM_NAME, vm_of_setup
-from vmtune.domain.boot_record import BootRecord
-from vmtune.domain.kinds import ScenarioKind
-from vmtune.domain.metrics import METRICS
-from vmtune.domain.runs import HostSide, Place, Run, RunState, Slot
-from vmtune.domain.series import Head, Series
 from vmtune.services.runs import QueuedRun, RunDetails
 
 Json = dict[str, Any]  # any JSON

@@ -9,11 +9,11 @@ from uuid import UUID
 from pydantic import Field
 
 from vmtune.api.schemas.common import Model, Page, Texts, Values, texts_of
+from vmtune.bench.model.kinds import ScenarioKind
+from vmtune.bench.model.metrics.metric import Direction, Group, Metric
+from vmtune.bench.model.metrics.table import HEADLINE, METRICS_OF
+from vmtune.bench.model.scenario.any_kind import kind_of, to_json
 from vmtune.config.settings import BenchQemu
-from vmtune.domain.any_scenario import kind_of, to_json
-from vmtune.domain.kinds import ScenarioKind
-from vmtune.domain.metric import Direction, Group, Metric
-from vmtune.domain.metrics import HEADLINE, METRICS_OF
 from vmtune.services.runs_scenarios import OfferedScenario
 from vmtune.store.run_rows import MeasuredScenario
 from vmtune.units import Unit

@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 from vmtune.bench.boot_run import BootOrder, BootProgress, run_boot
+from vmtune.bench.model.scenario.boot import BootScenario
+from vmtune.bench.model.scenario.matrix_cells import Accelerator, BootCell, BootGuest, Firmware
 from vmtune.bench.order import DirectPlace
-from vmtune.domain.boot import BootScenario
-from vmtune.domain.matrix_cells import Accelerator, BootCell, BootGuest, Firmware
 
 
 def tell(progress: BootProgress) -> None:

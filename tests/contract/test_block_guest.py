@@ -22,12 +22,12 @@ from vmtune.bench.block_guest import run_in_guest
 from vmtune.bench.block_order import BlockProgress
 from vmtune.bench.block_reduce import reduce_block
 from vmtune.bench.live_order import GuestOrder, check_guest
+from vmtune.bench.model.metrics.block import METRICS
+from vmtune.bench.model.runs.run import RunState
+from vmtune.bench.model.scenario.block import BlockScenario, LoadPhase
+from vmtune.bench.model.scenario.block_target import LiveTarget
+from vmtune.bench.model.scenario.matrix_cells import BlockCell, IoPattern, NodeKind
 from vmtune.bench.run_folder import processes_of
-from vmtune.domain.block import BlockScenario, LoadPhase
-from vmtune.domain.block_target import LiveTarget
-from vmtune.domain.matrix_cells import BlockCell, IoPattern, NodeKind
-from vmtune.domain.metrics_block import METRICS
-from vmtune.domain.runs import RunState
 from vmtune.drivers.agent_socket import SocketChannel
 from vmtune.drivers.guest_agent import GuestAgent
 from vmtune.errors import CommandRefused, HostUnreachable, SetupError

@@ -18,14 +18,14 @@ from vmtune.bench.block_order import BlockOrder, BlockPhase, BlockProgress, Bloc
 from vmtune.bench.block_reduce import reduce_block
 from vmtune.bench.block_run import run_block
 from vmtune.bench.block_stage import clear_block_runs
+from vmtune.bench.model.metrics.block import METRICS
+from vmtune.bench.model.metrics.metric import Group
+from vmtune.bench.model.runs.run import RunState
+from vmtune.bench.model.scenario.block import BlockRecord, BlockScenario, LoadPhase, ProcessSample
+from vmtune.bench.model.scenario.matrix_cells import BlockCell, IoPattern, NodeKind
 from vmtune.bench.order import DirectPlace
 from vmtune.bench.run_folder import processes_of
 from vmtune.documents import dataclass_json as documents
-from vmtune.domain.block import BlockRecord, BlockScenario, LoadPhase, ProcessSample
-from vmtune.domain.matrix_cells import BlockCell, IoPattern, NodeKind
-from vmtune.domain.metric import Group
-from vmtune.domain.metrics_block import METRICS
-from vmtune.domain.runs import RunState
 from vmtune.errors import LabError, SetupError
 from vmtune.lab import programs
 

@@ -21,13 +21,13 @@ from vmtune.bench.boot_firmware import find_firmware
 from vmtune.bench.boot_linux import linux_kernel
 from vmtune.bench.boot_reduce import reduce_boot
 from vmtune.bench.boot_run import BootOrder, BootPhase, BootProgress, BootResult, run_boot
+from vmtune.bench.model.metrics.boot import BOOT_HEADLINE, BOOT_LIMIT
+from vmtune.bench.model.runs.boot_record import BootEnd, BootMarkName
+from vmtune.bench.model.runs.run import RunState
+from vmtune.bench.model.scenario.boot import BootScenario
+from vmtune.bench.model.scenario.matrix_cells import Accelerator, BootCell, BootGuest, Firmware
 from vmtune.bench.order import DirectPlace
 from vmtune.bench.run_folder import processes_of
-from vmtune.domain.boot import BootScenario
-from vmtune.domain.boot_record import BootEnd, BootMarkName
-from vmtune.domain.matrix_cells import Accelerator, BootCell, BootGuest, Firmware
-from vmtune.domain.metrics_boot import BOOT_HEADLINE, BOOT_LIMIT
-from vmtune.domain.runs import RunState
 from vmtune.errors import SetupError
 from vmtune.lab.domain_xml import kvm_usable
 

@@ -12,11 +12,11 @@ from uuid import UUID
 import pytest
 
 from tests.support import qemu
+from vmtune.bench.model.scenario.workload import Workload
 from vmtune.control.controllers import Controllers
 from vmtune.control.reaping import ReaperSettings
 from vmtune.domain.controlled import ReaperEnd, ReaperReport
 from vmtune.domain.migration import QemuStatus, Snapshot
-from vmtune.domain.workload import Workload
 from vmtune.drivers.base import MigrateOrder
 from vmtune.drivers.qmp import QmpDriver
 from vmtune.drivers.watching import watch

@@ -17,6 +17,11 @@ import pytest
 from tests.support.bench_libvirt import running_lab
 from tests.support.live import why_no_lab
 from tests.support.qemu import Build, builds, installed, old
+from vmtune.bench.model.kinds import ScenarioKind
+from vmtune.bench.model.metrics.table import METRICS, METRICS_OF, Group
+from vmtune.bench.model.runs.run import HostSide, RunRecord, RunState
+from vmtune.bench.model.scenario.migration import MIB, Scenario, Transport, VmShape
+from vmtune.bench.model.scenario.workload import Workload
 from vmtune.bench.order import (
     DirectPlace,
     LibvirtPlace,
@@ -28,13 +33,8 @@ from vmtune.bench.order import (
 from vmtune.bench.reduce import reduce
 from vmtune.bench.run_folder import clear_left_behind, processes_of
 from vmtune.bench.runner import run_migration
-from vmtune.domain.kinds import ScenarioKind
-from vmtune.domain.metrics import METRICS, METRICS_OF, Group
 from vmtune.domain.outcome import Status
-from vmtune.domain.runs import HostSide, RunRecord, RunState
-from vmtune.domain.scenario import MIB, Scenario, Transport, VmShape
 from vmtune.domain.steps import AfterIterations, Deed, Step
-from vmtune.domain.workload import Workload
 from vmtune.errors import SetupError
 from vmtune.lab import status
 from vmtune.lab.domain_xml import kvm_usable

@@ -12,10 +12,10 @@ import pytest
 from tests.support.live import wait_for, why_no_lab
 from tests.support.postgres import why_no_postgres
 from tests.support.sharing import TAKEN_OVER_WITHIN_S, LiveFleet, SharingService, live_fleet
+from vmtune.bench.model.scenario.workload import Workload
 from vmtune.client.errors import ClientError, Refused
 from vmtune.client.http import Document
 from vmtune.domain.evacuation import migration_id
-from vmtune.domain.workload import Workload
 
 WHY_NOT = why_no_lab() or why_no_postgres()
 pytestmark = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT or "never")

@@ -15,11 +15,11 @@ from uuid import uuid4
 from tests.perf.report import Check, environment, finish, spread
 from tests.perf.support import COUNTED, LAB, SETTINGS, folder, interleaved, median_ratio
 from tests.support.qemu import installed, running
+from vmtune.bench.model.scenario.workload import Workload
 from vmtune.client.demo_service import running_service
 from vmtune.client.http import Client
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import QmpKind
-from vmtune.domain.workload import Workload
 from vmtune.lab import VmSettings, define_vm, down, up, virsh
 
 REPEATS = 25

@@ -26,12 +26,12 @@ from tests.support.qemu import Build, installed, old
 from vmtune.bench.block_order import BlockOrder
 from vmtune.bench.block_reduce import reduce_block
 from vmtune.bench.block_run import run_block
+from vmtune.bench.model.metrics.block import METRICS
+from vmtune.bench.model.runs.run import RunState
+from vmtune.bench.model.scenario.block import BlockScenario
+from vmtune.bench.model.scenario.matrix_cells import BlockCell, IoPattern, NodeKind
 from vmtune.bench.order import DirectPlace
 from vmtune.bench.run_folder import processes_of
-from vmtune.domain.block import BlockScenario
-from vmtune.domain.matrix_cells import BlockCell, IoPattern, NodeKind
-from vmtune.domain.metrics_block import METRICS
-from vmtune.domain.runs import RunState
 from vmtune.lab.programs import require_programs
 from vmtune.reference.changes import row_of
 from vmtune.reference.loading import reference

@@ -22,10 +22,10 @@ from vmtune.bench.boot_firmware import find_firmware
 from vmtune.bench.boot_guest import prepare_guest
 from vmtune.bench.boot_reduce import reduce_boot
 from vmtune.bench.boot_run import BootOrder, BootResult, run_boot
+from vmtune.bench.model.runs.run import RunState
+from vmtune.bench.model.scenario.boot import BootScenario
+from vmtune.bench.model.scenario.matrix_cells import Accelerator, BootCell, BootGuest, Firmware
 from vmtune.bench.order import DirectPlace
-from vmtune.domain.boot import BootScenario
-from vmtune.domain.matrix_cells import Accelerator, BootCell, BootGuest, Firmware
-from vmtune.domain.runs import RunState
 from vmtune.errors import SetupError
 from vmtune.lab.domain_xml import kvm_usable
 

@@ -29,11 +29,11 @@ from tests.perf.report import Check, environment, finish, spread
 from tests.support.campaigns import FORECAST, a_campaign
 from tests.support.postgres import libpq_url, new_database, running_postgres, why_no_postgres
 from tests.support.samples import make_samples
-from vmtune.domain.campaign_record import CampaignState
-from vmtune.domain.metrics import METRICS, Direction
-from vmtune.domain.runs import Run, RunRecord, RunState, Slot
-from vmtune.domain.scenario import to_json
-from vmtune.domain.series import Series
+from vmtune.bench.model.campaign.record import CampaignState
+from vmtune.bench.model.metrics.table import METRICS, Direction
+from vmtune.bench.model.runs.run import Run, RunRecord, RunState, Slot
+from vmtune.bench.model.runs.series import Series
+from vmtune.bench.model.scenario.migration import to_json
 from vmtune.services.comparisons import Asked, ComparisonService
 from vmtune.store import Store, upgrade
 from vmtune.store.run_rows import RunFilter

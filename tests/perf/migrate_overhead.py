@@ -21,9 +21,9 @@ import libvirt_qemu
 
 from tests.perf.report import Check, environment, finish, spread
 from tests.perf.support import LAB, folder
+from vmtune.bench.model.scenario.workload import Workload
 from vmtune.client.demo_service import Service, running_service
 from vmtune.client.http import Client
-from vmtune.domain.workload import Workload
 from vmtune.lab import HostStatus, LabVm, VmSettings, define_vm, down, up, virsh
 
 PAIRS = 10

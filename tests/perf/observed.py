@@ -19,9 +19,9 @@ from pathlib import Path
 from tests.perf.migrate_overhead import Observer, stage
 from tests.perf.report import Check, environment, finish, spread
 from tests.perf.support import folder
+from vmtune.bench.model.scenario.workload import Workload
 from vmtune.client.demo_service import Service
 from vmtune.client.http import Client, Document
-from vmtune.domain.workload import Workload
 from vmtune.lab import HostStatus, VmSettings, virsh
 
 TRIES = 20

@@ -18,14 +18,14 @@ from pathlib import Path
 
 from tests.perf.report import Check, environment, finish, spread
 from tests.perf.support import folder
+from vmtune.bench.model.runs.run import RunState
+from vmtune.bench.model.scenario.migration import MIB, Scenario, VmShape
+from vmtune.bench.model.scenario.workload import Workload
 from vmtune.bench.order import DirectPlace, RunOrder
 from vmtune.bench.reduce import reduce
 from vmtune.bench.runner import run_migration
 from vmtune.control.reaping import ReaperPolicy
-from vmtune.domain.runs import RunState
-from vmtune.domain.scenario import MIB, Scenario, VmShape
 from vmtune.domain.tunables import Value
-from vmtune.domain.workload import Workload
 from vmtune.lab.domain_xml import kvm_usable
 
 BLOCKS = 6

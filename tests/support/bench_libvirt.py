@@ -16,8 +16,8 @@ from uuid import UUID
 from tests.support.benches import Bench, BenchKind
 from tests.support.live import at_work, wait_for, why_no_lab
 from vmtune import lab
+from vmtune.bench.model.scenario.workload import Workload
 from vmtune.domain.versions import Version
-from vmtune.domain.workload import Workload
 from vmtune.drivers.libvirt import LibvirtDriver
 from vmtune.errors import LabError, VmtuneError
 from vmtune.lab import DiskSettings, LabSettings, VmSettings

@@ -15,11 +15,17 @@ from vmtune.bench.any_order import AnyOrder
 from vmtune.bench.block_order import BlockOrder
 from vmtune.bench.boot_order import BootOrder
 from vmtune.bench.live_order import GuestOrder, LiveOrder
+from vmtune.bench.model.runs.boot_record import BootEnd, BootMark, BootMarkName, BootRecord
+from vmtune.bench.model.runs.run import RunRecord, RunState
+from vmtune.bench.model.scenario.block import (
+    BlockRecord,
+    CpuMark,
+    Foreseen,
+    LoadPhase,
+    ProcessSample,
+)
 from vmtune.bench.order import Phase, Place, RunProgress, RunResult
 from vmtune.bench.scenarios import Ground
-from vmtune.domain.block import BlockRecord, CpuMark, Foreseen, LoadPhase, ProcessSample
-from vmtune.domain.boot_record import BootEnd, BootMark, BootMarkName, BootRecord
-from vmtune.domain.runs import RunRecord, RunState
 from vmtune.domain.versions import Version
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tests.support.bench_runs import small
-from vmtune.domain.campaign import Campaign
-from vmtune.domain.campaign_file import from_json
-from vmtune.domain.campaign_record import Forecast
+from vmtune.bench.model.campaign.campaign import Campaign
+from vmtune.bench.model.campaign.file import from_json
+from vmtune.bench.model.campaign.record import Forecast
 
 FORECAST = Forecast(5, None, 0.1, "assumed", 60.0, "assumed")
 

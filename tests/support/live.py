@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from vmtune import lab
+from vmtune.bench.model.scenario.workload import Workload
 from vmtune.client.errors import ClientError
 from vmtune.client.http import Client, Document
-from vmtune.domain.workload import Workload
 from vmtune.errors import LabError
 from vmtune.lab.guest_serial import GuestStart, parse_serial
 

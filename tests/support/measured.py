@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid5
 
-from vmtune.domain.runs import Run, RunState, Slot
+from vmtune.bench.model.runs.run import Run, RunState, Slot
 from vmtune.store import Store
 
 BEGAN = datetime(2026, 11, 1, tzinfo=UTC)

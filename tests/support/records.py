@@ -9,6 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from tests.support.samples import make_samples
+from vmtune.bench.model.runs.run import CpuSample, GuestPass, HostSide, RunRecord, Silence
 from vmtune.domain.controlled import (
     ReaperEnd,
     ReaperReport,
@@ -18,7 +19,6 @@ from vmtune.domain.controlled import (
 )
 from vmtune.domain.migration import QemuStatus, Sample, Totals
 from vmtune.domain.outcome import Outcome, Status
-from vmtune.domain.runs import CpuSample, GuestPass, HostSide, RunRecord, Silence
 
 whole = st.integers(-(1 << 63) + 1, (1 << 63) - 1)
 small = st.integers(0, 1000)

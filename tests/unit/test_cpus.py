@@ -14,7 +14,7 @@ from tests.support.live import Service
 from vmtune import cpus
 from vmtune.bench import block_load, direct
 from vmtune.bench.host_load import loaded
-from vmtune.domain.campaign import HostLoad
+from vmtune.bench.model.campaign.campaign import HostLoad
 from vmtune.errors import SetupError
 
 ONE = min(cpus.ALL)

@@ -12,9 +12,9 @@ from vmtune.bench.block_run import run_block
 from vmtune.bench.boot_order import BootOrder, BootProgress
 from vmtune.bench.boot_run import run_boot
 from vmtune.bench.live_order import GuestOrder, LiveOrder
+from vmtune.bench.model.runs.run import RunRecord
 from vmtune.bench.order import RunProgress, RunResult
 from vmtune.bench.runner import run_migration
-from vmtune.domain.runs import RunRecord
 
 
 async def run_any(order: AnyOrder, on_progress: Callable[[RunProgress], None]) -> RunResult:

@@ -17,8 +17,8 @@ from vmtune.bench.block_order import BlockPhase, BlockProgress, BlockResult
 from vmtune.bench.block_run import Telling, around, fio_failure
 from vmtune.bench.fio_json import read_fio
 from vmtune.bench.live_order import FIO, GuestOrder, no_fio
-from vmtune.domain.block import BlockRecord, BlockScenario, LoadPhase
-from vmtune.domain.runs import RunState
+from vmtune.bench.model.runs.run import RunState
+from vmtune.bench.model.scenario.block import BlockRecord, BlockScenario, LoadPhase
 from vmtune.drivers.guest_agent import Finished
 from vmtune.drivers.qemu_process import QemuProcess
 from vmtune.errors import CommandRefused, InvalidInput, OutcomeUnknown

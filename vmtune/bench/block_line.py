@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
-from vmtune.domain.block import VIRTIO_QUEUE_SIZE, VIRTIO_QUEUES, BlockScenario
-from vmtune.domain.matrix_cells import NodeKind
+from vmtune.bench.model.scenario.block import VIRTIO_QUEUE_SIZE, VIRTIO_QUEUES, BlockScenario
+from vmtune.bench.model.scenario.matrix_cells import NodeKind
 from vmtune.drivers.block_allowed import FILE, NODE, OWN
 
 IOTHREAD = "iothread0"

@@ -20,10 +20,10 @@ from vmtune.bench.block_order import BlockPhase, BlockProgress, BlockResult
 from vmtune.bench.block_run import Telling, around, fio_failure
 from vmtune.bench.block_stage import foresee
 from vmtune.bench.live_order import NOTE, LiveOrder, check_live
+from vmtune.bench.model.runs.run import RunState
+from vmtune.bench.model.scenario.block import BlockRecord, Foreseen, LoadPhase
 from vmtune.bench.run_folder import run_folder
 from vmtune.bench.stage import finish
-from vmtune.domain.block import BlockRecord, Foreseen, LoadPhase
-from vmtune.domain.runs import RunState
 from vmtune.drivers.block_allowed import NODE, SOCKET
 from vmtune.drivers.block_export import Export
 from vmtune.drivers.qemu_process import QemuProcess

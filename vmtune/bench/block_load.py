@@ -15,8 +15,8 @@ from typing import Any
 
 from vmtune.bench.cpu_times import process_clock
 from vmtune.bench.fio_json import MOST_CHARACTERS, read_fio
+from vmtune.bench.model.scenario.block import CpuMark, LoadPhase, ProcessSample
 from vmtune.cpus import on_all
-from vmtune.domain.block import CpuMark, LoadPhase, ProcessSample
 from vmtune.drivers.qemu_process import QemuProcess
 from vmtune.errors import InvalidInput
 

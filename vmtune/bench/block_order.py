@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from vmtune.bench.model.runs.run import RunState
+from vmtune.bench.model.scenario.block import BlockRecord, BlockScenario, ProcessSample
 from vmtune.bench.order import DirectPlace
-from vmtune.domain.block import BlockRecord, BlockScenario, ProcessSample
-from vmtune.domain.runs import RunState
 from vmtune.domain.tunables import Value
 
 DEFAULT_SCRATCH = Path("/var/tmp/vmtune-bench")  # noqa: S108 - each run makes a folder of its own

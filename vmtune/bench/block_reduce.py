@@ -1,4 +1,4 @@
-"""A block benchmark's record, reduced to :data:`vmtune.domain.metrics_block.METRICS`. Pure."""
+"""A block benchmark's record, reduced to :data:`vmtune.bench.model.metrics.block.METRICS`. Pure."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from vmtune.bench.fio_json import FioReport, fio_report
-from vmtune.domain.block import BlockRecord, CpuMark, LoadPhase
-from vmtune.domain.metrics_block import METRICS, PERCENTILES
+from vmtune.bench.model.metrics.block import METRICS, PERCENTILES
+from vmtune.bench.model.scenario.block import BlockRecord, CpuMark, LoadPhase
 from vmtune.errors import InvalidInput
 
 _NS_IN_US = 1000

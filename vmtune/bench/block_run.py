@@ -13,8 +13,8 @@ from vmtune.bench.block_load import MAPS_EVERY_S, Load, Watch, load
 from vmtune.bench.block_order import BlockOrder, BlockPhase, BlockProgress, BlockResult
 from vmtune.bench.block_stage import BlockStage, block_stage
 from vmtune.bench.fio_json import fio_report
-from vmtune.domain.block import BlockRecord, LoadPhase
-from vmtune.domain.runs import RunState
+from vmtune.bench.model.runs.run import RunState
+from vmtune.bench.model.scenario.block import BlockRecord, LoadPhase
 
 _AROUND_S = 0.75
 """For how long QEMU is looked at before the load, and after it."""

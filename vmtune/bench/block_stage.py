@@ -16,12 +16,12 @@ from vmtune import units
 from vmtune.bench.block_line import IOTHREAD, BlockFiles, qemu_line, writes
 from vmtune.bench.block_order import BlockOrder
 from vmtune.bench.direct import BenchQemu
+from vmtune.bench.model.scenario.block import BlockScenario, Foreseen
+from vmtune.bench.model.scenario.matrix_cells import BlockCell, NodeKind
 from vmtune.bench.run_folder import clear_left_behind, run_folder
 from vmtune.bench.stage import finish
-from vmtune.domain.block import BlockScenario, Foreseen
 from vmtune.domain.changes import Change, in_order
 from vmtune.domain.facts import VmFacts
-from vmtune.domain.matrix_cells import BlockCell, NodeKind
 from vmtune.domain.pools import geometry_of, headroom, pool_model
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import Route

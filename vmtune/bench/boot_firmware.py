@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from vmtune.domain.matrix_cells import Firmware
+from vmtune.bench.model.scenario.matrix_cells import Firmware
 from vmtune.errors import SetupError
 
 _SEABIOS = "bios-256k.bin"

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from vmtune.bench.boot_initramfs import initramfs
 from vmtune.bench.boot_linux import linux_kernel
-from vmtune.domain.boot import BootScenario
-from vmtune.domain.matrix_cells import BootGuest
-from vmtune.domain.workload import PAGE_BYTES, Workload
+from vmtune.bench.model.scenario.boot import BootScenario
+from vmtune.bench.model.scenario.matrix_cells import BootGuest
+from vmtune.bench.model.scenario.workload import PAGE_BYTES, Workload
 from vmtune.lab.guest_build import build_guest
 
 _DIGITS = 12

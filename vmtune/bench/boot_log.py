@@ -18,8 +18,8 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 
-from vmtune.domain.boot_record import MOST_TAIL, BootMark, BootMarkName
-from vmtune.domain.matrix_cells import BootGuest
+from vmtune.bench.model.runs.boot_record import MOST_TAIL, BootMark, BootMarkName
+from vmtune.bench.model.scenario.matrix_cells import BootGuest
 from vmtune.lab.guest_serial import GuestFault, GuestStart, parse_line
 
 RUN_STATE, CONFIGURATION, REGIONS = "runstate_set", "fw_cfg_select", "kvm_set_user_memory"

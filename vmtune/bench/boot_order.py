@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from vmtune.bench.model.runs.boot_record import BootRecord
+from vmtune.bench.model.runs.run import RunState
+from vmtune.bench.model.scenario.boot import BootScenario
 from vmtune.bench.order import DirectPlace
-from vmtune.domain.boot import BootScenario
-from vmtune.domain.boot_record import BootRecord
-from vmtune.domain.runs import RunState
 from vmtune.domain.tunables import Value
 
 DEFAULT_CACHE = Path("/var/cache/vmtune")

@@ -23,8 +23,8 @@ from vmtune.bench.boot_firmware import FirmwareFiles
 from vmtune.bench.boot_guest import BootGuestFiles
 from vmtune.bench.boot_log import CONFIGURATION, REGIONS, RUN_STATE, BootLog
 from vmtune.bench.cpu_times import process_clock
+from vmtune.bench.model.scenario.boot import BootScenario
 from vmtune.cpus import on_all
-from vmtune.domain.boot import BootScenario
 
 _SERIAL = "serial"
 _READ_BYTES = 1 << 16

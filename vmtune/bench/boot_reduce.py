@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from vmtune.domain.boot_record import BootEnd, BootMarkName, BootRecord
-from vmtune.domain.metrics_boot import BOOT_METRICS
+from vmtune.bench.model.metrics.boot import BOOT_METRICS
+from vmtune.bench.model.runs.boot_record import BootEnd, BootMarkName, BootRecord
 
 
 def reduce_boot(record: BootRecord) -> Mapping[str, float]:
     """Every metric that can be had, by name, in the table's order: see
-    :mod:`vmtune.domain.metrics_boot` for what each means."""
+    :mod:`vmtune.bench.model.metrics.boot` for what each means."""
     found = {
         name: value
         for part in (_times(record), _ends(record), _updates(record))

@@ -15,11 +15,11 @@ from vmtune.bench.boot_log import REGIONS, BootLog
 from vmtune.bench.boot_order import BootOrder, BootPhase, BootProgress, BootResult
 from vmtune.bench.boot_qemu import BootFiles, BootQemu, command_line, lay_out
 from vmtune.bench.environment import read_qemu
+from vmtune.bench.model.runs.boot_record import BootEnd, BootMarkName, BootRecord
+from vmtune.bench.model.runs.run import RunState
+from vmtune.bench.model.scenario.boot import BootScenario
 from vmtune.bench.run_folder import clear_left_behind, run_folder
 from vmtune.bench.stage import finish
-from vmtune.domain.boot import BootScenario
-from vmtune.domain.boot_record import BootEnd, BootMarkName, BootRecord
-from vmtune.domain.runs import RunState
 from vmtune.errors import SetupError
 from vmtune.lab.domain_xml import kvm_usable
 from vmtune.lab.programs import require_programs

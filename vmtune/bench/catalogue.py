@@ -15,13 +15,12 @@ from types import MappingProxyType
 from vmtune import units
 from vmtune.bench.boot_firmware import find_firmware
 from vmtune.bench.families import FAMILIES, SCENARIOS
-from vmtune.bench.order import DirectPlace
-from vmtune.domain import block, boot
-from vmtune.domain.any_scenario import AnyScenario, kind_of
-from vmtune.domain.block import BlockScenario
-from vmtune.domain.boot import BootScenario
-from vmtune.domain.kinds import ScenarioKind
-from vmtune.domain.matrix_cells import (
+from vmtune.bench.model.kinds import ScenarioKind
+from vmtune.bench.model.scenario import block, boot
+from vmtune.bench.model.scenario.any_kind import AnyScenario, kind_of
+from vmtune.bench.model.scenario.block import BlockScenario
+from vmtune.bench.model.scenario.boot import BootScenario
+from vmtune.bench.model.scenario.matrix_cells import (
     Accelerator,
     BlockCell,
     BootCell,
@@ -30,7 +29,8 @@ from vmtune.domain.matrix_cells import (
     IoPattern,
     NodeKind,
 )
-from vmtune.domain.scenario import MIB
+from vmtune.bench.model.scenario.migration import MIB
+from vmtune.bench.order import DirectPlace
 from vmtune.errors import SetupError
 from vmtune.units import Unit
 

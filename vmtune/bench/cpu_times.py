@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from vmtune.domain.runs import CpuSample, HostSide
+from vmtune.bench.model.runs.run import CpuSample, HostSide
 
 PROC = Path("/proc")
 KINDS = ("vcpu", "migration", "multifd", "other")

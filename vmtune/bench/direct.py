@@ -19,14 +19,14 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 from vmtune.bench.hearing import Hearing
+from vmtune.bench.model.runs.run import HostSide
+from vmtune.bench.model.scenario.migration import Scenario, Transport
 from vmtune.bench.order import DirectPlace
 from vmtune.bench.qemu_line import QemuFiles, command_line
 from vmtune.bench.run_folder import clear_left_behind, run_folder
 from vmtune.bench.stage import Side, finish
 from vmtune.bench.stderr import RING_FULL, Stderr
 from vmtune.cpus import on_all
-from vmtune.domain.runs import HostSide
-from vmtune.domain.scenario import Scenario, Transport
 from vmtune.drivers.qmp import QmpDriver
 from vmtune.drivers.qmp_monitor import QmpMonitor
 from vmtune.errors import HostUnreachable, MonitorBusy, SetupError

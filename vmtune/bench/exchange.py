@@ -26,10 +26,10 @@ from dataclasses import fields, replace
 from typing import Any
 
 from vmtune.bench.environment import fingerprint
+from vmtune.bench.model.runs.run import Run, RunRecord
+from vmtune.bench.model.runs.series import KINDS, Head, Series, apart, together
 from vmtune.documents.dataclass_json import check_storable, from_columns, read, to_columns, to_json
 from vmtune.documents.strict import Reader
-from vmtune.domain.runs import Run, RunRecord
-from vmtune.domain.series import KINDS, Head, Series, apart, together
 from vmtune.errors import InvalidInput
 
 FORMAT = "vmtune run"

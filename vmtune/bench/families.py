@@ -19,11 +19,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from vmtune.bench.model.scenario.migration import GIB, MIB, Scenario, VmShape, nearest_power_of_two
+from vmtune.bench.model.scenario.workload import Workload
 from vmtune.domain.control_rows import OFF
-from vmtune.domain.scenario import GIB, MIB, Scenario, VmShape, nearest_power_of_two
 from vmtune.domain.steps import AfterIterations, Deed, Step
 from vmtune.domain.tunables import Value
-from vmtune.domain.workload import Workload
 
 Values = Mapping[str, Value]
 UNLIMITED_MIB_PER_S = 125_000

@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from statistics import median
 
+from vmtune.bench.model.metrics.table import SLOW_FACTOR
+from vmtune.bench.model.runs.run import RunRecord
 from vmtune.bench.passes import Span, Stretch, overlap, stretches, union
-from vmtune.domain.metrics import SLOW_FACTOR
-from vmtune.domain.runs import RunRecord
 
 _GIB = 1 << 30
 _MIB = 1 << 20

@@ -9,10 +9,10 @@ from typing import Any
 from vmtune.bench.families import GUESTPERF_NAMES
 from vmtune.bench.guestperf_format import Document, Form, in_form
 from vmtune.bench.guestperf_kept import patched
-from vmtune.domain.kinds import ScenarioKind
+from vmtune.bench.model.kinds import ScenarioKind
+from vmtune.bench.model.runs.run import CpuSample, HostSide, Run, RunRecord, RunState
+from vmtune.bench.model.scenario.migration import GIB, MIB, nearest_power_of_two
 from vmtune.domain.migration import Sample
-from vmtune.domain.runs import CpuSample, HostSide, Run, RunRecord, RunState
-from vmtune.domain.scenario import GIB, MIB, nearest_power_of_two
 from vmtune.domain.steps import AfterIterations, Deed, Step, parse_steps
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.errors import InvalidInput

@@ -15,9 +15,7 @@ from vmtune.bench.families import GUESTPERF_NAMES, SCENARIOS
 from vmtune.bench.guestperf_export import KEPT, SPARE_MIB, SWITCHES, regenerated
 from vmtune.bench.guestperf_format import SCENARIO, Document, read_report
 from vmtune.bench.guestperf_kept import patch_between
-from vmtune.bench.reduce import reduce
-from vmtune.domain.migration import QemuStatus, Sample, Totals, read_query_migrate
-from vmtune.domain.runs import (
+from vmtune.bench.model.runs.run import (
     CpuSample,
     GuestPass,
     HostSide,
@@ -25,7 +23,9 @@ from vmtune.domain.runs import (
     RunRecord,
     RunState,
 )
-from vmtune.domain.scenario import GIB, MIB, nearest_power_of_two
+from vmtune.bench.model.scenario.migration import GIB, MIB, nearest_power_of_two
+from vmtune.bench.reduce import reduce
+from vmtune.domain.migration import QemuStatus, Sample, Totals, read_query_migrate
 from vmtune.domain.steps import AfterIterations, Deed, Step, dump_steps
 from vmtune.domain.tunables import Value
 from vmtune.errors import InvalidInput
@@ -189,7 +189,7 @@ def _steps(told: Document) -> tuple[Step, ...]:
 
 
 def _setup(report: Document, values: Mapping[str, Value], steps: tuple[Step, ...]) -> Document:
-    """As :func:`vmtune.domain.scenario.to_json` writes one; guestperf's stress writes whole
+    """As :func:`vmtune.bench.model.scenario.migration.to_json` writes one; guestperf's stress writes whole
     pages, all over the memory."""
     told, hardware = report["scenario"], report["hardware"]
     return {

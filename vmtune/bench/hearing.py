@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vmtune.domain.runs import GuestPass, Silence
+from vmtune.bench.model.runs.run import GuestPass, Silence
 from vmtune.lab.guest_serial import GuestEvent, GuestFault, GuestStart, parse_line
 from vmtune.lab.guest_serial import GuestPass as ReportedPass
 

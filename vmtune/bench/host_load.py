@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from vmtune import cpus
-from vmtune.domain.campaign import HostLoad
+from vmtune.bench.model.campaign.campaign import HostLoad
 
 _SPIN = """
 import os, sys

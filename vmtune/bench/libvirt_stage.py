@@ -17,12 +17,12 @@ from pathlib import Path
 from uuid import UUID
 
 from vmtune.bench.hearing import Hearing
+from vmtune.bench.model.runs.run import HostSide
+from vmtune.bench.model.scenario.migration import Scenario, Transport
 from vmtune.bench.order import LibvirtPlace
 from vmtune.bench.run_folder import clear_left_behind, end_processes_of, run_folder
 from vmtune.bench.stage import Side, finish
 from vmtune.bench.stderr import RING_FULL, RingFullCounter
-from vmtune.domain.runs import HostSide
-from vmtune.domain.scenario import Scenario, Transport
 from vmtune.drivers.libvirt import LibvirtDriver
 from vmtune.errors import LabError, SetupError
 from vmtune.lab import HostStatus, LabSettings, VmSettings, define_vm, status, virsh

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
+from vmtune.bench.model.scenario.block import BlockScenario
+from vmtune.bench.model.scenario.block_target import LiveTarget
+from vmtune.bench.model.scenario.matrix_cells import BlockCell
 from vmtune.bench.run_folder import end_processes_of, left_behind
-from vmtune.domain.block import BlockScenario
-from vmtune.domain.block_target import LiveTarget
 from vmtune.domain.facts import VmFacts
-from vmtune.domain.matrix_cells import BlockCell
 from vmtune.domain.pools import MAPS_PER_COROUTINE, OTHER_MAPS, WARNING_PERCENT
 from vmtune.domain.versions import Version
 from vmtune.drivers.base import Driver

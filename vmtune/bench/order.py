@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from vmtune.domain.block import ProcessSample
+from vmtune.bench.model.runs.run import RunRecord, RunState
+from vmtune.bench.model.scenario.block import ProcessSample
+from vmtune.bench.model.scenario.migration import Scenario
 from vmtune.domain.migration import Sample
-from vmtune.domain.runs import RunRecord, RunState
-from vmtune.domain.scenario import Scenario
 from vmtune.domain.tunables import Value
 from vmtune.lab.settings import LabSettings
 

@@ -26,8 +26,8 @@ from vmtune.bench.exchange import (
     table_rows,
     to_document,
 )
-from vmtune.domain.runs import Run
-from vmtune.domain.series import KINDS, Series
+from vmtune.bench.model.runs.run import Run
+from vmtune.bench.model.runs.series import KINDS, Series
 from vmtune.errors import InvalidInput, SetupError
 
 MARK = b"PAR1"

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from vmtune.domain.metrics import LEAST_STRETCH_MS
-from vmtune.domain.runs import GuestPass
+from vmtune.bench.model.metrics.table import LEAST_STRETCH_MS
+from vmtune.bench.model.runs.run import GuestPass
 
 _LATELY = 100
 """Of how many stretches a usual rest is the median."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from vmtune import __version__
+from vmtune.bench.model.kinds import ScenarioKind
+from vmtune.bench.model.runs.run import Run, RunState
 from vmtune.bench.plot_marks import Marks, marks_of
 from vmtune.bench.plot_style import STYLE
 from vmtune.bench.plot_svg import draw, plain
@@ -16,8 +18,6 @@ from vmtune.bench.plot_tables import (
     tunables_table,
 )
 from vmtune.bench.plot_tracks import tracks_of, window_of
-from vmtune.domain.kinds import ScenarioKind
-from vmtune.domain.runs import Run, RunState
 
 _STATES = {
     RunState.COMPLETED: "good",

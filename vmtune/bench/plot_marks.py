@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from vmtune.bench.model.runs.run import Run, RunRecord, RunState, Silence
 from vmtune.bench.plot_tracks import Window
-from vmtune.domain.runs import Run, RunRecord, RunState, Silence
 
 MOST_SILENCES = 200
 _LEAST_SILENCE_MS = 40.0

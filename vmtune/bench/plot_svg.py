@@ -5,10 +5,10 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator, Sequence
 
+from vmtune.bench.model.runs.run import Silence
 from vmtune.bench.plot_marks import Marks
 from vmtune.bench.plot_scale import Point, Scale, figure, spread
 from vmtune.bench.plot_tracks import Layer, Shape, Track, Window
-from vmtune.domain.runs import Silence
 
 WIDTH = 1100
 LEFT, RIGHT = 74, 14

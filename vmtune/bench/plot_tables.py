@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from vmtune import units
+from vmtune.bench.model.metrics.boot import BOOT_SHARE
+from vmtune.bench.model.metrics.metric import Direction, Metric
+from vmtune.bench.model.metrics.table import HEADLINE, METRICS, METRICS_OF
+from vmtune.bench.model.runs.run import Run
 from vmtune.bench.plot_svg import plain
-from vmtune.domain.metric import Direction, Metric
-from vmtune.domain.metrics import HEADLINE, METRICS, METRICS_OF
-from vmtune.domain.metrics_boot import BOOT_SHARE
 from vmtune.domain.outcome import Outcome, Status
-from vmtune.domain.runs import Run
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import Value
 from vmtune.units import Unit

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from statistics import median
 
+from vmtune.bench.model.runs.run import CpuSample, HostSide, Run, RunRecord
 from vmtune.bench.passes import stretches
 from vmtune.bench.plot_scale import Point, finite, thinned, within
 from vmtune.domain.migration import Sample
-from vmtune.domain.runs import CpuSample, HostSide, Run, RunRecord
 from vmtune.units import Unit, approximate
 
 COLUMNS = 1000

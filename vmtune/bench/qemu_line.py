@@ -7,7 +7,7 @@ from pathlib import Path
 from uuid import UUID
 
 from vmtune.bench.hearing import BEAT, SERIAL
-from vmtune.domain.scenario import Scenario
+from vmtune.bench.model.scenario.migration import Scenario
 from vmtune.lab.domain_xml import BEAT_PORT
 
 # A firmware that only starts the guest: seconds faster than SeaBIOS where firmware runs slowly.

@@ -1,4 +1,4 @@
-"""A run's record, reduced to the metrics of :data:`vmtune.domain.metrics.METRICS`. Pure."""
+"""A run's record, reduced to the metrics of :data:`vmtune.bench.model.metrics.table.METRICS`. Pure."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from vmtune.bench.block_reduce import reduce_block
 from vmtune.bench.boot_reduce import reduce_boot
 from vmtune.bench.guest_metrics import guest_metrics
+from vmtune.bench.model.metrics.table import METRICS
+from vmtune.bench.model.runs.run import CpuSample, HostSide, RunRecord, RunState
 from vmtune.bench.passes import Span
-from vmtune.domain.metrics import METRICS
 from vmtune.domain.migration import Sample
-from vmtune.domain.runs import CpuSample, HostSide, RunRecord, RunState
 from vmtune.domain.tunables import Value
 
 Found = Iterator[tuple[str, float]]

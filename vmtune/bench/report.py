@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from vmtune.bench.model.runs.run import RunState
 from vmtune.documents.dataclass_json import check_storable, from_json, to_json
-from vmtune.domain.runs import RunState
 from vmtune.errors import InvalidInput
 from vmtune.stats.model import Comparison, Direction, Summary
 from vmtune.units import Unit

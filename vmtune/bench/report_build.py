@@ -17,6 +17,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from vmtune.bench.environment import Environment, differences
+from vmtune.bench.model.kinds import ScenarioKind
+from vmtune.bench.model.metrics.boot import BOOT_LIMIT, BOOT_SHARE, BOOT_TIME
+from vmtune.bench.model.metrics.metric import Metric
+from vmtune.bench.model.metrics.table import METRICS, METRICS_OF
+from vmtune.bench.model.runs.run import Run, RunState
 from vmtune.bench.report import (
     EnvironmentDifference,
     Report,
@@ -27,11 +32,6 @@ from vmtune.bench.report import (
     ReportRun,
     Spread,
 )
-from vmtune.domain.kinds import ScenarioKind
-from vmtune.domain.metric import Metric
-from vmtune.domain.metrics import METRICS, METRICS_OF
-from vmtune.domain.metrics_boot import BOOT_LIMIT, BOOT_SHARE, BOOT_TIME
-from vmtune.domain.runs import Run, RunState
 from vmtune.stats.compare import Contrast, compare_many
 from vmtune.stats.judging import withhold
 from vmtune.stats.model import (

@@ -10,6 +10,8 @@ from contextlib import asynccontextmanager
 
 from vmtune.bench.direct import direct_stage
 from vmtune.bench.libvirt_stage import libvirt_stage
+from vmtune.bench.model.runs.run import HostSide, RunState
+from vmtune.bench.model.scenario.migration import Scenario
 from vmtune.bench.order import DirectPlace, Phase, RunOrder, RunProgress, RunResult
 from vmtune.bench.passes import stretches
 from vmtune.bench.proof import Proof
@@ -17,8 +19,6 @@ from vmtune.bench.recorder import Recorder
 from vmtune.bench.stage import Stage
 from vmtune.bench.trip import Trip, Verdict
 from vmtune.domain.migration import Sample
-from vmtune.domain.runs import HostSide, RunState
-from vmtune.domain.scenario import Scenario
 from vmtune.drivers.watching import fraction
 from vmtune.errors import SetupError, VmtuneError
 from vmtune.lab.domain_xml import kvm_usable

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 
 from vmtune import units
 from vmtune.bench.families import FAMILIES, SCENARIOS
+from vmtune.bench.model.scenario.migration import MIB, Scenario
 from vmtune.documents.strict import Reader, short
 from vmtune.domain.facts import HostFacts, Reading, VmFacts, VmState
 from vmtune.domain.findings import Severity
 from vmtune.domain.preflight import check_tunable, check_vm
-from vmtune.domain.scenario import MIB, Scenario
 from vmtune.domain.situation import Destination, Permissions, Situation
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import Route

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
 from vmtune.bench.hearing import Hearing
-from vmtune.domain.runs import HostSide
+from vmtune.bench.model.runs.run import HostSide
 from vmtune.drivers.base import Driver
 
 _T = TypeVar("_T")

@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from vmtune.bench.model.runs.run import RunState
+from vmtune.bench.model.scenario.migration import Scenario
 from vmtune.bench.order import RunOrder
 from vmtune.bench.proof import Proof
 from vmtune.bench.recorder import Recorder
@@ -17,8 +19,6 @@ from vmtune.control.controllers import Controllers
 from vmtune.control.reaping import wanted_reaper
 from vmtune.domain.controlled import StepEffect
 from vmtune.domain.migration import QemuStatus, Sample, Snapshot
-from vmtune.domain.runs import RunState
-from vmtune.domain.scenario import Scenario
 from vmtune.domain.steps import Deed
 from vmtune.drivers.base import MigrationHandle
 from vmtune.drivers.watching import WatchEnd, watch

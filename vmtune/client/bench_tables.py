@@ -66,7 +66,7 @@ def measured(records: Sequence[Document]) -> Iterator[str]:
 
 def _metrics(records: Sequence[Document]) -> list[str]:
     """The columns: the headline, and ring-full exits where they were counted."""
-    from vmtune.domain.metrics import HEADLINE
+    from vmtune.bench.model.metrics.table import HEADLINE
 
     wanted = (*HEADLINE, "ring_full_exits")
     return [name for name in wanted if any(name in r["metrics"] for r in records)]

@@ -17,6 +17,7 @@ from typing import Any
 
 import click
 
+from vmtune.bench.model.scenario.workload import Workload
 from vmtune.client import demo_reaper
 from vmtune.client.demo_service import Service, running_service
 from vmtune.client.errors import ClientError
@@ -25,7 +26,6 @@ from vmtune.client.http import Client, Document
 from vmtune.client.output import Column, table
 from vmtune.client.progress import viewer
 from vmtune.client.render import size, value
-from vmtune.domain.workload import Workload
 from vmtune.errors import SetupError
 from vmtune.lab import LabSettings, LabStatus, LabVm, VmSettings, define_vm, down, up
 from vmtune.lab.privileges import require_root

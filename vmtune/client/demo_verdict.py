@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
+from vmtune.bench.model.runs.run import RunState
 from vmtune.bench.report import Report, ReportArm, ReportRun
 from vmtune.bench.report_build import Plan, build
 from vmtune.client.commands.compare import report_lines
 from vmtune.client.http import Document
-from vmtune.domain.runs import RunState
 
 _METRICS = ("total_time_ms", "downtime_ms", "transferred_bytes", "iterations")
 _TIME = "total_time_ms"

@@ -61,7 +61,7 @@ def milliseconds(count: int | None) -> str:
 
 def metric(name: str, value: float | None) -> str:
     """A figure of a benchmark run in its unit; ``-`` where the run does not have it."""
-    from vmtune.domain.metrics import METRICS
+    from vmtune.bench.model.metrics.table import METRICS
 
     if value is None:
         return "-"

@@ -18,11 +18,11 @@ class FileKind(StrEnum):
     """What reads a file."""
 
     CAMPAIGN = "campaign"
-    """:mod:`vmtune.domain.campaign_file`"""
+    """:mod:`vmtune.bench.model.campaign.file`"""
     BLOCK = "block"
-    """:mod:`vmtune.domain.matrix`"""
+    """:mod:`vmtune.bench.model.campaign.matrix`"""
     BOOT = "boot"
-    """:mod:`vmtune.domain.matrix`"""
+    """:mod:`vmtune.bench.model.campaign.matrix`"""
 
 
 @dataclass(frozen=True, slots=True)

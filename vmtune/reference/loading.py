@@ -9,8 +9,8 @@ from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
 
+from vmtune.bench.model.metrics.table import METRICS, Direction
 from vmtune.documents.strict import Reader, join, short
-from vmtune.domain.metrics import METRICS, Direction
 from vmtune.errors import NotFound
 from vmtune.reference.facts import FACTS, Facts, FactValue
 from vmtune.reference.tables import (
@@ -204,7 +204,7 @@ def _table(reader: Reader, name: str, raw: object, where: str) -> Table:
     metric = parts.get("metric")
     if metric is not None and metric not in METRICS:
         reader.refuse(f"{where}.metric", "unknown_metric", f"there is no metric {short(metric)}",
-                      "see vmtune/domain/metrics.py")  # fmt: skip
+                      "see vmtune/bench/model/metrics/table.py")  # fmt: skip
     metric_note = _optional(reader, parts, "metric_note", where)
     if metric is None and not metric_note:
         reader.refuse(f"{where}.metric_note", "missing", "no metric, and no reason", "say why")

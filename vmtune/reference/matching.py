@@ -16,7 +16,7 @@ from decimal import Decimal
 from enum import StrEnum
 from types import MappingProxyType
 
-from vmtune.domain.metrics import Direction
+from vmtune.bench.model.metrics.table import Direction
 from vmtune.reference.changes import Ratio, compared
 from vmtune.reference.facts import FACTS, Facts, Role, in_order
 from vmtune.reference.tables import Form, Reference, Row, Table

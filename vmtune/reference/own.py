@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from vmtune.bench.model.kinds import ScenarioKind, kind_of_setup
+from vmtune.bench.model.runs.run import Run
+from vmtune.bench.model.scenario.matrix_cells import Accelerator, BlockCell, BootCell
 from vmtune.documents.dataclass_json import from_json
 from vmtune.domain.control_rows import OFF
 from vmtune.domain.controlled import ReaperEnd
 from vmtune.domain.doctor_kernel import SrcuState, judge_srcu
-from vmtune.domain.kinds import ScenarioKind, kind_of_setup
-from vmtune.domain.matrix_cells import Accelerator, BlockCell, BootCell
-from vmtune.domain.runs import Run
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import Value
 from vmtune.domain.versions import Version

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
 
-from vmtune.domain.metrics import Direction
+from vmtune.bench.model.metrics.table import Direction
 from vmtune.reference.facts import Facts, in_order
 from vmtune.units import Unit
 
@@ -143,7 +143,7 @@ class Table:
     """Figures of one kind.
 
     :param unit: as printed, one of :data:`PRINTED_UNITS`.
-    :param metric: the metric of :data:`vmtune.domain.metrics.METRICS` that it stands beside;
+    :param metric: the metric of :data:`vmtune.bench.model.metrics.table.METRICS` that it stands beside;
         None where there is none.
     :param metric_note: how the two differ, or why there is none.
     :param note: what is to be known to read it.

@@ -12,10 +12,9 @@ import structlog
 from vmtune.bench.catalogue import CATALOGUE
 from vmtune.bench.environment import host_name
 from vmtune.bench.families import SCENARIOS
-from vmtune.documents.dataclass_json import check_storable
-from vmtune.domain.any_scenario import AnyScenario
-from vmtune.domain.campaign import Arm, Campaign
-from vmtune.domain.campaign_record import (
+from vmtune.bench.model.campaign.campaign import Arm, Campaign
+from vmtune.bench.model.campaign.matrix import read_campaign
+from vmtune.bench.model.campaign.record import (
     CampaignRecord,
     CampaignRun,
     CampaignState,
@@ -23,10 +22,11 @@ from vmtune.domain.campaign_record import (
     PlannedRun,
     scenario_name,
 )
+from vmtune.bench.model.runs.run import RunState
+from vmtune.bench.model.scenario.any_kind import AnyScenario
+from vmtune.documents.dataclass_json import check_storable
 from vmtune.domain.inventory import EventTopic
-from vmtune.domain.matrix import read_campaign
 from vmtune.domain.profile import Revision
-from vmtune.domain.runs import RunState
 from vmtune.errors import Conflict, InvalidInput, NotFound, TooLate, VmtuneError
 from vmtune.jobs.base import JobEngine
 from vmtune.reference.loading import reference, table_of

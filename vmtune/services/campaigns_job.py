@@ -15,10 +15,10 @@ from uuid import UUID
 
 import structlog
 
-from vmtune.domain.campaign_record import CampaignRecord, CampaignState, PlannedRun
+from vmtune.bench.model.campaign.record import CampaignRecord, CampaignState, PlannedRun
+from vmtune.bench.model.runs.run import Run, Slot
 from vmtune.domain.inventory import EventTopic
 from vmtune.domain.profile import Revision
-from vmtune.domain.runs import Run, Slot
 from vmtune.errors import CommandRefused, NotFound, TooLate, VmtuneError
 from vmtune.jobs.base import JobEngine
 from vmtune.services.bus import EventBus

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from vmtune.bench.model.campaign.record import CampaignRecord
+from vmtune.bench.model.metrics.table import METRICS, Direction
 from vmtune.bench.report import ReportRun
 from vmtune.bench.report_build import Plan, criterion_of
-from vmtune.domain.campaign_record import CampaignRecord
-from vmtune.domain.metrics import METRICS, Direction
 from vmtune.errors import InvalidInput
 from vmtune.services.comparisons import Asked, ComparisonService
 from vmtune.stats.model import Observation, Sample

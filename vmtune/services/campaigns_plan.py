@@ -6,15 +6,15 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from uuid import UUID, uuid5
 
-from vmtune.domain.any_scenario import AnyScenario, to_json
-from vmtune.domain.block import BlockScenario
-from vmtune.domain.boot import BootScenario
-from vmtune.domain.campaign import Arm, Campaign, Cell
-from vmtune.domain.campaign_record import CampaignRun, Forecast, PlannedRun, scenario_name
-from vmtune.domain.kinds import ScenarioKind
+from vmtune.bench.model.campaign.campaign import Arm, Campaign, Cell
+from vmtune.bench.model.campaign.record import CampaignRun, Forecast, PlannedRun, scenario_name
+from vmtune.bench.model.kinds import ScenarioKind
+from vmtune.bench.model.runs.run import Place, Run, RunState, Slot
+from vmtune.bench.model.scenario.any_kind import AnyScenario, to_json
+from vmtune.bench.model.scenario.block import BlockScenario
+from vmtune.bench.model.scenario.boot import BootScenario
+from vmtune.bench.model.scenario.migration import Scenario
 from vmtune.domain.profile import Revision
-from vmtune.domain.runs import Place, Run, RunState, Slot
-from vmtune.domain.scenario import Scenario
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.services.comparisons_arms import runs_of
 from vmtune.services.runs import RunRequest

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from vmtune.bench.model.campaign.campaign import DEFAULT_MARGIN_PERCENT
+from vmtune.bench.model.campaign.record import CampaignRecord, CampaignState, scenario_name
+from vmtune.bench.model.metrics.table import METRICS
+from vmtune.bench.model.runs.run import Run
 from vmtune.bench.report import Report, ReportRun
 from vmtune.bench.report_build import TIME, CellPlan, Plan, build, report_run
-from vmtune.domain.campaign import DEFAULT_MARGIN_PERCENT
-from vmtune.domain.campaign_record import CampaignRecord, CampaignState, scenario_name
-from vmtune.domain.metrics import METRICS
-from vmtune.domain.runs import Run
 from vmtune.errors import InvalidInput
 from vmtune.reference.loading import reference, table_of
 from vmtune.services.comparisons_arms import (

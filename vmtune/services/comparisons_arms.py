@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from vmtune.bench.model.campaign.campaign import Arm, Campaign, OtherEnvironment
+from vmtune.bench.model.runs.run import Run, RunState
+from vmtune.bench.model.scenario.boot import BootScenario
 from vmtune.bench.report import ReportArm
-from vmtune.domain.boot import BootScenario
-from vmtune.domain.campaign import Arm, Campaign, OtherEnvironment
-from vmtune.domain.runs import Run, RunState
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import Value
 from vmtune.errors import InvalidInput

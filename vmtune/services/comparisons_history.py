@@ -10,9 +10,9 @@ from datetime import datetime
 from uuid import UUID
 
 from vmtune.bench.environment import differences
+from vmtune.bench.model.metrics.table import METRICS, Direction, Metric
+from vmtune.bench.model.runs.run import Place, Run, RunState
 from vmtune.bench.report_build import LIMITS, Plan, criterion_of, report_run
-from vmtune.domain.metrics import METRICS, Direction, Metric
-from vmtune.domain.runs import Place, Run, RunState
 from vmtune.domain.tunables import Value
 from vmtune.errors import InvalidInput, NotFound
 from vmtune.stats.model import MOST_RUNS, Comparison, Observation, Scale

@@ -11,17 +11,17 @@ from uuid import UUID
 import structlog
 
 from vmtune.bench.environment import Environment, host_name
+from vmtune.bench.model.campaign.campaign import HostLoad
+from vmtune.bench.model.runs.run import Place, Run, RunState, Slot
+from vmtune.bench.model.runs.series import Head, Series
+from vmtune.bench.model.scenario.any_kind import AnyScenario, kind_of, to_json
+from vmtune.bench.model.scenario.block import BlockScenario
+from vmtune.bench.model.scenario.migration import Scenario
 from vmtune.bench.scenarios import why_not
 from vmtune.documents.dataclass_json import check_storable
-from vmtune.domain.any_scenario import AnyScenario, kind_of, to_json
-from vmtune.domain.block import BlockScenario
-from vmtune.domain.campaign import HostLoad
 from vmtune.domain.inventory import EventTopic
 from vmtune.domain.profile import Revision
 from vmtune.domain.rules import accept_values
-from vmtune.domain.runs import Place, Run, RunState, Slot
-from vmtune.domain.scenario import Scenario
-from vmtune.domain.series import Head, Series
 from vmtune.errors import Blocked, InvalidInput, Problem, TooLate
 from vmtune.jobs.base import JobEngine
 from vmtune.services.bus import EventBus

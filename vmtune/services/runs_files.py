@@ -12,8 +12,8 @@ from typing import Any
 from uuid import UUID, uuid5
 
 from vmtune.bench import exchange, guestperf, parquet
+from vmtune.bench.model.runs.run import Run
 from vmtune.bench.plot import plot_run
-from vmtune.domain.runs import Run
 
 Json = Any  # any JSON
 

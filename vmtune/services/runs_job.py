@@ -17,13 +17,13 @@ import structlog
 from vmtune.bench.any_order import AnyOrder
 from vmtune.bench.environment import Environment, conditions, fingerprint
 from vmtune.bench.host_load import loaded
+from vmtune.bench.model.campaign.campaign import HostLoad
+from vmtune.bench.model.runs.run import Run, RunRecord, RunState
+from vmtune.bench.model.scenario.any_kind import from_json
+from vmtune.bench.model.scenario.block import BlockScenario
 from vmtune.bench.order import RunProgress, RunResult
 from vmtune.bench.reduce import reduce
-from vmtune.domain.any_scenario import from_json
-from vmtune.domain.block import BlockScenario
-from vmtune.domain.campaign import HostLoad
 from vmtune.domain.inventory import EventTopic
-from vmtune.domain.runs import Run, RunRecord, RunState
 from vmtune.errors import SetupError, VmtuneError
 from vmtune.jobs.base import JobEngine
 from vmtune.services.bus import EventBus

@@ -22,10 +22,10 @@ from vmtune.bench.live_order import (
     check_live,
     clear_live,
 )
-from vmtune.domain.block import BlockScenario
-from vmtune.domain.block_target import VM_HOST, VM_NAME
+from vmtune.bench.model.runs.run import Run
+from vmtune.bench.model.scenario.block import BlockScenario
+from vmtune.bench.model.scenario.block_target import VM_HOST, VM_NAME
 from vmtune.domain.facts import VmFacts
-from vmtune.domain.runs import Run
 from vmtune.drivers.base import Driver
 from vmtune.services.hosts import HostService
 

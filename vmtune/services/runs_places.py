@@ -16,13 +16,13 @@ from vmtune.bench.block_order import DEFAULT_SCRATCH, BlockOrder
 from vmtune.bench.boot_order import DEFAULT_CACHE, BootOrder
 from vmtune.bench.catalogue import why_not_alone
 from vmtune.bench.environment import Environment, Subject, read_environment, said_version
+from vmtune.bench.model.runs.run import Place, Run
+from vmtune.bench.model.scenario.any_kind import AnyScenario
+from vmtune.bench.model.scenario.block import BlockScenario
+from vmtune.bench.model.scenario.boot import BootScenario
+from vmtune.bench.model.scenario.migration import Scenario, Transport
 from vmtune.bench.scenarios import Ground
 from vmtune.config.settings import SYSTEM_QEMU, BenchQemu
-from vmtune.domain.any_scenario import AnyScenario
-from vmtune.domain.block import BlockScenario
-from vmtune.domain.boot import BootScenario
-from vmtune.domain.runs import Place, Run
-from vmtune.domain.scenario import Scenario, Transport
 from vmtune.drivers.local_host import read_local_host
 from vmtune.errors import InvalidInput, SetupError
 from vmtune.lab.domain_xml import kvm_usable

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from uuid import UUID
 
-from vmtune.domain.runs import Run
+from vmtune.bench.model.runs.run import Run
 
 
 class RunQueue:

@@ -12,13 +12,13 @@ from typing import Any
 
 from vmtune.bench.catalogue import CATALOGUE, OFFERED, OfferedFamily
 from vmtune.bench.families import SCENARIOS
+from vmtune.bench.model.kinds import ScenarioKind
+from vmtune.bench.model.runs.run import Place
+from vmtune.bench.model.scenario.any_kind import AnyScenario, from_json, kind_of, to_json
+from vmtune.bench.model.scenario.migration import Scenario
+from vmtune.bench.model.scenario.names import digest
 from vmtune.bench.scenarios import Ground, matching, quick, why_not
 from vmtune.config.settings import BenchQemu
-from vmtune.domain.any_scenario import AnyScenario, from_json, kind_of, to_json
-from vmtune.domain.kinds import ScenarioKind
-from vmtune.domain.runs import Place
-from vmtune.domain.scenario import Scenario
-from vmtune.domain.scenario_names import digest
 from vmtune.errors import InvalidInput, NotFound, SetupError
 from vmtune.services.runs_places import BenchPlaces
 

@@ -10,11 +10,17 @@ from uuid import UUID, uuid4
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from vmtune.bench.model.campaign import file as campaign_file
+from vmtune.bench.model.campaign.campaign import Campaign
+from vmtune.bench.model.campaign.record import (
+    NEXT,
+    CampaignRecord,
+    CampaignRun,
+    CampaignState,
+    Forecast,
+)
+from vmtune.bench.model.runs.run import RunState
 from vmtune.documents.dataclass_json import from_json, to_json
-from vmtune.domain import campaign_file
-from vmtune.domain.campaign import Campaign
-from vmtune.domain.campaign_record import NEXT, CampaignRecord, CampaignRun, CampaignState, Forecast
-from vmtune.domain.runs import RunState
 from vmtune.errors import Conflict, NotFound
 from vmtune.stats.model import Design, NoiseFloor, Scale
 from vmtune.store.columns import storable

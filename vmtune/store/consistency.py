@@ -9,11 +9,11 @@ from uuid import UUID
 from sqlalchemy import Select, exists, func, literal, select, union_all
 from sqlalchemy.orm import Session
 
-from vmtune.domain.campaign_record import CampaignState
+from vmtune.bench.model.campaign.record import CampaignState
+from vmtune.bench.model.runs.run import RunState
 from vmtune.domain.evacuation import EvacuationState, LeavingState
 from vmtune.domain.migration import Kept, MigrationState
 from vmtune.domain.outcome import ApplicationState
-from vmtune.domain.runs import RunState
 from vmtune.store.database import Database
 from vmtune.store.schema import (
     ApplicationRow,

@@ -10,8 +10,8 @@ from uuid import UUID
 from sqlalchemy import Row, bindparam, delete, select
 from sqlalchemy.orm import Session
 
+from vmtune.bench.model.scenario.block_target import VM_HOST
 from vmtune.domain.access import EVERYTHING, Reach
-from vmtune.domain.block_target import VM_HOST
 from vmtune.domain.inventory import Host, Vm
 from vmtune.domain.migration import MigrationState
 from vmtune.domain.outcome import ApplicationState

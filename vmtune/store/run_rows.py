@@ -11,9 +11,9 @@ from uuid import UUID
 from sqlalchemy import Select, insert, select
 from sqlalchemy.orm import Session
 
+from vmtune.bench.model.runs.run import Place, Run, RunRecord, RunState, Slot
+from vmtune.bench.model.runs.series import KINDS, Head, apart
 from vmtune.documents.dataclass_json import from_json, to_json
-from vmtune.domain.runs import Place, Run, RunRecord, RunState, Slot
-from vmtune.domain.series import KINDS, Head, apart
 from vmtune.errors import Conflict, DuplicateName, NotFound
 from vmtune.store.columns_packed import pack
 from vmtune.store.schema import (

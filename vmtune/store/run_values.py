@@ -11,7 +11,7 @@ from uuid import UUID
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from vmtune.domain.runs import Place, RunState
+from vmtune.bench.model.runs.run import Place, RunState
 from vmtune.domain.tunables import Value
 from vmtune.store.run_rows import RunFilter, filtered
 from vmtune.store.schema import RunMetricRow, RunRow

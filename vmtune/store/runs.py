@@ -8,9 +8,9 @@ from uuid import UUID, uuid4
 
 from sqlalchemy import func, select
 
-from vmtune.domain.block_target import vm_of_setup
-from vmtune.domain.runs import Place, Run, RunRecord, RunState, Slot
-from vmtune.domain.series import KINDS, Head, Series, together
+from vmtune.bench.model.runs.run import Place, Run, RunRecord, RunState, Slot
+from vmtune.bench.model.runs.series import KINDS, Head, Series, together
+from vmtune.bench.model.scenario.block_target import vm_of_setup
 from vmtune.domain.tunables import Value
 from vmtune.errors import NotFound
 from vmtune.store import operations

@@ -282,7 +282,7 @@ class RunRow(Base):
 
 
 class RunHeadRow(Base):
-    """What the record of a run has once (vmtune.domain.series); none before its end."""
+    """What the record of a run has once (vmtune.bench.model.runs.series); none before its end."""
 
     __tablename__ = "run_heads"
     __table_args__ = (ForeignKeyConstraint(["run"], ["runs.number"]),)
@@ -308,7 +308,7 @@ class RunChunkRow(Base):
 
 
 class RunMetricRow(Base):
-    """A figure that a run was reduced to (vmtune.domain.metrics)."""
+    """A figure that a run was reduced to (vmtune.bench.model.metrics.table)."""
 
     __tablename__ = "run_metrics"
     __table_args__ = (ForeignKeyConstraint(["run"], ["runs.number"]),)

@@ -12,6 +12,7 @@ from typing import TypeVar
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
+from vmtune.bench.model.runs.run import RunState
 from vmtune.domain.evacuation import EvacuationState
 from vmtune.domain.exported import (
     DRIFT,
@@ -22,7 +23,6 @@ from vmtune.domain.exported import (
 from vmtune.domain.fleet import ServiceState
 from vmtune.domain.migration import MigrationState
 from vmtune.domain.outcome import ApplicationState
-from vmtune.domain.runs import RunState
 from vmtune.domain.tuning import TuningState
 from vmtune.store.database import Database
 from vmtune.store.known_vms import counts_by_tuning

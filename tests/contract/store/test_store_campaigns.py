@@ -8,8 +8,8 @@ import pytest
 
 from tests.contract.store.conftest import Clock
 from tests.support.campaigns import FORECAST, a_campaign
-from vmtune.domain.campaign_record import NEXT, CampaignState
-from vmtune.domain.runs import RunState, Slot
+from vmtune.bench.model.campaign.record import NEXT, CampaignState
+from vmtune.bench.model.runs.run import RunState, Slot
 from vmtune.errors import Conflict, NotFound
 from vmtune.stats.model import Design, NoiseFloor, Scale
 from vmtune.store import Store

@@ -9,11 +9,11 @@ from uuid import UUID, uuid4
 import pytest
 
 from tests.contract.store.conftest import Clock
+from vmtune.bench.model.runs.run import RunState
 from vmtune.domain.changes import Change
 from vmtune.domain.inventory import Host
 from vmtune.domain.migration import AbortState, Migration, MigrationState, Totals, Trigger
 from vmtune.domain.outcome import Application, ApplicationState, Outcome, Status
-from vmtune.domain.runs import RunState
 from vmtune.errors import (
     Conflict,
     DuplicateName,

@@ -13,8 +13,8 @@ import pytest
 
 from tests.contract.store.conftest import Clock
 from tests.support.records import make_record
-from vmtune.domain.runs import Place, Run, RunRecord, RunState, Slot
-from vmtune.domain.series import Series, apart
+from vmtune.bench.model.runs.run import Place, Run, RunRecord, RunState, Slot
+from vmtune.bench.model.runs.series import Series, apart
 from vmtune.errors import Conflict, DuplicateName, InvalidInput, NotFound
 from vmtune.store import Store
 from vmtune.store.run_rows import CHUNK, TRANSITIONS, RunFilter

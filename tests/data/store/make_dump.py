@@ -19,9 +19,10 @@ from tests.support.campaigns import FORECAST, a_campaign
 from tests.support.records import make_record
 from tests.support.rounds import REPORT, make_rounds
 from tests.support.samples import make_samples
+from vmtune.bench.model.campaign.record import CampaignState
+from vmtune.bench.model.runs.run import RunState, Slot
 from vmtune.domain.access import SERVICE, Identity, Kind, Reach, Rights, Scope
 from vmtune.domain.audit import Act
-from vmtune.domain.campaign_record import CampaignState
 from vmtune.domain.changes import Change
 from vmtune.domain.controlled import StepEffect, StepRecord
 from vmtune.domain.drift import Found
@@ -31,7 +32,6 @@ from vmtune.domain.inventory import EventTopic, Host
 from vmtune.domain.migration import MigrationState, Totals
 from vmtune.domain.outcome import ApplicationState, Outcome, Status
 from vmtune.domain.profile import Target
-from vmtune.domain.runs import RunState, Slot
 from vmtune.domain.steps import AfterSeconds, Deed, Step
 from vmtune.domain.tokens import Token
 from vmtune.errors import Problem

@@ -17,9 +17,9 @@ from tests.support.bench_runs import FakeRunner, fake_tools, small
 from tests.support.fakes import VM
 from tests.support.records import make_record
 from vmtune.bench import exchange, parquet
+from vmtune.bench.model.metrics.table import METRICS
+from vmtune.bench.model.runs.series import Series, apart
 from vmtune.documents.dataclass_json import to_json
-from vmtune.domain.metrics import METRICS
-from vmtune.domain.series import Series, apart
 
 REPORTS = Path(__file__).parents[2] / "data/guestperf"
 RECORD = make_record(20, 1)

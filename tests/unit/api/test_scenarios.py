@@ -11,12 +11,12 @@ from tests.support.api import Api, running_api
 from tests.support.bench_runs import FakeLook, fake_tools
 from vmtune.bench.catalogue import CATALOGUE
 from vmtune.bench.families import FAMILIES, SCENARIOS
+from vmtune.bench.model.kinds import ScenarioKind
+from vmtune.bench.model.metrics.table import HEADLINE, METRICS
+from vmtune.bench.model.scenario.any_kind import from_json as any_from_json
+from vmtune.bench.model.scenario.any_kind import kind_of
+from vmtune.bench.model.scenario.migration import from_json
 from vmtune.bench.order import LibvirtPlace
-from vmtune.domain.any_scenario import from_json as any_from_json
-from vmtune.domain.any_scenario import kind_of
-from vmtune.domain.kinds import ScenarioKind
-from vmtune.domain.metrics import HEADLINE, METRICS
-from vmtune.domain.scenario import from_json
 from vmtune.domain.versions import Version
 from vmtune.errors import SetupError
 

@@ -9,8 +9,8 @@ from uuid import UUID
 import pytest
 
 from vmtune.bench.block_line import BlockFiles, fio_line, qemu_line, writes
-from vmtune.domain.block import BlockScenario
-from vmtune.domain.matrix_cells import BlockCell, IoPattern, NodeKind
+from vmtune.bench.model.scenario.block import BlockScenario
+from vmtune.bench.model.scenario.matrix_cells import BlockCell, IoPattern, NodeKind
 from vmtune.drivers.block_export import Export
 
 CELL = BlockCell(NodeKind.NULL, IoPattern.RANDRW, 4096, 64, 16)

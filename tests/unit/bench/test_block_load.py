@@ -11,7 +11,7 @@ import pytest
 
 from vmtune.bench.block_load import _WITH_ITS_PARENT, Load, Watch, _Tasks, load
 from vmtune.bench.block_run import fio_failure
-from vmtune.domain.block import LoadPhase
+from vmtune.bench.model.scenario.block import LoadPhase
 
 DATA = Path(__file__).parents[2] / "data" / "fio"
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vmtune.bench.block_reduce import reduce_block
-from vmtune.domain.block import BlockRecord, CpuMark, LoadPhase, ProcessSample
-from vmtune.domain.metric import Group
-from vmtune.domain.metrics_block import METRICS
+from vmtune.bench.model.metrics.block import METRICS
+from vmtune.bench.model.metrics.metric import Group
+from vmtune.bench.model.scenario.block import BlockRecord, CpuMark, LoadPhase, ProcessSample
 
 
 def direction(requests: int, **latency: Any) -> dict[str, Any]:

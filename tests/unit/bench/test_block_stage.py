@@ -11,10 +11,10 @@ import pytest
 
 from tests.support import facts
 from vmtune.bench.block_stage import _tune, foresee
-from vmtune.domain.block import BlockScenario
+from vmtune.bench.model.scenario.block import BlockScenario
+from vmtune.bench.model.scenario.matrix_cells import BlockCell, IoPattern, NodeKind
 from vmtune.domain.changes import Change
 from vmtune.domain.facts import MemoryMaps, Reading
-from vmtune.domain.matrix_cells import BlockCell, IoPattern, NodeKind
 from vmtune.domain.versions import Version
 from vmtune.errors import CommandRefused
 

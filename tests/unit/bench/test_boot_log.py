@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vmtune.bench.boot_log import USER_SPACE, BootLog, Lines, Stopped
-from vmtune.domain.boot_record import MOST_TAIL, BootMarkName
-from vmtune.domain.matrix_cells import BootGuest
+from vmtune.bench.model.runs.boot_record import MOST_TAIL, BootMarkName
+from vmtune.bench.model.scenario.matrix_cells import BootGuest
 
 RUNNING = "runstate_set current_run_state 6 (prelaunch) new_state 9 (running)\n"
 SIGNATURE = "fw_cfg_select 0x55be420d6740 key 0x0000 'signature', ret: 1\n"

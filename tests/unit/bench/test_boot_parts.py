@@ -20,11 +20,11 @@ from vmtune.bench.boot_linux import kernel_version, linux_kernel
 from vmtune.bench.boot_qemu import command_line, lay_out
 from vmtune.bench.boot_reduce import reduce_boot
 from vmtune.bench.boot_run import srcutree
-from vmtune.domain.boot import BootScenario
-from vmtune.domain.boot_record import BootEnd, BootMark, BootMarkName, BootRecord
-from vmtune.domain.matrix_cells import Accelerator, BootCell, BootGuest, Firmware
-from vmtune.domain.metrics_boot import BOOT_HEADLINE, BOOT_LIMIT, BOOT_METRICS, BOOT_SHARE
-from vmtune.domain.scenario import MIB
+from vmtune.bench.model.metrics.boot import BOOT_HEADLINE, BOOT_LIMIT, BOOT_METRICS, BOOT_SHARE
+from vmtune.bench.model.runs.boot_record import BootEnd, BootMark, BootMarkName, BootRecord
+from vmtune.bench.model.scenario.boot import BootScenario
+from vmtune.bench.model.scenario.matrix_cells import Accelerator, BootCell, BootGuest, Firmware
+from vmtune.bench.model.scenario.migration import MIB
 from vmtune.errors import SetupError
 
 MARKS = tuple(

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vmtune.bench.cpu_times import KINDS, QemuCpu, Tally, kind_of
-from vmtune.domain.runs import HostSide
+from vmtune.bench.model.runs.run import HostSide
 
 
 @pytest.mark.parametrize(

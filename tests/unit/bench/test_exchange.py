@@ -19,8 +19,8 @@ from tests.support.records import any_record, fraction, make_record, values, wor
 from vmtune.bench import exchange
 from vmtune.bench.environment import fingerprint
 from vmtune.bench.exchange import from_csv_gz, from_document, is_own, to_csv_gz, to_document
-from vmtune.domain.metrics import METRICS
-from vmtune.domain.runs import Place, Run, RunState, Slot
+from vmtune.bench.model.metrics.table import METRICS
+from vmtune.bench.model.runs.run import Place, Run, RunState, Slot
 from vmtune.errors import InvalidInput
 
 AT = datetime(2026, 11, 21, 4, 30, 1, 5, tzinfo=UTC)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vmtune.bench.families import FAMILIES, GUESTPERF_NAMES, SCENARIOS
-from vmtune.domain.scenario import GIB, MIB, from_json, to_json
+from vmtune.bench.model.scenario.migration import GIB, MIB, from_json, to_json
 from vmtune.domain.steps import AfterIterations, Deed, Step
 from vmtune.domain.tunable_table import TUNABLES
 

@@ -30,9 +30,9 @@ from vmtune.bench.guestperf_format import (
     read_report,
 )
 from vmtune.bench.guestperf_kept import patch_between, patched
+from vmtune.bench.model.runs.run import CpuSample, GuestPass, HostSide, Run, RunRecord, RunState
+from vmtune.bench.model.scenario.migration import GIB, MIB, Scenario, from_json, to_json
 from vmtune.domain.migration import QemuStatus, Sample, Totals
-from vmtune.domain.runs import CpuSample, GuestPass, HostSide, Run, RunRecord, RunState
-from vmtune.domain.scenario import GIB, MIB, Scenario, from_json, to_json
 from vmtune.domain.steps import AfterIterations, AfterSeconds, Deed, Step
 from vmtune.errors import InvalidInput
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from vmtune.bench.host_load import loaded
-from vmtune.domain.campaign import HostLoad
+from vmtune.bench.model.campaign.campaign import HostLoad
 
 
 def children() -> list[int]:
@@ -39,7 +39,7 @@ def test_a_process_for_each_cpu_while_it_is_wanted(load: HostLoad) -> None:
 _DIES = """
 import os, signal
 from vmtune.bench.host_load import loaded
-from vmtune.domain.campaign import HostLoad
+from vmtune.bench.model.campaign.campaign import HostLoad
 with loaded(HostLoad.BUSY):
     with open(f"/proc/self/task/{os.getpid()}/children") as file:
         print(file.read(), flush=True)

@@ -12,9 +12,9 @@ from hypothesis import given
 from pyarrow import parquet
 
 from tests.unit.bench.test_exchange import RUN, any_run
+from vmtune.bench.model.runs.run import Run
 from vmtune.bench.parquet import MARK, from_parquet, to_parquet
 from vmtune.domain.migration import Sample
-from vmtune.domain.runs import Run
 from vmtune.errors import InvalidInput
 
 

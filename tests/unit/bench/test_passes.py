@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vmtune.bench.model.runs.run import GuestPass
 from vmtune.bench.passes import overlap, stretches, union
-from vmtune.domain.runs import GuestPass
 
 MIB = 1 << 20
 

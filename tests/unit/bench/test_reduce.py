@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vmtune.bench.model.metrics.table import MIGRATION_METRICS
+from vmtune.bench.model.runs.run import CpuSample, GuestPass, HostSide, RunRecord, RunState, Silence
 from vmtune.bench.reduce import reduce
 from vmtune.domain.controlled import ReaperEnd, ReaperReport, ReaperRound
-from vmtune.domain.metrics import MIGRATION_METRICS
 from vmtune.domain.migration import QemuStatus, Sample, Totals
-from vmtune.domain.runs import CpuSample, GuestPass, HostSide, RunRecord, RunState, Silence
 
 MIB = 1 << 20
 COMPLETED, FAILED, LIMIT = RunState.COMPLETED, RunState.FAILED, RunState.NOT_CONVERGED

@@ -17,13 +17,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.reports import ARMS, FLOOR, HERE, MADE_AT, plan, report, runs
+from vmtune.bench.model.runs.run import Run, RunState
 from vmtune.bench.report import Report, ReportArm, ReportRun, from_document, to_document
 from vmtune.bench.report_build import CellPlan, Plan, build, report_run
 from vmtune.bench.report_html import to_html
 from vmtune.bench.report_plots import Axis, interval_svg, ratio_axis
 from vmtune.bench.report_tables import TextTable
 from vmtune.bench.report_text import raw_rows, terminal_tables, to_markdown
-from vmtune.domain.runs import Run, RunState
 from vmtune.errors import InvalidInput
 from vmtune.stats.model import Bound, Comparison, Effect, Scale, Verdict
 

@@ -8,9 +8,9 @@ import pytest
 
 from tests.support import facts
 from vmtune.bench.families import FAMILIES, SCENARIOS
+from vmtune.bench.model.scenario.migration import GIB, MIB, Scenario
 from vmtune.bench.scenarios import Ground, quick, quick_selection, select, why_not
 from vmtune.domain.facts import VmFacts
-from vmtune.domain.scenario import GIB, MIB, Scenario
 from vmtune.domain.steps import AfterIterations, SetValues, Step
 from vmtune.domain.tunables import Value
 from vmtune.domain.versions import Version

@@ -8,10 +8,10 @@ from uuid import UUID
 import pytest
 
 from vmtune.bench.libvirt_stage import complaints
+from vmtune.bench.model.scenario.migration import MIB, Scenario, VmShape
+from vmtune.bench.model.scenario.workload import Workload
 from vmtune.bench.qemu_line import QemuFiles, command_line
 from vmtune.bench.stage import finish
-from vmtune.domain.scenario import MIB, Scenario, VmShape
-from vmtune.domain.workload import Workload
 
 VM = UUID("5f5b1f5e-6c0e-4c8f-9d1a-0d9f6a1c7e10")
 SCENARIO = Scenario(

@@ -11,6 +11,8 @@ import pytest
 from tests.support.facts import VM_UUID, direct_host, vm
 from tests.support.samples import make_samples
 from vmtune.bench.hearing import Hearing
+from vmtune.bench.model.runs.run import HostSide, RunState
+from vmtune.bench.model.scenario.migration import Scenario
 from vmtune.bench.order import RunOrder
 from vmtune.bench.proof import Proof
 from vmtune.bench.recorder import Recorder
@@ -19,8 +21,6 @@ from vmtune.bench.trip import Trip, Verdict
 from vmtune.domain.facts import VmState
 from vmtune.domain.migration import QemuStatus, Snapshot, Totals
 from vmtune.domain.outcome import Status
-from vmtune.domain.runs import HostSide, RunState
-from vmtune.domain.scenario import Scenario
 from vmtune.domain.steps import AfterIterations, Deed, Step
 from vmtune.errors import Blocked, CommandRefused, HostUnreachable, NotFound, TooLate, VmtuneError
 

@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.records import any_record, any_round, any_sample
+from vmtune.bench.model.runs.run import RunRecord, Silence
+from vmtune.bench.model.runs.series import KINDS, Head, Series, apart, together
 from vmtune.documents.dataclass_json import from_columns, from_json, to_columns, to_json
 from vmtune.documents.strict import Reader
 from vmtune.domain.controlled import ReaperRound
 from vmtune.domain.migration import Sample
-from vmtune.domain.runs import RunRecord, Silence
-from vmtune.domain.series import KINDS, Head, Series, apart, together
 from vmtune.domain.tunables import Value
 from vmtune.errors import InvalidInput
 

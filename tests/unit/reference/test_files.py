@@ -9,18 +9,25 @@ from uuid import UUID
 import pytest
 
 from tests.support import facts as some
+from vmtune.bench.model.campaign.campaign import (
+    QUICK_BLOCKS,
+    Arm,
+    Beside,
+    Campaign,
+    CampaignPlace,
+    Cell,
+)
+from vmtune.bench.model.campaign.file import from_json, to_json
+from vmtune.bench.model.campaign.file import read_toml as read_campaign
+from vmtune.bench.model.campaign.matrix import BlockMatrix, BootMatrix, MatrixPlan, campaign_of
+from vmtune.bench.model.campaign.matrix import read_toml as read_matrix
+from vmtune.bench.model.metrics.table import METRICS
+from vmtune.bench.model.runs.run import Run, RunRecord, RunState
+from vmtune.bench.model.scenario.migration import Scenario
+from vmtune.bench.model.scenario.migration import to_json as scenario_to_json
 from vmtune.bench.scenarios import Ground, why_not
 from vmtune.control.reaping import ReaperPolicy
-from vmtune.domain.campaign import QUICK_BLOCKS, Arm, Beside, Campaign, CampaignPlace, Cell
-from vmtune.domain.campaign_file import from_json, to_json
-from vmtune.domain.campaign_file import read_toml as read_campaign
 from vmtune.domain.controlled import ReaperEnd, ReaperReport
-from vmtune.domain.matrix import BlockMatrix, BootMatrix, MatrixPlan, campaign_of
-from vmtune.domain.matrix import read_toml as read_matrix
-from vmtune.domain.metrics import METRICS
-from vmtune.domain.runs import Run, RunRecord, RunState
-from vmtune.domain.scenario import Scenario
-from vmtune.domain.scenario import to_json as scenario_to_json
 from vmtune.domain.versions import Version
 from vmtune.errors import NotFound
 from vmtune.reference.facts import FACTS, Facts, Role

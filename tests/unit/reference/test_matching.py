@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from vmtune.domain.metrics import Direction
+from vmtune.bench.model.metrics.table import Direction
 from vmtune.reference.changes import Ratio
 from vmtune.reference.facts import FACTS, Facts, FactValue, Role
 from vmtune.reference.loading import reference, references

@@ -10,12 +10,12 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmtune.domain.any_scenario import AnyScenario
-from vmtune.domain.any_scenario import to_json as any_to_json
-from vmtune.domain.block import BlockScenario
-from vmtune.domain.boot import BootScenario
-from vmtune.domain.controlled import ReaperEnd, ReaperReport
-from vmtune.domain.matrix_cells import (
+from vmtune.bench.model.runs.run import Run, RunRecord, RunState
+from vmtune.bench.model.scenario.any_kind import AnyScenario
+from vmtune.bench.model.scenario.any_kind import to_json as any_to_json
+from vmtune.bench.model.scenario.block import BlockScenario
+from vmtune.bench.model.scenario.boot import BootScenario
+from vmtune.bench.model.scenario.matrix_cells import (
     Accelerator,
     BlockCell,
     BootCell,
@@ -24,9 +24,9 @@ from vmtune.domain.matrix_cells import (
     IoPattern,
     NodeKind,
 )
-from vmtune.domain.runs import Run, RunRecord, RunState
-from vmtune.domain.scenario import GIB, MIB, Scenario, VmShape, to_json
-from vmtune.domain.workload import Workload
+from vmtune.bench.model.scenario.migration import GIB, MIB, Scenario, VmShape, to_json
+from vmtune.bench.model.scenario.workload import Workload
+from vmtune.domain.controlled import ReaperEnd, ReaperReport
 from vmtune.reference.facts import FACTS, Facts
 from vmtune.reference.own import facts_of_run
 

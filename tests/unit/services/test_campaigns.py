@@ -19,8 +19,8 @@ from tests.support.measured import put
 from tests.support.records import make_record
 from tests.unit.services.test_runs import It, assemble
 from vmtune.bench.environment import host_name
-from vmtune.domain.campaign_record import CampaignState
-from vmtune.domain.runs import RunState
+from vmtune.bench.model.campaign.record import CampaignState
+from vmtune.bench.model.runs.run import RunState
 from vmtune.errors import Blocked, InvalidInput, LabError, NotFound, TooLate
 from vmtune.jobs.inline import InlineEngine
 from vmtune.services.campaigns import CampaignService

@@ -13,9 +13,9 @@ import pytest
 
 from tests.support.campaigns import FORECAST, a_campaign
 from tests.support.measured import PLACE, noisy, put
+from vmtune.bench.model.campaign.record import CampaignState
+from vmtune.bench.model.runs.run import RunState
 from vmtune.bench.report import Report, from_document, to_document
-from vmtune.domain.campaign_record import CampaignState
-from vmtune.domain.runs import RunState
 from vmtune.errors import InvalidInput, NotFound
 from vmtune.services.comparisons import Asked, ComparisonService
 from vmtune.services.comparisons_files import ReportFormat, report_file

@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from tests.support.measured import BEGAN, PLACE, noisy, put
-from vmtune.domain.runs import Run, RunState, Slot
+from vmtune.bench.model.runs.run import Run, RunState, Slot
 from vmtune.errors import InvalidInput, NotFound
 from vmtune.services.comparisons_history import LEAST_POINTS, HistoryService
 from vmtune.stats import changes

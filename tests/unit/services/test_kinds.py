@@ -17,17 +17,17 @@ from vmtune.bench.block_order import BlockOrder
 from vmtune.bench.boot_order import BootOrder
 from vmtune.bench.catalogue import CATALOGUE, why_not_alone
 from vmtune.bench.guestperf_export import export_report
+from vmtune.bench.model.campaign.matrix import read_campaign
+from vmtune.bench.model.campaign.record import CampaignState
+from vmtune.bench.model.kinds import ScenarioKind
+from vmtune.bench.model.metrics.table import METRICS_OF
+from vmtune.bench.model.runs.run import Place, Run, RunRecord, RunState
+from vmtune.bench.model.runs.series import Series, apart, together
+from vmtune.bench.model.scenario.boot import BootScenario
 from vmtune.bench.order import DirectPlace
 from vmtune.bench.plot import plot_run
 from vmtune.bench.reduce import reduce
 from vmtune.bench.report_text import terminal_tables
-from vmtune.domain.boot import BootScenario
-from vmtune.domain.campaign_record import CampaignState
-from vmtune.domain.kinds import ScenarioKind
-from vmtune.domain.matrix import read_campaign
-from vmtune.domain.metrics import METRICS_OF
-from vmtune.domain.runs import Place, Run, RunRecord, RunState
-from vmtune.domain.series import Series, apart, together
 from vmtune.errors import Blocked, InvalidInput
 from vmtune.services.comparisons import Asked, ComparisonService
 from vmtune.services.comparisons_arms import meant_by

@@ -14,12 +14,12 @@ import pytest
 
 from tests.support.fakes import NEWEST, OLDEST, VM
 from tests.support.world import World, assemble, world
+from vmtune.bench.model.runs.run import RunState
 from vmtune.domain.controlled import StepEffect
 from vmtune.domain.migration import AbortState, Migration, MigrationState, QemuStatus, Trigger
 from vmtune.domain.observed import BEGUN_WITHOUT, missing_flags
 from vmtune.domain.outcome import ApplicationState, Status
 from vmtune.domain.profile import Target
-from vmtune.domain.runs import RunState
 from vmtune.drivers.base import DriverEvent, EventKind
 from vmtune.drivers.fake import FakeDriver
 from vmtune.drivers.fake_qemu import DIRTIED_BYTES_PER_S, Fault, FaultKind

@@ -16,11 +16,11 @@ import pytest
 from tests.support.bench_runs import FakeLook, FakeRunner, a_program, small
 from tests.support.records import make_record
 from vmtune.bench.environment import host_name
+from vmtune.bench.model.runs.run import Place, Run, RunState, Slot
+from vmtune.bench.model.runs.series import Series
 from vmtune.bench.order import DirectPlace, LibvirtPlace
 from vmtune.config.settings import BenchQemu
 from vmtune.domain.inventory import Event, EventTopic, Host
-from vmtune.domain.runs import Place, Run, RunState, Slot
-from vmtune.domain.series import Series
 from vmtune.domain.steps import AfterSeconds, Deed, Step
 from vmtune.drivers.base import Driver
 from vmtune.errors import (

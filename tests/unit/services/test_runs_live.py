@@ -16,10 +16,10 @@ from tests.support.fakes import VM, fake_pair
 from tests.unit.services.test_runs import It, assemble, started
 from vmtune.bench.environment import Subject, host_name
 from vmtune.bench.live_order import LiveOrder
-from vmtune.domain.any_scenario import to_json
+from vmtune.bench.model.runs.run import Run, RunState
+from vmtune.bench.model.scenario.any_kind import to_json
 from vmtune.domain.facts import MemoryMaps, VmFacts
 from vmtune.domain.outcome import ApplicationState
-from vmtune.domain.runs import Run, RunState
 from vmtune.drivers.block_export import BlockNode
 from vmtune.drivers.fake import FakeDriver
 from vmtune.errors import (

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from tests.support.records import any_record, make_record
 from tests.support.samples import make_samples
+from vmtune.bench.model.runs.run import RunRecord, Silence
+from vmtune.bench.model.runs.series import KINDS, apart
 from vmtune.domain.migration import Sample
-from vmtune.domain.runs import RunRecord, Silence
-from vmtune.domain.series import KINDS, apart
 from vmtune.errors import InvalidInput
 from vmtune.store.columns_packed import pack, unpack
 

@@ -14,11 +14,11 @@ import pytest
 from tests.support.campaigns import a_campaign
 from tests.support.records import make_record
 from tests.support.rounds import REPORT
+from vmtune.bench.model.runs.run import RunState
 from vmtune.domain.evacuation import EvacuationState, LeavingState
 from vmtune.domain.migration import Kept, MigrationState
 from vmtune.domain.outcome import ApplicationState
 from vmtune.domain.profile import Target
-from vmtune.domain.runs import RunState
 from vmtune.domain.tuning import TuningState
 from vmtune.errors import OperationInProgress, SchemaMismatch, SetupError
 from vmtune.store import Store, current_revision, upgrade

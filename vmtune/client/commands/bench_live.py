@@ -93,7 +93,7 @@ def _exported(target: Mapping[str, Json], writes: bool) -> Iterator[tuple[str, s
 
 
 def _load(asked: Wanted) -> str:
-    from vmtune.domain.block import USUAL_RAMP_S, USUAL_RUNTIME_S
+    from vmtune.bench.model.scenario.block import USUAL_RAMP_S, USUAL_RUNTIME_S
 
     lists = asked.lists
     lasts_s = asked.rest.get("runtime_s", USUAL_RUNTIME_S) + asked.rest.get("ramp_s", USUAL_RAMP_S)

@@ -148,7 +148,7 @@ def _vm(vm: Document) -> str:
 
 
 def _metrics(metrics: Mapping[str, float]) -> Iterator[str]:
-    from vmtune.domain.metrics import METRICS
+    from vmtune.bench.model.metrics.table import METRICS
 
     columns = (Column("METRIC"), Column("VALUE", right=True), Column("WHAT", wraps=True))
     cells = [

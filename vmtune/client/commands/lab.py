@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 import click
 
 from vmtune import lab as hosts
+from vmtune.bench.model.scenario.workload import Workload
 from vmtune.client.http import Document
 from vmtune.client.output import Column, fields, paint, table
 from vmtune.client.session import Session, common, pass_session
-from vmtune.domain.workload import Workload
 from vmtune.errors import InvalidInput
 from vmtune.lab import LabSettings, LabStatus, VmSettings, define_vm
 from vmtune.units import Unit, UnitError, parse

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmtune.documents import dataclass_json as documents
-from vmtune.domain.block import (
+from vmtune.bench.model.scenario.block import (
     MOST_BLOCK_BYTES,
     MOST_IODEPTH,
     MOST_JOBS,
@@ -28,9 +27,10 @@ from vmtune.domain.block import (
     settable,
     to_json,
 )
-from vmtune.domain.block_target import LiveTarget, vm_of_setup
-from vmtune.domain.matrix_cells import BlockCell, IoPattern, NodeKind
-from vmtune.domain.scenario import MIB
+from vmtune.bench.model.scenario.block_target import LiveTarget, vm_of_setup
+from vmtune.bench.model.scenario.matrix_cells import BlockCell, IoPattern, NodeKind
+from vmtune.bench.model.scenario.migration import MIB
+from vmtune.documents import dataclass_json as documents
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import Kind, Route
 from vmtune.errors import InvalidInput

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmtune.documents.strict import MOST_FILE_CHARACTERS
-from vmtune.domain.scenario import (
+from vmtune.bench.model.scenario.migration import (
     GIB,
     MIB,
     MOST_SCENARIOS,
@@ -22,8 +21,9 @@ from vmtune.domain.scenario import (
     read_toml,
     to_json,
 )
+from vmtune.bench.model.scenario.workload import Workload
+from vmtune.documents.strict import MOST_FILE_CHARACTERS
 from vmtune.domain.steps import AfterIterations, AfterSeconds, Deed, SetValues, Stalled, Step
-from vmtune.domain.workload import Workload
 from vmtune.errors import InvalidInput
 
 VALUES = (

@@ -8,8 +8,8 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
-from vmtune.domain.campaign import Arm, Campaign, Cell
-from vmtune.domain.runs import RunState
+from vmtune.bench.model.campaign.campaign import Arm, Campaign, Cell
+from vmtune.bench.model.runs.run import RunState
 
 
 class CampaignState(StrEnum):

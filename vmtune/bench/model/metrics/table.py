@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from vmtune.domain import metrics_block
-from vmtune.domain.kinds import ScenarioKind
-from vmtune.domain.metric import Direction, Group, Metric, complete
-from vmtune.domain.metrics_boot import BOOT_HEADLINE, BOOT_METRICS, BOOT_TIME
-from vmtune.domain.runs import HostSide
+from vmtune.bench.model.kinds import ScenarioKind
+from vmtune.bench.model.metrics import block as metrics_block
+from vmtune.bench.model.metrics.boot import BOOT_HEADLINE, BOOT_METRICS, BOOT_TIME
+from vmtune.bench.model.metrics.metric import Direction, Group, Metric, complete
+from vmtune.bench.model.runs.run import HostSide
 from vmtune.units import Unit
 
 __all__ = ["HEADLINE", "METRICS", "Direction", "Group", "Metric"]

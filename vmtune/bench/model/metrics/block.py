@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from vmtune.domain.block import LoadPhase
-from vmtune.domain.metric import Direction, Group, Metric, complete
+from vmtune.bench.model.metrics.metric import Direction, Group, Metric, complete
+from vmtune.bench.model.scenario.block import LoadPhase
 from vmtune.units import Unit
 
 _COUNTED = ("fio's ramp is over", "fio's time is over")

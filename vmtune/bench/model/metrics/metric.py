@@ -1,6 +1,6 @@
 """What a metric is: one row of a table of metrics.
 
-The tables themselves, one for each kind of benchmark, are in :mod:`vmtune.domain.metrics` and
+The tables themselves, one for each kind of benchmark, are in :mod:`vmtune.bench.model.metrics.table` and
 the modules beside it.
 """
 

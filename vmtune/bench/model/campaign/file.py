@@ -18,8 +18,8 @@
     scenario = {workload = {dirty_mb_per_s = 200}}
 
 Everything but name, scenario and arms has a default, that of
-:class:`~vmtune.domain.campaign.Campaign`, :class:`~vmtune.domain.campaign.Arm` and
-:class:`~vmtune.domain.campaign.Cell`.
+:class:`~vmtune.bench.model.campaign.campaign.Campaign`, :class:`~vmtune.bench.model.campaign.campaign.Arm` and
+:class:`~vmtune.bench.model.campaign.campaign.Cell`.
 """
 
 from __future__ import annotations
@@ -28,10 +28,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
 
-from vmtune.documents.strict import Reader, join, parse_toml, short
-from vmtune.domain import any_scenario
-from vmtune.domain.any_scenario import OVERRIDABLE, AnyScenario
-from vmtune.domain.campaign import (
+from vmtune.bench.model.campaign.campaign import (
     MOST_ARMS,
     MOST_BLOCKS,
     MOST_CELLS,
@@ -45,8 +42,11 @@ from vmtune.domain.campaign import (
     OtherEnvironment,
     Overrides,
 )
+from vmtune.bench.model.scenario import any_kind as any_scenario
+from vmtune.bench.model.scenario.any_kind import OVERRIDABLE, AnyScenario
+from vmtune.bench.model.scenario.migration import MOST_TEXT
+from vmtune.documents.strict import Reader, join, parse_toml, short
 from vmtune.domain.rules import unknown_tunable
-from vmtune.domain.scenario import MOST_TEXT
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import Value
 

@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmtune.domain import boot, boot_record
-from vmtune.domain.boot import SETTABLE, BootScenario, why_not
-from vmtune.domain.boot_record import BootEnd, BootMark, BootMarkName, BootRecord
-from vmtune.domain.matrix_cells import Accelerator, BootCell, BootGuest, Firmware
-from vmtune.domain.scenario import MIB
+from vmtune.bench.model.runs import boot_record
+from vmtune.bench.model.runs.boot_record import BootEnd, BootMark, BootMarkName, BootRecord
+from vmtune.bench.model.scenario import boot
+from vmtune.bench.model.scenario.boot import SETTABLE, BootScenario, why_not
+from vmtune.bench.model.scenario.matrix_cells import Accelerator, BootCell, BootGuest, Firmware
+from vmtune.bench.model.scenario.migration import MIB
 from vmtune.errors import InvalidInput
 
 POSSIBLE = [(g, f) for g in BootGuest for f in Firmware if not why_not(g, f)]

@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
 
+from vmtune.bench.model.kinds import ScenarioKind
+from vmtune.bench.model.scenario import block, boot
+from vmtune.bench.model.scenario import migration as scenario
+from vmtune.bench.model.scenario.block import BlockScenario
+from vmtune.bench.model.scenario.boot import BootScenario
+from vmtune.bench.model.scenario.migration import Scenario
 from vmtune.documents.strict import join, short
-from vmtune.domain import block, boot, scenario
-from vmtune.domain.block import BlockScenario
-from vmtune.domain.boot import BootScenario
-from vmtune.domain.kinds import ScenarioKind
-from vmtune.domain.scenario import Scenario
 from vmtune.errors import InvalidInput
 
 AnyScenario = Scenario | BlockScenario | BootScenario

@@ -2,7 +2,7 @@
 
 The timeline of a migration's run begins (0 ms) when both QEMUs are up and the guest writes. It has
 three parts: warm-up, the migration, cool-down. Those of blocks and boots are in
-:mod:`vmtune.domain.block` and :mod:`vmtune.domain.boot_record`. Everything in a run is on its
+:mod:`vmtune.bench.model.scenario.block` and :mod:`vmtune.bench.model.runs.boot_record`. Everything in a run is on its
 timeline, samples included. Metrics are reduced from it by :mod:`vmtune.bench.reduce`; raw values
 are never thrown away.
 """
@@ -16,10 +16,10 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from vmtune.domain.block import BlockRecord
-from vmtune.domain.boot_record import BootRecord
+from vmtune.bench.model.kinds import ScenarioKind, kind_of_setup
+from vmtune.bench.model.runs.boot_record import BootRecord
+from vmtune.bench.model.scenario.block import BlockRecord
 from vmtune.domain.controlled import ReaperReport, StepRecord
-from vmtune.domain.kinds import ScenarioKind, kind_of_setup
 from vmtune.domain.migration import Sample, Totals
 from vmtune.domain.outcome import Outcome
 from vmtune.domain.tunables import Value
@@ -184,7 +184,7 @@ class Run:
         in lists.
     :param conditions: what the machine was doing as it began: its load, its free memory.
     :param record: None until it has ended, and in lists.
-    :param metrics: by the names of :data:`vmtune.domain.metrics.METRICS`; a metric that could
+    :param metrics: by the names of :data:`vmtune.bench.model.metrics.table.METRICS`; a metric that could
         not be had is missing, never 0.
     :param slot: None for a run of its own.
     :param imported_from: where it came from; empty where it was run here.

@@ -2,7 +2,7 @@
 
 A QEMU without a guest exports a block node by NBD, and fio loads it. Each request of fio is a
 coroutine of QEMU's block layer, as each request of a guest's disk is. Or it is a VM that runs
-(:mod:`vmtune.domain.block_target`).
+(:mod:`vmtune.bench.model.scenario.block_target`).
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from enum import StrEnum
 from typing import Any
 
 from vmtune import units
+from vmtune.bench.model.scenario import block_target
+from vmtune.bench.model.scenario.block_target import LiveTarget
+from vmtune.bench.model.scenario.matrix_cells import BlockCell, IoPattern, NodeKind
+from vmtune.bench.model.scenario.migration import GIB, MIB, MOST_TEXT
+from vmtune.bench.model.scenario.names import NAME, NAME_FORM, usual_name
 from vmtune.documents.strict import Reader, join, short
-from vmtune.domain import block_target
-from vmtune.domain.block_target import LiveTarget
-from vmtune.domain.matrix_cells import BlockCell, IoPattern, NodeKind
 from vmtune.domain.rules import accept_values
-from vmtune.domain.scenario import GIB, MIB, MOST_TEXT
-from vmtune.domain.scenario_names import NAME, NAME_FORM, usual_name
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import Route, Value
 from vmtune.errors import InvalidInput, Problem

@@ -30,22 +30,8 @@ from enum import StrEnum
 from itertools import product
 from typing import TypeVar
 
-from vmtune.documents.dataclass_json import to_json
-from vmtune.documents.strict import Reader, join, parse_toml, short
-from vmtune.domain import block_target, campaign_file
-from vmtune.domain.block import (
-    LEAST_BLOCK_BYTES,
-    LEAST_NODE_BYTES,
-    MOST_BLOCK_BYTES,
-    MOST_IODEPTH,
-    MOST_JOBS,
-    MOST_LOAD_S,
-    MOST_NODE_BYTES,
-    BlockScenario,
-)
-from vmtune.domain.block_target import LiveTarget
-from vmtune.domain.boot import BootScenario, why_not
-from vmtune.domain.campaign import (
+from vmtune.bench.model.campaign import file as campaign_file
+from vmtune.bench.model.campaign.campaign import (
     DEFAULT_BLOCKS,
     DEFAULT_MARGIN_PERCENT,
     MOST_ARMS,
@@ -57,9 +43,22 @@ from vmtune.domain.campaign import (
     Campaign,
     Cell,
 )
-from vmtune.domain.campaign_file import Known, read_beside
-from vmtune.domain.kinds import ScenarioKind
-from vmtune.domain.matrix_cells import (
+from vmtune.bench.model.campaign.file import Known, read_beside
+from vmtune.bench.model.kinds import ScenarioKind
+from vmtune.bench.model.scenario import block_target
+from vmtune.bench.model.scenario.block import (
+    LEAST_BLOCK_BYTES,
+    LEAST_NODE_BYTES,
+    MOST_BLOCK_BYTES,
+    MOST_IODEPTH,
+    MOST_JOBS,
+    MOST_LOAD_S,
+    MOST_NODE_BYTES,
+    BlockScenario,
+)
+from vmtune.bench.model.scenario.block_target import LiveTarget
+from vmtune.bench.model.scenario.boot import BootScenario, why_not
+from vmtune.bench.model.scenario.matrix_cells import (
     Accelerator,
     BlockCell,
     BootCell,
@@ -68,14 +67,16 @@ from vmtune.domain.matrix_cells import (
     IoPattern,
     NodeKind,
 )
-from vmtune.domain.profile import check_name
-from vmtune.domain.rules import accept_values
-from vmtune.domain.scenario import (
+from vmtune.bench.model.scenario.migration import (
     GIB,
     LEAST_MEMORY_BYTES,
     MIB,
     MOST_TEXT,
 )
+from vmtune.documents.dataclass_json import to_json
+from vmtune.documents.strict import Reader, join, parse_toml, short
+from vmtune.domain.profile import check_name
+from vmtune.domain.rules import accept_values
 from vmtune.domain.tunables import Value
 from vmtune.units import Unit
 

@@ -21,12 +21,12 @@ from enum import StrEnum
 from typing import Any
 
 from vmtune import units
+from vmtune.bench.model.scenario.names import NAME, NAME_FORM
+from vmtune.bench.model.scenario.workload import Workload
 from vmtune.documents.strict import Reader, join, parse_toml, short
 from vmtune.domain.rules import accept_values
-from vmtune.domain.scenario_names import NAME, NAME_FORM
 from vmtune.domain.steps import Step, dump_steps, lacking, parse_steps
 from vmtune.domain.tunables import Value
-from vmtune.domain.workload import Workload
 from vmtune.errors import InvalidInput, Problem
 from vmtune.units import Unit
 

@@ -12,17 +12,17 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from vmtune import units
-from vmtune.documents.strict import Reader, join, short
-from vmtune.domain.matrix_cells import Accelerator, BootCell, BootGuest, Firmware
-from vmtune.domain.rules import accept_values
-from vmtune.domain.scenario import (
+from vmtune.bench.model.scenario.matrix_cells import Accelerator, BootCell, BootGuest, Firmware
+from vmtune.bench.model.scenario.migration import (
     LEAST_MEMORY_BYTES,
     MIB,
     MOST_MEMORY_BYTES,
     MOST_TEXT,
     MOST_VCPUS,
 )
-from vmtune.domain.scenario_names import NAME, NAME_FORM, usual_name
+from vmtune.bench.model.scenario.names import NAME, NAME_FORM, usual_name
+from vmtune.documents.strict import Reader, join, short
+from vmtune.domain.rules import accept_values
 from vmtune.domain.tunables import Value
 from vmtune.errors import InvalidInput, Problem
 from vmtune.units import Unit

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmtune.documents.strict import MOST_FILE_CHARACTERS
-from vmtune.domain.campaign import (
+from vmtune.bench.model.campaign.campaign import (
     MOST_BLOCKS,
     MOST_SEED,
     Arm,
@@ -23,13 +22,14 @@ from vmtune.domain.campaign import (
     HostLoad,
     OtherEnvironment,
 )
-from vmtune.domain.campaign_file import from_json, read_toml, to_json
-from vmtune.domain.kinds import ScenarioKind
-from vmtune.domain.metrics import METRICS, Direction, judged_metrics
+from vmtune.bench.model.campaign.file import from_json, read_toml, to_json
+from vmtune.bench.model.kinds import ScenarioKind
+from vmtune.bench.model.metrics.table import METRICS, Direction, judged_metrics
+from vmtune.bench.model.scenario.migration import MIB, Scenario, VmShape
+from vmtune.bench.model.scenario.workload import Workload
+from vmtune.documents.strict import MOST_FILE_CHARACTERS
 from vmtune.domain.profile import Revision
-from vmtune.domain.scenario import MIB, Scenario, VmShape
 from vmtune.domain.steps import AfterSeconds, Deed, Step
-from vmtune.domain.workload import Workload
 from vmtune.errors import InvalidInput
 
 SMALL = Scenario("lab/small", vm=VmShape(256 * MIB, 1), workload=Workload(region_bytes=96 * MIB))

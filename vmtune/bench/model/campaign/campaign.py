@@ -3,7 +3,7 @@
 What decides about the verdict is fixed here before the first run: blocks, primary metric, margin.
 Each block runs every arm of every cell once, in an order drawn anew for each block; the unit is
 one migration of a fresh pair of VMs, one load of a fresh QEMU, or one boot.
-:mod:`vmtune.domain.campaign_file` has the TOML form.
+:mod:`vmtune.bench.model.campaign.file` has the TOML form.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from vmtune.domain.any_scenario import AnyScenario, from_json, kind_of
-from vmtune.domain.kinds import ScenarioKind
-from vmtune.domain.metrics import METRICS, METRICS_OF, PRIMARY, judged_metrics
+from vmtune.bench.model.kinds import ScenarioKind
+from vmtune.bench.model.metrics.table import METRICS, METRICS_OF, PRIMARY, judged_metrics
+from vmtune.bench.model.scenario.any_kind import AnyScenario, from_json, kind_of
 from vmtune.domain.profile import Revision
 from vmtune.domain.steps import dump_steps
 from vmtune.domain.tunables import Value

@@ -10,10 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmtune.documents.strict import MOST_FILE_CHARACTERS
-from vmtune.domain.campaign import Beside
-from vmtune.domain.matrix import BlockMatrix, BootMatrix, MatrixArm, from_json, read_toml
-from vmtune.domain.matrix_cells import (
+from vmtune.bench.model.campaign.campaign import Beside
+from vmtune.bench.model.campaign.matrix import (
+    BlockMatrix,
+    BootMatrix,
+    MatrixArm,
+    from_json,
+    read_toml,
+)
+from vmtune.bench.model.scenario.matrix_cells import (
     Accelerator,
     BlockCell,
     BootGuest,
@@ -21,7 +26,8 @@ from vmtune.domain.matrix_cells import (
     IoPattern,
     NodeKind,
 )
-from vmtune.domain.scenario import GIB, MIB
+from vmtune.bench.model.scenario.migration import GIB, MIB
+from vmtune.documents.strict import MOST_FILE_CHARACTERS
 from vmtune.errors import InvalidInput
 
 BLOCK = """

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from vmtune.bench.model.scenario.matrix_cells import BlockCell, NodeKind
 from vmtune.documents.strict import Reader, join, short
-from vmtune.domain.matrix_cells import BlockCell, NodeKind
 from vmtune.errors import Problem
 
 VM_NAME, VM_HOST = "vm_name", "vm_host"

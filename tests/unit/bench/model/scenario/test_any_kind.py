@@ -8,16 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmtune.domain.any_scenario import AnyScenario, from_json, kind_of, to_json
-from vmtune.domain.block import BlockScenario
-from vmtune.domain.boot import RING, BootScenario
-from vmtune.domain.campaign import Campaign
-from vmtune.domain.campaign_file import from_json as campaign_from_json
-from vmtune.domain.campaign_file import to_json as campaign_to_json
-from vmtune.domain.kinds import ScenarioKind, kind_of_setup
-from vmtune.domain.matrix import campaign_of, is_matrix, read_campaign
-from vmtune.domain.matrix import from_json as matrix_from_json
-from vmtune.domain.matrix_cells import (
+from vmtune.bench.model.campaign.campaign import Campaign
+from vmtune.bench.model.campaign.file import from_json as campaign_from_json
+from vmtune.bench.model.campaign.file import to_json as campaign_to_json
+from vmtune.bench.model.campaign.matrix import campaign_of, is_matrix, read_campaign
+from vmtune.bench.model.campaign.matrix import from_json as matrix_from_json
+from vmtune.bench.model.kinds import ScenarioKind, kind_of_setup
+from vmtune.bench.model.metrics.table import METRICS_OF, PRIMARY, judged_metrics
+from vmtune.bench.model.scenario.any_kind import AnyScenario, from_json, kind_of, to_json
+from vmtune.bench.model.scenario.block import BlockScenario
+from vmtune.bench.model.scenario.boot import RING, BootScenario
+from vmtune.bench.model.scenario.matrix_cells import (
     Accelerator,
     BlockCell,
     BootCell,
@@ -26,9 +27,8 @@ from vmtune.domain.matrix_cells import (
     IoPattern,
     NodeKind,
 )
-from vmtune.domain.metrics import METRICS_OF, PRIMARY, judged_metrics
-from vmtune.domain.scenario import MIB, Scenario, VmShape
-from vmtune.domain.workload import Workload
+from vmtune.bench.model.scenario.migration import MIB, Scenario, VmShape
+from vmtune.bench.model.scenario.workload import Workload
 from vmtune.errors import InvalidInput
 
 MIGRATION = Scenario("mine/small", vm=VmShape(64 * MIB), workload=Workload(16 * MIB))

@@ -1,4 +1,4 @@
-"""The metrics of the boot benchmark: rows as :mod:`vmtune.domain.metric` has them.
+"""The metrics of the boot benchmark: rows as :mod:`vmtune.bench.model.metrics.metric` has them.
 
 All times begin just before QEMU's process is started, by the host's clock; docs/boot.md says how
 each mark is found.
@@ -6,7 +6,7 @@ each mark is found.
 
 from __future__ import annotations
 
-from vmtune.domain.metric import Direction, Group, Metric
+from vmtune.bench.model.metrics.metric import Direction, Group, Metric
 from vmtune.units import Unit
 
 _STARTED = "vmtune is about to start QEMU's process"

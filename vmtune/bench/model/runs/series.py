@@ -11,12 +11,12 @@ from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import Any
 
-from vmtune.domain.block import BlockRecord, CpuMark, ProcessSample
-from vmtune.domain.boot_record import BootRecord
+from vmtune.bench.model.runs.boot_record import BootRecord
+from vmtune.bench.model.runs.run import CpuSample, GuestPass, RunRecord, Silence
+from vmtune.bench.model.scenario.block import BlockRecord, CpuMark, ProcessSample
 from vmtune.domain.controlled import ReaperReport, ReaperRound, StepRecord
 from vmtune.domain.migration import Sample, Totals
 from vmtune.domain.outcome import Outcome
-from vmtune.domain.runs import CpuSample, GuestPass, RunRecord, Silence
 
 
 class Series(StrEnum):

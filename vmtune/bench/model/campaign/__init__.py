@@ -1,0 +1,1 @@
+"""Campaigns: which arms are compared, in how many randomised blocks."""

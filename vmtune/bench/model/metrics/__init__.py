@@ -1,0 +1,1 @@
+"""The tables of metrics: each figure that a run is reduced to, once."""

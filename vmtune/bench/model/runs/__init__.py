@@ -1,0 +1,1 @@
+"""Runs: what one measurement recorded, raw."""

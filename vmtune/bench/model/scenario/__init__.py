@@ -1,0 +1,1 @@
+"""Scenarios: what one measurement is to do, for each kind of benchmark."""
