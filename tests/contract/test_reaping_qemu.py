@@ -13,13 +13,13 @@ import pytest
 
 from tests.support import qemu
 from vmtune.bench.model.scenario.workload import Workload
-from vmtune.control.controllers import Controllers
-from vmtune.control.reaping import ReaperSettings
 from vmtune.domain.controlled import ReaperEnd, ReaperReport
 from vmtune.domain.migration import QemuStatus, Snapshot
 from vmtune.drivers.base import MigrateOrder
 from vmtune.drivers.qmp import QmpDriver
-from vmtune.drivers.watching import watch
+from vmtune.engine.controllers import Controllers
+from vmtune.engine.reaper.settings import ReaperSettings
+from vmtune.engine.watch import watch
 from vmtune.errors import CommandRefused
 from vmtune.lab.domain_xml import kvm_usable
 from vmtune.lab.guest_build import build_guest

@@ -24,8 +24,8 @@ from vmtune.bench.model.scenario.workload import Workload
 from vmtune.bench.order import DirectPlace, RunOrder
 from vmtune.bench.reduce import reduce
 from vmtune.bench.runner import run_migration
-from vmtune.control.reaping import ReaperPolicy
 from vmtune.domain.tunables import Value
+from vmtune.engine.reaper.settings import ReaperPolicy
 from vmtune.lab.domain_xml import kvm_usable
 
 BLOCKS = 6

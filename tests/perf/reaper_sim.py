@@ -12,12 +12,13 @@ import random
 from collections.abc import Iterable
 from dataclasses import asdict
 
+from vmtune.engine.simulation import Result, compare
+from vmtune.engine.traces import Trace
+
 from tests.data.dirty_rates.catalogue import HOPELESS, LARGE, MEDIUM, scenarios
 from tests.perf.report import Check, environment, finish
-from vmtune.control import traces
-from vmtune.control.reaping import ReaperPolicy, ReaperSettings
-from vmtune.control.simulation import Result, compare
-from vmtune.control.traces import Trace
+from vmtune.engine import traces
+from vmtune.engine.reaper.settings import ReaperPolicy, ReaperSettings
 
 POLICIES = {policy.value: ReaperSettings(policy) for policy in ReaperPolicy}
 ARMS = ("stock", *POLICIES)

@@ -29,7 +29,7 @@ from vmtune.client.http import Client
 from vmtune.domain.migration import Snapshot
 from vmtune.drivers.base import MigrateOrder
 from vmtune.drivers.qmp import QmpDriver
-from vmtune.drivers.watching import watch
+from vmtune.engine.watch import watch
 from vmtune.stats.compare import compare
 from vmtune.stats.model import Criterion, Sample
 

@@ -19,7 +19,7 @@ from vmtune.bench.recorder import Recorder
 from vmtune.bench.stage import Stage
 from vmtune.bench.trip import Trip, Verdict
 from vmtune.domain.migration import Sample
-from vmtune.drivers.watching import fraction
+from vmtune.engine.watch import fraction
 from vmtune.errors import SetupError, VmtuneError
 from vmtune.lab.domain_xml import kvm_usable
 from vmtune.lab.guest_serial import GuestStart

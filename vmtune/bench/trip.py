@@ -15,13 +15,13 @@ from vmtune.bench.order import RunOrder
 from vmtune.bench.proof import Proof
 from vmtune.bench.recorder import Recorder
 from vmtune.bench.stage import Stage
-from vmtune.control.controllers import Controllers
-from vmtune.control.reaping import wanted_reaper
 from vmtune.domain.controlled import StepEffect
 from vmtune.domain.migration import QemuStatus, Sample, Snapshot
 from vmtune.domain.steps import Deed
 from vmtune.drivers.base import MigrationHandle
-from vmtune.drivers.watching import WatchEnd, watch
+from vmtune.engine.controllers import Controllers
+from vmtune.engine.reaper.settings import wanted_reaper
+from vmtune.engine.watch import WatchEnd, watch
 from vmtune.errors import CommandRefused, NotFound, TooLate, VmtuneError
 
 _ENDS_WITHIN_S = 60.0

@@ -4,7 +4,7 @@ The model, in steps of a millisecond:
 
 - Each vCPU dirties what the trace says into its ring. A page is in the ring once until the ring
   is emptied, so a ring holds no more than the working set.
-- A vCPU whose ring has no usable entry left (:func:`vmtune.control.reaping.usable_entries`) makes
+- A vCPU whose ring has no usable entry left (:func:`vmtune.engine.reaper.settings.usable_entries`) makes
   a ring-full exit: QEMU empties **all** rings before it goes on, as its handler does
   (accel/kvm/kvm-all.c, KVM_EXIT_DIRTY_RING_FULL). The vCPU stands still for the exit and for
   the pages that are collected, and does not make up for it.
@@ -22,8 +22,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from vmtune.control.policies import begin
-from vmtune.control.reaping import (
+from vmtune.engine.traces import Row, Trace
+
+from vmtune.engine.reaper.policies import begin
+from vmtune.engine.reaper.settings import (
     PAGES_PER_MIB,
     STOCK_INTERVAL_MS,
     Pace,
@@ -32,7 +34,6 @@ from vmtune.control.reaping import (
     fill_ratios,
     usable_entries,
 )
-from vmtune.control.traces import Row, Trace
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vmtune.control.reaping import PAGE_BYTES, PAGES_PER_MIB
+from vmtune.engine.reaper.settings import PAGE_BYTES, PAGES_PER_MIB
 
 Row = tuple[float, ...]
 """Pages that each vCPU dirties in one millisecond."""

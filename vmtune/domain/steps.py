@@ -9,7 +9,7 @@ and an action, written as in::
       {"when": {"after_s": 300}, "then": {"do": "postcopy"}}
     ]
 
-When they are due, :mod:`vmtune.control.convergence` says.
+When they are due, :mod:`vmtune.engine.steps.convergence` says.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class AfterSeconds:
 
 @dataclass(frozen=True, slots=True)
 class Stalled:
-    """Once remaining bytes have stalled for *seconds*; see :mod:`vmtune.control.convergence`.
+    """Once remaining bytes have stalled for *seconds*; see :mod:`vmtune.engine.steps.convergence`.
 
     :param shrink_percent: less than this is no progress.
     """

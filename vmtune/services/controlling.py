@@ -10,9 +10,6 @@ from uuid import UUID
 
 import structlog
 
-from vmtune.control.conductor import carry_out, prior_values
-from vmtune.control.controllers import Controllers, Past
-from vmtune.control.reaping import ReaperSettings, wanted_reaper
 from vmtune.domain.changes import Change
 from vmtune.domain.controlled import ReaperRound, StepEffect, StepRecord
 from vmtune.domain.migration import Migration
@@ -21,6 +18,9 @@ from vmtune.domain.step_text import told
 from vmtune.domain.steps import SetValues
 from vmtune.domain.tunables import Value
 from vmtune.drivers.base import Driver
+from vmtune.engine.controllers import Controllers, Past
+from vmtune.engine.reaper.settings import ReaperSettings, wanted_reaper
+from vmtune.engine.steps.executor import carry_out, prior_values
 from vmtune.errors import CommandRefused, InvalidInput, NotFound, TooLate
 from vmtune.services import telemetry
 from vmtune.services.records import MigrationRecords

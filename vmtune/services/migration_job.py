@@ -15,7 +15,6 @@ from uuid import UUID
 import structlog
 from structlog.contextvars import bind_contextvars, bound_contextvars
 
-from vmtune.control.controllers import Controllers
 from vmtune.domain.changes import in_order, undo
 from vmtune.domain.facts import Connection
 from vmtune.domain.inventory import EventTopic
@@ -32,7 +31,8 @@ from vmtune.domain.plan import Plan
 from vmtune.domain.proving import SET_NOW, before_migrating, in_setup, set_now
 from vmtune.domain.tunables import Route
 from vmtune.drivers.base import Driver, MigrateOrder, MigrationHandle
-from vmtune.drivers.watching import fraction, watch
+from vmtune.engine.controllers import Controllers
+from vmtune.engine.watch import fraction, watch
 from vmtune.errors import (
     CommandRefused,
     Conflict,

@@ -26,8 +26,8 @@ from vmtune.domain.proving import when_reaped
 from vmtune.domain.steps import Deed
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import Route, Side
-from vmtune.drivers.arrived import read_arrived
 from vmtune.drivers.base import Driver
+from vmtune.engine.arrival import read_arrived
 from vmtune.errors import (
     CommandRefused,
     NotFound,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from vmtune.control import traces
-from vmtune.control.traces import Trace
+from vmtune.engine.traces import Trace
+
+from vmtune.engine import traces
 
 HERE = Path(__file__).parent
 DURATION_MS = 20_000

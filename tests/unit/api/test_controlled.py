@@ -24,7 +24,7 @@ TEXTS = ["after 0 iterations: downtime_limit_ms=900ms", "stalled 300s, less than
 @pytest.fixture(autouse=True)
 def _waits_for_the_first_round(monkeypatch: pytest.MonkeyPatch) -> None:
     """However long that takes on a busy machine."""
-    monkeypatch.setattr("vmtune.control.reaper.FIRST_ROUND_WITHIN_S", 20.0)
+    monkeypatch.setattr("vmtune.engine.reaper.loop.FIRST_ROUND_WITHIN_S", 20.0)
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from tests.support.rounds import REPORT
-from vmtune.control.reaping import ReaperPolicy, ReaperSettings, wanted_reaper
 from vmtune.domain.controlled import ReaperEnd, ReaperReport
 from vmtune.domain.outcome import Outcome, Status
 from vmtune.domain.proving import when_reaped
+from vmtune.engine.reaper.settings import ReaperPolicy, ReaperSettings, wanted_reaper
 
 WAITS = Outcome("reaper_policy", Status.PENDING_MIGRATION, "predict")
 THROUGHOUT = replace(REPORT, interruptions=0)

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from vmtune.bench.model.metrics.table import METRICS, Direction
-from vmtune.control import levels
-from vmtune.control.reaping import STOCK_INTERVAL_MS
+from vmtune.engine.reaper import levels
+from vmtune.engine.reaper.settings import STOCK_INTERVAL_MS
 from vmtune.errors import InvalidInput, NotFound
 from vmtune.reference.facts import FACTS, Role
 from vmtune.reference.loading import read_reference, reference, references, table_of

@@ -34,7 +34,7 @@ AT_ONCE = {"after_iterations": 0}
 @pytest.fixture(autouse=True)
 def _waits_for_the_first_round(monkeypatch: pytest.MonkeyPatch) -> None:
     """However long that takes on a busy machine."""
-    monkeypatch.setattr("vmtune.control.reaper.FIRST_ROUND_WITHIN_S", 20.0)
+    monkeypatch.setattr("vmtune.engine.reaper.loop.FIRST_ROUND_WITHIN_S", 20.0)
 
 
 @pytest.fixture

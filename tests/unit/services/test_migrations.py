@@ -202,7 +202,7 @@ async def test_a_source_that_dies_is_no_success(it: World) -> None:
 async def test_hosts_that_go_silent_make_it_unknown_until_they_answer(
     it: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vmtune.drivers.watching._LOST_AFTER_S", 0.1)
+    monkeypatch.setattr("vmtune.engine.watch._LOST_AFTER_S", 0.1)
     monkeypatch.setattr("vmtune.services.settling_look.SETTLES_WITHIN_S", 0.1)
     record = await begin(it)
     it.source.lose()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from vmtune.control.reaping import Round
+from vmtune.engine.reaper.settings import Round
 
 SLEEP_MS = (1000, 500, 250, 125, 100, 80)
 """By level, slowest first."""

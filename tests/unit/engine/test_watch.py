@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from vmtune.domain.migration import QemuStatus, Snapshot
 from vmtune.drivers.base import DriverEvent
-from vmtune.drivers.watching import watch
+from vmtune.engine.watch import watch
 from vmtune.errors import CommandRefused
 
 

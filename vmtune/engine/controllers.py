@@ -9,13 +9,13 @@ from types import TracebackType
 from typing import Self
 from uuid import UUID
 
-from vmtune.control.conductor import Conductor
-from vmtune.control.reaper import Reaper
-from vmtune.control.reaping import ReaperSettings
-from vmtune.control.surroundings import Controls, Monotonic, NoteStep, Time
 from vmtune.domain.controlled import ReaperReport, ReaperRound, StepRecord
 from vmtune.domain.migration import QemuStatus, Sample
 from vmtune.domain.steps import Step
+from vmtune.engine.reaper.loop import Reaper
+from vmtune.engine.reaper.settings import ReaperSettings
+from vmtune.engine.steps.executor import Conductor
+from vmtune.engine.surroundings import Controls, Monotonic, NoteStep, Time
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from uuid import UUID
 
-from vmtune.control.convergence import FiredStep, History, due
-from vmtune.control.surroundings import Controls, NoteStep
 from vmtune.domain.changes import Change, in_order, undo
 from vmtune.domain.controlled import StepEffect, StepRecord
 from vmtune.domain.facts import VmState
@@ -15,6 +13,8 @@ from vmtune.domain.migration import QemuStatus, Sample
 from vmtune.domain.step_text import told
 from vmtune.domain.steps import Action, Deed, SetValues, Step
 from vmtune.domain.tunables import Value
+from vmtune.engine.steps.convergence import FiredStep, History, due
+from vmtune.engine.surroundings import Controls, NoteStep
 from vmtune.errors import CommandRefused, Conflict, InvalidInput, NotFound, VmtuneError
 
 _REFUSALS = (CommandRefused, Conflict, InvalidInput, NotFound)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vmtune.control.reaping import Round
+from vmtune.engine.reaper.settings import Round
 
 HALVE_ABOVE = 0.8
 """Fill ratio above which the sleep is halved."""

@@ -15,11 +15,17 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from vmtune.control.policies import begin
-from vmtune.control.reaping import LEAST_INTERVAL_MS, Pace, ReaperSettings, Round, fill_ratios
-from vmtune.control.surroundings import Controls, Time
 from vmtune.domain.controlled import ReaperEnd, ReaperReport, ReaperRound
 from vmtune.domain.dirty_rates import DirtyRates
+from vmtune.engine.reaper.policies import begin
+from vmtune.engine.reaper.settings import (
+    LEAST_INTERVAL_MS,
+    Pace,
+    ReaperSettings,
+    Round,
+    fill_ratios,
+)
+from vmtune.engine.surroundings import Controls, Time
 from vmtune.errors import (
     CommandRefused,
     HostUnreachable,

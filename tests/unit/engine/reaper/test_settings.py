@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from vmtune.control.reaping import (
+from vmtune.engine.reaper.settings import (
     ReaperPolicy,
     ReaperSettings,
     Round,

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.control import BUSY, VM, MadeQemu, MadeTime, sample
-from vmtune.control.controllers import Controllers, Past
-from vmtune.control.reaper import FIRST_ROUND_WITHIN_S
-from vmtune.control.reaping import ReaperPolicy, ReaperSettings, usable_entries
 from vmtune.domain.controlled import ReaperEnd, ReaperReport
 from vmtune.domain.migration import QemuStatus
+from vmtune.engine.controllers import Controllers, Past
+from vmtune.engine.reaper.loop import FIRST_ROUND_WITHIN_S
+from vmtune.engine.reaper.settings import ReaperPolicy, ReaperSettings, usable_entries
 from vmtune.errors import (
     CommandRefused,
     HostUnreachable,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from statistics import median
 
-from vmtune.control.aimd import LEAST_MS, Aimd
-from vmtune.control.levels import FASTEST, Levels
-from vmtune.control.predict import Predict
-from vmtune.control.reaping import Pace, ReaperPolicy, ReaperSettings, Round
+from vmtune.engine.reaper.aimd import LEAST_MS, Aimd
+from vmtune.engine.reaper.levels import FASTEST, Levels
+from vmtune.engine.reaper.predict import Predict
+from vmtune.engine.reaper.settings import Pace, ReaperPolicy, ReaperSettings, Round
 
 MOST_COST_SHARE = 0.2
 """The share of time that rounds may cost, by the interval's lower bound: rounds that take 20 ms

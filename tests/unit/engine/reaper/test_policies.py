@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmtune.control import policies, simulation, traces
-from vmtune.control.aimd import Aimd
-from vmtune.control.levels import CALM_ROUNDS, SLEEP_MS, Levels
-from vmtune.control.policies import MOST_COST_SHARE, begin
-from vmtune.control.predict import LENGTHEN_BY_MS, Predict
-from vmtune.control.reaping import Pace, ReaperPolicy, ReaperSettings, Round
+from vmtune.engine import simulation, traces
+from vmtune.engine.reaper import policies
+from vmtune.engine.reaper.aimd import Aimd
+from vmtune.engine.reaper.levels import CALM_ROUNDS, SLEEP_MS, Levels
+from vmtune.engine.reaper.policies import MOST_COST_SHARE, begin
+from vmtune.engine.reaper.predict import LENGTHEN_BY_MS, Predict
+from vmtune.engine.reaper.settings import Pace, ReaperPolicy, ReaperSettings, Round
 
 RING = 65536
 

@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 
 from tests.support.control import VM, MadeQemu, MadeTime, sample
-from vmtune.control.controllers import Controllers, Past
 from vmtune.domain.changes import Change
 from vmtune.domain.controlled import StepEffect, StepRecord
 from vmtune.domain.facts import VmState
 from vmtune.domain.migration import QemuStatus
 from vmtune.domain.steps import AfterIterations, AfterSeconds, Deed, SetValues, Stalled, Step
+from vmtune.engine.controllers import Controllers, Past
 from vmtune.errors import (
     CommandRefused,
     HostUnreachable,

@@ -8,9 +8,9 @@ import pytest
 
 from tests.support.fakes import VM
 from vmtune.domain.facts import Reading
-from vmtune.drivers import arrived
-from vmtune.drivers.arrived import read_arrived
 from vmtune.drivers.base import Driver
+from vmtune.engine import arrival as arrived
+from vmtune.engine.arrival import read_arrived
 from vmtune.errors import CommandRefused, NotFound, VmtuneError
 
 

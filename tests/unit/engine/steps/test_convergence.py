@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmtune.control.convergence import FiredStep, History, due
 from vmtune.domain.migration import QemuStatus, Sample
 from vmtune.domain.steps import (
     AfterIterations,
@@ -20,6 +19,7 @@ from vmtune.domain.steps import (
     Step,
     Trigger,
 )
+from vmtune.engine.steps.convergence import FiredStep, History, due
 
 MIB = 1 << 20
 SLACK = SetValues((("downtime_limit_ms", 500),))

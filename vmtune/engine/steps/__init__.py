@@ -1,0 +1,1 @@
+"""Convergence steps: which are due, and carrying them out."""
