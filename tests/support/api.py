@@ -26,11 +26,11 @@ from vmtune.api.openapi import document
 from vmtune.api.schemas.common import ProblemDocument
 from vmtune.config.settings import BenchQemu, Settings
 from vmtune.domain.inventory import Host
-from vmtune.drivers.fake import FakeDriver
-from vmtune.drivers.fake_qemu import FakeQemu
 from vmtune.jobs.inline import InlineEngine
 from vmtune.services.access_users import Peer
 from vmtune.store import upgrade
+from vmtune.testing.fake.driver import FakeDriver
+from vmtune.testing.fake.qemu import FakeQemu
 
 PREFIX = "/api/v1"
 ROOT = Peer(1, 0, frozenset({0}))

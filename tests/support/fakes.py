@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from vmtune.drivers.fake import FakeDriver
-from vmtune.drivers.fake_qemu import FakeQemu, Network
+from vmtune.testing.fake.driver import FakeDriver
+from vmtune.testing.fake.qemu import FakeQemu, Network
 
 RECORDINGS = Path(__file__).parents[1] / "data/qmp"
 OLDEST, NEWEST = "7.2.22", "10.0.2"

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.support.fakes import NEWEST, VM, recording
-from vmtune.drivers.fake_qemu import FakeQemu
 from vmtune.errors import CommandRefused
+from vmtune.testing.fake.qemu import FakeQemu
 
 TYPE = "x-vmtune"
 POLICIES = ("stock", "fixed", "levels", "aimd")

@@ -15,8 +15,6 @@ from vmtune.domain.inventory import Host
 from vmtune.domain.migration import Migration, MigrationState
 from vmtune.domain.situation import Permissions
 from vmtune.drivers.base import Driver
-from vmtune.drivers.fake import FakeDriver
-from vmtune.drivers.fake_qemu import DIRTIED_BYTES_PER_S, FakeQemu
 from vmtune.jobs.inline import InlineEngine
 from vmtune.services.admission import Admission
 from vmtune.services.applications import ApplyService
@@ -34,6 +32,8 @@ from vmtune.services.profiles import AssignmentService, ProfileService
 from vmtune.services.records import MigrationRecords
 from vmtune.services.settling import Settler
 from vmtune.store import Store, upgrade
+from vmtune.testing.fake.driver import FakeDriver
+from vmtune.testing.fake.qemu import DIRTIED_BYTES_PER_S, FakeQemu
 
 
 @dataclass

@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.api import Api, running_api
 from tests.support.fakes import VM
-from vmtune.drivers.fake_qemu import DIRTIED_BYTES_PER_S, Fault, FaultKind
+from vmtune.testing.fake.qemu import DIRTIED_BYTES_PER_S, Fault, FaultKind
 
 STEPS = [
     {"when": {"after_iterations": 0}, "then": {"set": {"downtime_limit_ms": 900}}},

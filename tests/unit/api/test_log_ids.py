@@ -13,11 +13,11 @@ from tests.support.api import Api
 from tests.support.fakes import VM
 from vmtune.client.cli import PLACES
 from vmtune.domain.exported import JOBS
-from vmtune.drivers.fake import FakeDriver
 from vmtune.errors import CommandRefused
 from vmtune.jobs.base import JobStatus
 from vmtune.jobs.inline import InlineEngine
 from vmtune.services.watched_jobs import RECORD, WatchedJobs
+from vmtune.testing.fake.driver import FakeDriver
 
 
 async def test_a_phase_knows_whose_it_is_and_leaves_nothing_behind() -> None:

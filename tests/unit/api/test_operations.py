@@ -9,7 +9,7 @@ import pytest
 from tests.support.api import Api, running_api
 from tests.support.fakes import VM
 from vmtune.domain.migration import QemuStatus
-from vmtune.drivers.fake_qemu import Fault, FaultKind
+from vmtune.testing.fake.qemu import Fault, FaultKind
 
 MIGRATE = {"vm": str(VM), "destination": "b"}
 

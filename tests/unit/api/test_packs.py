@@ -16,8 +16,8 @@ from tests.support.patched_qemu import CONSENTS, COUNTERS, TYPE, PatchedQemu
 from vmtune.domain import tunable_table
 from vmtune.domain.changes import Change
 from vmtune.domain.tunable_table import BUILT_IN, TUNABLES
-from vmtune.drivers.fake_qemu import Fault, FaultKind
 from vmtune.errors import InvalidInput, SetupError
+from vmtune.testing.fake.qemu import Fault, FaultKind
 
 WANTED = {
     "qemu_reaper_policy": "fixed",

@@ -5,9 +5,9 @@ import pytest
 from tests.support.fakes import OLDEST, VM, fake_pair, fake_qemu, only
 from vmtune.domain.changes import Change
 from vmtune.domain.facts import Reading
-from vmtune.drivers.fake import FakeDriver
-from vmtune.drivers.fake_qemu import FakeQemu, Fault, FaultKind
 from vmtune.errors import CommandRefused, InvalidInput, OutcomeUnknown
+from vmtune.testing.fake.driver import FakeDriver
+from vmtune.testing.fake.qemu import FakeQemu, Fault, FaultKind
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ from tests.support.fakes import VM, fake_qemu
 from vmtune.domain.changes import Change
 from vmtune.domain.facts import Reading, VmState
 from vmtune.drivers.base import EventKind
-from vmtune.drivers.fake import FakeDriver
-from vmtune.drivers.fake_qemu import FakeQemu, Fault, FaultKind
 from vmtune.errors import CommandRefused, HostUnreachable, MonitorBusy, NotFound, OutcomeUnknown
+from vmtune.testing.fake.driver import FakeDriver
+from vmtune.testing.fake.qemu import FakeQemu, Fault, FaultKind
 
 NAME = "downtime_limit_ms"
 

@@ -12,10 +12,10 @@ from vmtune.domain.changes import Change
 from vmtune.domain.migration import QemuStatus
 from vmtune.domain.tunables import Value
 from vmtune.drivers.base import DriverEvent, EventKind, MigrateOrder
-from vmtune.drivers.fake import FakeDriver
-from vmtune.drivers.fake_migration import FakeMigration
-from vmtune.drivers.fake_qemu import Fault, FaultKind
 from vmtune.errors import CommandRefused, MonitorBusy, OutcomeUnknown, TooLate
+from vmtune.testing.fake.driver import FakeDriver
+from vmtune.testing.fake.migration import FakeMigration
+from vmtune.testing.fake.qemu import Fault, FaultKind
 
 TUNED: dict[str, Value] = {
     "multifd": True,

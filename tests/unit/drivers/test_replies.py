@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from tests.support.fakes import NEWEST, OLDEST, VM, recording
 from vmtune.domain.tunable_table import TUNABLES
-from vmtune.drivers.fake import FakeDriver
-from vmtune.drivers.fake_qemu import FakeQemu
 from vmtune.errors import VmtuneError
+from vmtune.testing.fake.driver import FakeDriver
+from vmtune.testing.fake.qemu import FakeQemu
 
 JUNK = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),

@@ -13,7 +13,6 @@ from vmtune.domain.changes import Change
 from vmtune.domain.outcome import ApplicationState, Outcome, Status
 from vmtune.domain.profile import Target
 from vmtune.domain.tuning import TuningState
-from vmtune.drivers.fake_qemu import Fault, FaultKind
 from vmtune.errors import (
     Blocked,
     Conflict,
@@ -22,6 +21,7 @@ from vmtune.errors import (
     NotFound,
     OperationInProgress,
 )
+from vmtune.testing.fake.qemu import Fault, FaultKind
 
 
 @pytest.fixture

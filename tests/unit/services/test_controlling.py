@@ -15,7 +15,6 @@ from tests.support.world import World, assemble, world
 from vmtune.domain.controlled import ReaperEnd, StepEffect, StepRecord
 from vmtune.domain.migration import Migration, MigrationState
 from vmtune.domain.outcome import Status
-from vmtune.drivers.fake_qemu import DIRTIED_BYTES_PER_S, Fault, FaultKind
 from vmtune.errors import (
     Blocked,
     CommandRefused,
@@ -26,6 +25,7 @@ from vmtune.errors import (
     TooLate,
 )
 from vmtune.services.migrations import MigrationRequest
+from vmtune.testing.fake.qemu import DIRTIED_BYTES_PER_S, Fault, FaultKind
 
 REAPED: dict[str, Any] = {"reaper_policy": "predict", "reaper_most_interval_ms": 60}
 AT_ONCE = {"after_iterations": 0}

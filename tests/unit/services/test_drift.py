@@ -15,10 +15,10 @@ from tests.support.world import World, world
 from vmtune.domain.inventory import EventTopic
 from vmtune.domain.profile import Target
 from vmtune.domain.tuning import TuningState
-from vmtune.drivers.fake_qemu import Fault, FaultKind
 from vmtune.errors import NotFound
 from vmtune.services import drift as scans
 from vmtune.services.drift import DriftService
+from vmtune.testing.fake.qemu import Fault, FaultKind
 
 SECOND = UUID("5f5b1f5e-6c0e-4c8f-9d1a-0d9f6a1c7e11")
 THIRD = UUID("5f5b1f5e-6c0e-4c8f-9d1a-0d9f6a1c7e12")

@@ -15,13 +15,13 @@ from vmtune.domain.facts import HostFacts, MemoryMaps, VmFacts
 from vmtune.domain.host_limits import OPERATOR, SYSCTLS, Wish
 from vmtune.domain.outcome import ApplicationState, Status
 from vmtune.domain.situation import Permissions
-from vmtune.drivers.fake import FakeDriver
-from vmtune.drivers.fake_qemu import Fault, FaultKind
 from vmtune.drivers.sysctl import FILE_NAME, Sysctls, WishFile
 from vmtune.errors import CommandRefused, Forbidden, InvalidInput
 from vmtune.services.applications import ApplyService
 from vmtune.services.host_limits import HostLimits, is_local
 from vmtune.services.planning import PlanService
+from vmtune.testing.fake.driver import FakeDriver
+from vmtune.testing.fake.qemu import Fault, FaultKind
 
 MAPS = "vm_max_map_count"
 BEFORE = 65530

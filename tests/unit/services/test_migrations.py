@@ -13,7 +13,6 @@ from tests.support.world import World, assemble, world
 from vmtune.domain.migration import AbortState, Migration, MigrationState, QemuStatus
 from vmtune.domain.outcome import Outcome, Status
 from vmtune.drivers.base import MigrationHandle
-from vmtune.drivers.fake_qemu import DIRTIED_BYTES_PER_S, Fault, FaultKind
 from vmtune.errors import (
     Blocked,
     InvalidInput,
@@ -24,6 +23,7 @@ from vmtune.errors import (
 )
 from vmtune.services import migration_job
 from vmtune.services.migrations import MigrationRequest
+from vmtune.testing.fake.qemu import DIRTIED_BYTES_PER_S, Fault, FaultKind
 
 
 @pytest.fixture

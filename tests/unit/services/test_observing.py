@@ -21,11 +21,11 @@ from vmtune.domain.observed import BEGUN_WITHOUT, missing_flags
 from vmtune.domain.outcome import ApplicationState, Status
 from vmtune.domain.profile import Target
 from vmtune.drivers.base import DriverEvent, EventKind
-from vmtune.drivers.fake import FakeDriver
-from vmtune.drivers.fake_qemu import DIRTIED_BYTES_PER_S, Fault, FaultKind
 from vmtune.errors import Conflict, VmtuneError
 from vmtune.jobs.inline import InlineEngine
 from vmtune.services.profiles import Chosen
+from vmtune.testing.fake.driver import FakeDriver
+from vmtune.testing.fake.qemu import DIRTIED_BYTES_PER_S, Fault, FaultKind
 
 
 @pytest.fixture(params=[OLDEST, NEWEST])

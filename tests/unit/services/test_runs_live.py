@@ -21,7 +21,6 @@ from vmtune.bench.model.scenario.any_kind import to_json
 from vmtune.domain.facts import MemoryMaps, VmFacts
 from vmtune.domain.outcome import ApplicationState
 from vmtune.drivers.block_export import BlockNode
-from vmtune.drivers.fake import FakeDriver
 from vmtune.errors import (
     Conflict,
     HostUnreachable,
@@ -33,6 +32,7 @@ from vmtune.errors import (
 from vmtune.services import runs_live
 from vmtune.services.runs import RunRequest
 from vmtune.store import Store, upgrade
+from vmtune.testing.fake.driver import FakeDriver
 
 
 class Seen(FakeDriver):

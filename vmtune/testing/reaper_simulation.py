@@ -22,8 +22,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from vmtune.engine.traces import Row, Trace
-
 from vmtune.engine.reaper.policies import begin
 from vmtune.engine.reaper.settings import (
     PAGES_PER_MIB,
@@ -34,6 +32,7 @@ from vmtune.engine.reaper.settings import (
     fill_ratios,
     usable_entries,
 )
+from vmtune.engine.traces import Row, Trace
 
 
 @dataclass(frozen=True, slots=True)

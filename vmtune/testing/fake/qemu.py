@@ -18,9 +18,9 @@ from vmtune.domain.migration import QemuStatus
 from vmtune.domain.tunable_table import by_qmp
 from vmtune.domain.tunables import Kind, QmpKind, Value
 from vmtune.drivers import qemu_names
-from vmtune.drivers.fake_migration import FakeMigration
-from vmtune.drivers.fake_ring import FakeRing
 from vmtune.errors import CommandRefused
+from vmtune.testing.fake.dirty_ring import FakeRing
+from vmtune.testing.fake.migration import FakeMigration
 
 Recording = Mapping[str, Any]  # any JSON
 """Recorded replies by command; see tests/data/qmp/record.py for what has to be there."""

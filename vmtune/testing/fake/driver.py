@@ -10,12 +10,12 @@ from typing import Any
 from uuid import UUID
 
 from vmtune.domain.facts import Connection, HostFacts, Reading, VmFacts
-from vmtune.drivers.fake_qemu import FakeQemu, FaultKind
 from vmtune.drivers.qmp import QmpDriver
 from vmtune.drivers.qmp_allowed import check
 from vmtune.drivers.qmp_monitor import NO_QEMU
 from vmtune.drivers.qmp_qemu import Link, OnEvent
 from vmtune.errors import CommandRefused, HostUnreachable, MonitorBusy, OutcomeUnknown
+from vmtune.testing.fake.qemu import FakeQemu, FaultKind
 
 RING = "dirty_ring_size_entries"
 

@@ -1,0 +1,1 @@
+"""Stand-ins for what tests cannot provoke in real QEMUs. Not part of the wheel."""
