@@ -71,7 +71,7 @@ async def _lab_hosts(settings: LabSettings) -> tuple[HostFacts, HostFacts]:
 
     :raise LabError: no lab is up.
     """
-    from vmtune.drivers.libvirt import LibvirtDriver  # noqa: PLC0415 - needs libvirt's library
+    from vmtune.hypervisor.libvirt.driver import LibvirtDriver  # noqa: PLC0415 - needs libvirt's library
 
     status = await asyncio.to_thread(lab.status, settings)
     if not status.running:

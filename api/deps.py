@@ -22,9 +22,9 @@ from vmtune.domain.facts import Connection
 from vmtune.domain.inventory import Host
 from vmtune.domain.situation import Permissions
 from vmtune.domain.tunable_table import extended
-from vmtune.drivers.base import Driver
-from vmtune.drivers.guard import OPEN, Guard
 from vmtune.errors import VmtuneError
+from vmtune.hypervisor.guard import OPEN, Guard
+from vmtune.hypervisor.protocol import Driver
 from vmtune.jobs.base import JobEngine
 from vmtune.packs import load as load_packs
 from vmtune.services import telemetry
@@ -111,13 +111,13 @@ def make_driver(host: Host, more_commands: Collection[str] = (), guard: Guard = 
     :raise SetupError: libvirt's library is not installed.
     """
     if host.connection is Connection.QMP:
-        from vmtune.drivers.qmp import QmpDriver  # noqa: PLC0415 - only where it is used
+        from vmtune.hypervisor.qmp.driver import QmpDriver  # noqa: PLC0415 - only where it is used
 
         options: dict[str, Any] = {"more_commands": more_commands, "guard": guard}
         if host.migration_address:
             options["migration_address"] = host.migration_address
         return QmpDriver(host.uri, **options)
-    from vmtune.drivers.libvirt import LibvirtDriver  # noqa: PLC0415 - needs libvirt's library
+    from vmtune.hypervisor.libvirt.driver import LibvirtDriver  # noqa: PLC0415 - needs libvirt's library
 
     return LibvirtDriver(host.uri, peer_uri=host.peer_uri, more_commands=more_commands, guard=guard)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from vmtune.api.schemas.doctor import DiagnosisView
 from vmtune.domain.doctor import diagnose
-from vmtune.drivers.doctor_probe import examine
+from vmtune.hypervisor.linux.doctor_probe import examine
 
 
 def diagnose_here() -> dict[str, Any]:  # any JSON: a DiagnosisView

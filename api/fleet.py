@@ -10,8 +10,8 @@ from typing import cast
 from vmtune import __version__
 from vmtune.bench.environment import host_name
 from vmtune.config.settings import Settings
-from vmtune.drivers.base import Driver
-from vmtune.drivers.guard import OPEN
+from vmtune.hypervisor.guard import OPEN
+from vmtune.hypervisor.protocol import Driver
 from vmtune.jobs.base import JobEngine
 from vmtune.services.applications import ApplyService
 from vmtune.services.bus import EventBus

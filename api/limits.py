@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 from vmtune.config.settings import Settings
-from vmtune.drivers.sysctl import PROC_SYS, SYSCTL_D, Sysctls, WishFile, read_wishes
-from vmtune.drivers.sysctl_unit import ROOT_JOURNAL, UnitSysctls
+from vmtune.hypervisor.linux.sysctl import PROC_SYS, SYSCTL_D, Sysctls, WishFile, read_wishes
+from vmtune.hypervisor.linux.sysctl_unit import ROOT_JOURNAL, UnitSysctls
 from vmtune.services.bus import EventBus
 from vmtune.services.host_limits import HostLimits, Writer
 from vmtune.services.hosts import HostService

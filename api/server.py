@@ -14,7 +14,7 @@ import structlog
 import uvicorn
 import uvloop
 
-from vmtune import cpus, tracing
+from vmtune import tracing
 from vmtune.api.deps import Container, open_container
 from vmtune.api.logs import configure_logs
 from vmtune.api.main import create_app
@@ -24,6 +24,7 @@ from vmtune.api.sockets import listening, state_lock
 from vmtune.api.tls import Tls
 from vmtune.api.traces import start_traces
 from vmtune.config.settings import Settings
+from vmtune.hypervisor.linux import cpus
 
 log = structlog.get_logger(__name__)
 

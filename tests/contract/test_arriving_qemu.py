@@ -11,7 +11,7 @@ import pytest
 from tests.support import qemu
 from vmtune.domain.arriving import GIVEN_ON_ARRIVAL
 from vmtune.domain.tunable_table import TUNABLES
-from vmtune.drivers.libvirt_xml_edit import _GLOBALS
+from vmtune.hypervisor.libvirt.domain_xml_edit import _GLOBALS
 
 BUILDS = [
     pytest.param(

@@ -28,9 +28,9 @@ from vmtune.bench.model.scenario.block import BlockScenario, LoadPhase
 from vmtune.bench.model.scenario.block_target import LiveTarget
 from vmtune.bench.model.scenario.matrix_cells import BlockCell, IoPattern, NodeKind
 from vmtune.bench.run_folder import processes_of
-from vmtune.drivers.agent_socket import SocketChannel
-from vmtune.drivers.guest_agent import GuestAgent
 from vmtune.errors import CommandRefused, HostUnreachable, SetupError
+from vmtune.hypervisor.qemu.guest_agent import GuestAgent
+from vmtune.hypervisor.qmp.agent_socket import SocketChannel
 
 AGENT = shutil.which("qemu-ga", path=os.pathsep.join((os.environ["PATH"], "/usr/sbin")))
 pytestmark = pytest.mark.skipif(
@@ -141,7 +141,7 @@ def _command_line(pid: int) -> bytes:
 
 
 async def test_a_guest_without_fio(guest: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vmtune.drivers.guest_agent.PROGRAMS", ("none-such",))
+    monkeypatch.setattr("vmtune.hypervisor.qemu.guest_agent.PROGRAMS", ("none-such",))
     agent = agent_of(guest)
     with pytest.raises(CommandRefused, match="none-such"):
         await agent.run("none-such", [], 5, lambda: None)
@@ -212,7 +212,7 @@ async def test_before_it_is_ordered_the_agent_and_fio_are_looked_for(
         await check_guest(agent_of(guest, "none.sock"))
     assert "install and start qemu-guest-agent" in silent.value.problems[0].remedy
     monkeypatch.setattr("vmtune.bench.live_order.FIO", "none-such")
-    monkeypatch.setattr("vmtune.drivers.guest_agent.PROGRAMS", ("none-such",))
+    monkeypatch.setattr("vmtune.hypervisor.qemu.guest_agent.PROGRAMS", ("none-such",))
     agent = agent_of(guest)
     with pytest.raises(SetupError, match="none-such") as missing:
         await check_guest(agent)

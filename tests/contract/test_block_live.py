@@ -28,10 +28,10 @@ from vmtune.bench.model.scenario.block_target import LiveTarget
 from vmtune.bench.model.scenario.matrix_cells import BlockCell, IoPattern, NodeKind
 from vmtune.bench.run_folder import processes_of
 from vmtune.domain.versions import Version
-from vmtune.drivers.base import Driver
-from vmtune.drivers.block_export import Export
-from vmtune.drivers.qmp import QmpDriver
 from vmtune.errors import CommandRefused, Conflict, InvalidInput, NotFound, SetupError
+from vmtune.hypervisor.protocol import Driver
+from vmtune.hypervisor.qemu.block_export import Export
+from vmtune.hypervisor.qmp.driver import QmpDriver
 
 MIB = 1 << 20
 READS = BlockScenario(
@@ -171,7 +171,7 @@ from pathlib import Path
 from uuid import UUID
 from tests.contract.test_block_live import LONG, order_for
 from vmtune.bench.block_live import run_live
-from vmtune.drivers.qmp import QmpDriver
+from vmtune.hypervisor.qmp.driver import QmpDriver
 order = order_for(LONG, QmpDriver(sys.argv[1]), UUID(sys.argv[2]), Path(sys.argv[3]))
 asyncio.run(run_live(order, lambda p: print(p.sample, flush=True)))
 """

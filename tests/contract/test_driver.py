@@ -16,7 +16,6 @@ from vmtune.domain.migration import QemuStatus, Totals
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import Kind, QmpKind, Route, Tunable, Value
 from vmtune.domain.versions import Version
-from vmtune.drivers.base import Driver, DriverEvent, EventKind, MigrateOrder, MigrationHandle
 from vmtune.errors import (
     CommandRefused,
     MonitorBusy,
@@ -24,6 +23,7 @@ from vmtune.errors import (
     OutcomeUnknown,
     TooLate,
 )
+from vmtune.hypervisor.protocol import Driver, DriverEvent, EventKind, MigrateOrder, MigrationHandle
 
 NOBODY = UUID("00000000-0000-4000-8000-000000000001")
 SETTABLE = [t for t in TUNABLES.values() if t.route in (Route.MONITOR, Route.LIVE)]

@@ -29,9 +29,9 @@ from vmtune import lab
 from vmtune.domain.changes import Change, undo
 from vmtune.domain.facts import VmState
 from vmtune.domain.migration import QemuStatus
-from vmtune.drivers.base import EventKind, MigrateOrder, MigrationHandle
-from vmtune.drivers.libvirt import LibvirtDriver
 from vmtune.errors import CommandRefused, HostUnreachable, NotFound, OutcomeUnknown, VmtuneError
+from vmtune.hypervisor.libvirt.driver import LibvirtDriver
+from vmtune.hypervisor.protocol import EventKind, MigrateOrder, MigrationHandle
 from vmtune.lab import DiskSettings, LabSettings, VmSettings
 
 NO_LAB = why_no_lab()
@@ -293,8 +293,8 @@ async def test_a_destination_that_cannot_be_named_is_refused(pair: Pair) -> None
 
 _STARTER = """
 import asyncio, os, signal, sys, uuid
-from vmtune.drivers.base import MigrateOrder
-from vmtune.drivers.libvirt import LibvirtDriver
+from vmtune.hypervisor.protocol import MigrateOrder
+from vmtune.hypervisor.libvirt.driver import LibvirtDriver
 
 async def main():
     vm, source, destination, peer = sys.argv[1:]

@@ -20,9 +20,9 @@ from tests.support import qemu
 from vmtune.domain.changes import Change
 from vmtune.domain.facts import Connection, VmState
 from vmtune.domain.migration import QemuStatus
-from vmtune.drivers.base import EventKind, MigrateOrder
-from vmtune.drivers.qmp import QmpDriver
 from vmtune.errors import CommandRefused, HostUnreachable, MonitorBusy, NotFound
+from vmtune.hypervisor.protocol import EventKind, MigrateOrder
+from vmtune.hypervisor.qmp.driver import QmpDriver
 from vmtune.testing.fake.driver import FakeDriver
 
 VM = UUID("5f5b1f5e-6c0e-4c8f-9d1a-0d9f6a1c7e10")

@@ -21,7 +21,7 @@ from tests.support.map_count import map_count_held
 from tests.support.patched_build import OBJECT, TYPE, patched
 from tests.support.patched_qemu import COUNTERS, POLICIES, RANGES, SETTABLE
 from tests.support.qemu import RunningQemu, running
-from vmtune.drivers.qemu_process import QemuProcess
+from vmtune.hypervisor.linux.qemu_process import QemuProcess
 from vmtune.lab.domain_xml import kvm_usable
 from vmtune.packs import shipped
 

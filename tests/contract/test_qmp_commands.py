@@ -16,9 +16,10 @@ from vmtune.domain.migration import QemuStatus
 from vmtune.domain.pack import read_toml
 from vmtune.domain.tunable_table import TUNABLES, extended
 from vmtune.domain.tunables import Kind, Route
-from vmtune.drivers import qmp_allowed, qmp_monitor
-from vmtune.drivers.base import MigrateOrder
 from vmtune.errors import CommandRefused
+from vmtune.hypervisor.protocol import MigrateOrder
+from vmtune.hypervisor.qemu import allowlist as qmp_allowed
+from vmtune.hypervisor.qmp import monitor as qmp_monitor
 
 SENT_ONLY_BY_BENCHMARKS = set(qmp_allowed.FOR_BENCHMARKS)
 """tests/contract/test_bench_direct.py and its like send them."""

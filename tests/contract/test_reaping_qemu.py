@@ -15,12 +15,12 @@ from tests.support import qemu
 from vmtune.bench.model.scenario.workload import Workload
 from vmtune.domain.controlled import ReaperEnd, ReaperReport
 from vmtune.domain.migration import QemuStatus, Snapshot
-from vmtune.drivers.base import MigrateOrder
-from vmtune.drivers.qmp import QmpDriver
 from vmtune.engine.controllers import Controllers
 from vmtune.engine.reaper.settings import ReaperSettings
 from vmtune.engine.watch import watch
 from vmtune.errors import CommandRefused
+from vmtune.hypervisor.protocol import MigrateOrder
+from vmtune.hypervisor.qmp.driver import QmpDriver
 from vmtune.lab.domain_xml import kvm_usable
 from vmtune.lab.guest_build import build_guest
 

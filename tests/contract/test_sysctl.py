@@ -15,7 +15,8 @@ import pytest
 from tests.support.map_count import map_count_held
 from vmtune.api.limits import carry_out
 from vmtune.domain.host_limits import SYSCTLS, Entry, Floor, Wish
-from vmtune.drivers.sysctl import (
+from vmtune.errors import CommandRefused, SetupError
+from vmtune.hypervisor.linux.sysctl import (
     FILE_NAME,
     PROC_SYS,
     Sysctls,
@@ -24,8 +25,7 @@ from vmtune.drivers.sysctl import (
     read_wishes,
     write_wishes,
 )
-from vmtune.drivers.sysctl_unit import UnitSysctls
-from vmtune.errors import CommandRefused, SetupError
+from vmtune.hypervisor.linux.sysctl_unit import UnitSysctls
 
 MAPS = "vm_max_map_count"
 REAL = PROC_SYS / SYSCTLS[MAPS].path
@@ -161,7 +161,7 @@ def _run_and_kill(machine: Machine, wishes: Path, at: int) -> bool:
     program = """
 import os, signal, sys
 from pathlib import Path
-from vmtune.drivers import sysctl
+from vmtune.hypervisor.linux import sysctl
 
 left = int(sys.argv[5])
 

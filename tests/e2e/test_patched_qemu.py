@@ -19,7 +19,7 @@ from tests.support.qemu import running
 from vmtune import lab
 from vmtune.client.errors import Refused
 from vmtune.client.http import Client, Document
-from vmtune.drivers.qemu_process import QemuProcess
+from vmtune.hypervisor.linux.qemu_process import QemuProcess
 from vmtune.lab.namespaces import namespace_inode, processes_in
 from vmtune.packs import load
 

@@ -29,7 +29,7 @@ from tests.perf.support import folder
 from tests.support.patched_build import OBJECT, TYPE, patched
 from tests.support.qemu import Build, running
 from vmtune.bench.fio_json import read_fio
-from vmtune.drivers.qemu_process import QemuProcess
+from vmtune.hypervisor.linux.qemu_process import QemuProcess
 from vmtune.stats.compare import Contrast, compare_many
 from vmtune.stats.model import Criterion, Direction, Observation, Sample
 from vmtune.stats.schedule import schedule

@@ -35,8 +35,8 @@ from tests.perf.support import folder
 from tests.support.qemu import Build, RunningQemu, installed, running
 from vmtune.domain.facts import MemoryMaps, VmFacts
 from vmtune.domain.pools import MAPS_PER_COROUTINE, geometry_of, headroom, pool_model
-from vmtune.drivers.qemu_process import QemuProcess
-from vmtune.drivers.qmp import QmpDriver
+from vmtune.hypervisor.linux.qemu_process import QemuProcess
+from vmtune.hypervisor.qmp.driver import QmpDriver
 
 REQUESTS_PER_CONNECTION = 16  # QEMU nbd/server.c: MAX_NBD_REQUESTS
 RUNS_S = 3

@@ -18,8 +18,8 @@ from tests.support.live import at_work, wait_for, why_no_lab
 from vmtune import lab
 from vmtune.bench.model.scenario.workload import Workload
 from vmtune.domain.versions import Version
-from vmtune.drivers.libvirt import LibvirtDriver
 from vmtune.errors import LabError, VmtuneError
+from vmtune.hypervisor.libvirt.driver import LibvirtDriver
 from vmtune.lab import DiskSettings, LabSettings, VmSettings
 
 MIB = 1 << 20

@@ -17,7 +17,7 @@ from uuid import UUID
 
 from vmtune.domain.tunables import Value
 from vmtune.domain.versions import Version
-from vmtune.drivers.base import Driver
+from vmtune.hypervisor.protocol import Driver
 
 PROVIDERS = (
     "tests.support.bench_fake",

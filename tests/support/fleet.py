@@ -16,9 +16,9 @@ from vmtune.domain.changes import Change
 from vmtune.domain.dirty_rates import DirtyRates
 from vmtune.domain.facts import HostFacts, Reading, VmFacts, VmState, VmSummary
 from vmtune.domain.migration import QemuStatus, Sample, Snapshot, Totals
-from vmtune.drivers.base import Driver, DriverEvent, MigrateOrder, MigrationHandle
-from vmtune.drivers.hub import Hub
 from vmtune.errors import CommandRefused, HostUnreachable, NotFound, TooLate
+from vmtune.hypervisor.event_hub import Hub
+from vmtune.hypervisor.protocol import Driver, DriverEvent, MigrateOrder, MigrationHandle
 
 ROOM = 64 << 30
 _FACTS = functools.cache(vm_facts)
@@ -116,7 +116,7 @@ class Fleet:
 
 
 class SimHost:
-    """Implements :class:`vmtune.drivers.base.Driver`."""
+    """Implements :class:`vmtune.hypervisor.protocol.Driver`."""
 
     def __init__(self, fleet: Fleet, name: str, room: int) -> None:
         self.name = name

@@ -14,7 +14,7 @@ from vmtune.domain.admission import Limits
 from vmtune.domain.inventory import Host
 from vmtune.domain.migration import Migration, MigrationState
 from vmtune.domain.situation import Permissions
-from vmtune.drivers.base import Driver
+from vmtune.hypervisor.protocol import Driver
 from vmtune.jobs.inline import InlineEngine
 from vmtune.services.admission import Admission
 from vmtune.services.applications import ApplyService

@@ -12,8 +12,8 @@ import pytest
 from vmtune.api.limits import WISHES
 from vmtune.client.commands.host import host
 from vmtune.config.settings import Settings
-from vmtune.drivers.sysctl import SYSCTL_D
-from vmtune.drivers.sysctl_unit import ROOT_JOURNAL
+from vmtune.hypervisor.linux.sysctl import SYSCTL_D
+from vmtune.hypervisor.linux.sysctl_unit import ROOT_JOURNAL
 
 FOLDER = Path(__file__).parents[2] / "packaging" / "systemd"
 SERVICE = (FOLDER / "vmtune-limits.service").read_text()

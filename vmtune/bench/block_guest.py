@@ -19,9 +19,9 @@ from vmtune.bench.fio_json import read_fio
 from vmtune.bench.live_order import FIO, GuestOrder, no_fio
 from vmtune.bench.model.runs.run import RunState
 from vmtune.bench.model.scenario.block import BlockRecord, BlockScenario, LoadPhase
-from vmtune.drivers.guest_agent import Finished
-from vmtune.drivers.qemu_process import QemuProcess
 from vmtune.errors import CommandRefused, InvalidInput, OutcomeUnknown
+from vmtune.hypervisor.linux.qemu_process import QemuProcess
+from vmtune.hypervisor.qemu.guest_agent import Finished
 
 _STARTS_WITHIN_S = 60.0
 _KILLED = -9

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from vmtune.bench.model.scenario.block import VIRTIO_QUEUE_SIZE, VIRTIO_QUEUES, BlockScenario
 from vmtune.bench.model.scenario.matrix_cells import NodeKind
-from vmtune.drivers.block_allowed import FILE, NODE, OWN
+from vmtune.hypervisor.qemu.block_allowlist import FILE, NODE, OWN
 
 IOTHREAD = "iothread0"
 """Called as libvirt would number it; the settings of iothreads go to it."""

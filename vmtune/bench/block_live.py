@@ -24,10 +24,10 @@ from vmtune.bench.model.runs.run import RunState
 from vmtune.bench.model.scenario.block import BlockRecord, Foreseen, LoadPhase
 from vmtune.bench.run_folder import run_folder
 from vmtune.bench.stage import finish
-from vmtune.drivers.block_allowed import NODE, SOCKET
-from vmtune.drivers.block_export import Export
-from vmtune.drivers.qemu_process import QemuProcess
 from vmtune.errors import CommandRefused, Conflict, NotFound, SetupError
+from vmtune.hypervisor.linux.qemu_process import QemuProcess
+from vmtune.hypervisor.qemu.block_allowlist import NODE, SOCKET
+from vmtune.hypervisor.qemu.block_export import Export
 
 ENDED = "QEMU has ended: see the VM's log"
 

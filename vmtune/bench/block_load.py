@@ -16,9 +16,9 @@ from typing import Any
 from vmtune.bench.cpu_times import process_clock
 from vmtune.bench.fio_json import MOST_CHARACTERS, read_fio
 from vmtune.bench.model.scenario.block import CpuMark, LoadPhase, ProcessSample
-from vmtune.cpus import on_all
-from vmtune.drivers.qemu_process import QemuProcess
 from vmtune.errors import InvalidInput
+from vmtune.hypervisor.linux.cpus import on_all
+from vmtune.hypervisor.linux.qemu_process import QemuProcess
 
 LOOK_EVERY_S = 0.025
 MAPS_EVERY_S = 0.25

@@ -25,17 +25,17 @@ from vmtune.domain.facts import VmFacts
 from vmtune.domain.pools import geometry_of, headroom, pool_model
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import Route
-from vmtune.drivers.block_allowed import FILE, NODE, SOCKET
-from vmtune.drivers.block_export import (
+from vmtune.errors import CommandRefused, SetupError, VmtuneError
+from vmtune.hypervisor.linux.local_host import read_local_host
+from vmtune.hypervisor.qemu.block_allowlist import FILE, NODE, SOCKET
+from vmtune.hypervisor.qemu.block_export import (
     REQUESTS_PER_CONNECTION,
     Export,
     add_export,
     make_qcow2,
     remove_export,
 )
-from vmtune.drivers.local_host import read_local_host
-from vmtune.drivers.qmp import QmpDriver
-from vmtune.errors import CommandRefused, SetupError, VmtuneError
+from vmtune.hypervisor.qmp.driver import QmpDriver
 from vmtune.lab.programs import require_programs
 from vmtune.units import Unit
 

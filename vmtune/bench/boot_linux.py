@@ -21,8 +21,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from vmtune.cpus import on_all
 from vmtune.errors import SetupError
+from vmtune.hypervisor.linux.cpus import on_all
 
 PACKAGE = "linux-image-cloud-amd64"
 """Names the newest kernel's package of the host's Debian as the one that it depends on: a kernel

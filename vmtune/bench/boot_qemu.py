@@ -24,7 +24,7 @@ from vmtune.bench.boot_guest import BootGuestFiles
 from vmtune.bench.boot_log import CONFIGURATION, REGIONS, RUN_STATE, BootLog
 from vmtune.bench.cpu_times import process_clock
 from vmtune.bench.model.scenario.boot import BootScenario
-from vmtune.cpus import on_all
+from vmtune.hypervisor.linux.cpus import on_all
 
 _SERIAL = "serial"
 _READ_BYTES = 1 << 16

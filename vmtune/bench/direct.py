@@ -26,10 +26,10 @@ from vmtune.bench.qemu_line import QemuFiles, command_line
 from vmtune.bench.run_folder import clear_left_behind, run_folder
 from vmtune.bench.stage import Side, finish
 from vmtune.bench.stderr import RING_FULL, Stderr
-from vmtune.cpus import on_all
-from vmtune.drivers.qmp import QmpDriver
-from vmtune.drivers.qmp_monitor import QmpMonitor
 from vmtune.errors import HostUnreachable, MonitorBusy, SetupError
+from vmtune.hypervisor.linux.cpus import on_all
+from vmtune.hypervisor.qmp.driver import QmpDriver
+from vmtune.hypervisor.qmp.monitor import QmpMonitor
 from vmtune.lab.guest_build import build_guest
 from vmtune.lab.programs import require_programs
 

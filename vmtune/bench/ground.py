@@ -13,8 +13,8 @@ from pathlib import Path
 from vmtune.bench.order import DirectPlace
 from vmtune.bench.scenarios import Ground
 from vmtune.domain.facts import HostFacts, VmFacts
-from vmtune.drivers.qmp import QmpDriver
 from vmtune.errors import HostUnreachable, OutcomeUnknown, SetupError
+from vmtune.hypervisor.qmp.driver import QmpDriver
 from vmtune.lab.domain_xml import kvm_usable
 
 _ANSWERS_WITHIN_S = 20.0

@@ -8,8 +8,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from vmtune import cpus
 from vmtune.bench.model.campaign.campaign import HostLoad
+from vmtune.hypervisor.linux import cpus
 
 _SPIN = """
 import os, sys

@@ -23,8 +23,8 @@ from vmtune.bench.order import LibvirtPlace
 from vmtune.bench.run_folder import clear_left_behind, end_processes_of, run_folder
 from vmtune.bench.stage import Side, finish
 from vmtune.bench.stderr import RING_FULL, RingFullCounter
-from vmtune.drivers.libvirt import LibvirtDriver
 from vmtune.errors import LabError, SetupError
+from vmtune.hypervisor.libvirt.driver import LibvirtDriver
 from vmtune.lab import HostStatus, LabSettings, VmSettings, define_vm, status, virsh
 
 _READ_BYTES = 1 << 20

@@ -20,10 +20,6 @@ from vmtune.bench.run_folder import end_processes_of, left_behind
 from vmtune.domain.facts import VmFacts
 from vmtune.domain.pools import MAPS_PER_COROUTINE, OTHER_MAPS, WARNING_PERCENT
 from vmtune.domain.versions import Version
-from vmtune.drivers.base import Driver
-from vmtune.drivers.block_export import REQUESTS_PER_CONNECTION
-from vmtune.drivers.guest_agent import ANSWERS_WITHIN_S, GuestAgent
-from vmtune.drivers.local_host import read_local_host
 from vmtune.errors import (
     CommandRefused,
     InvalidInput,
@@ -32,6 +28,10 @@ from vmtune.errors import (
     SetupError,
     VmtuneError,
 )
+from vmtune.hypervisor.linux.local_host import read_local_host
+from vmtune.hypervisor.protocol import Driver
+from vmtune.hypervisor.qemu.block_export import REQUESTS_PER_CONNECTION
+from vmtune.hypervisor.qemu.guest_agent import ANSWERS_WITHIN_S, GuestAgent
 from vmtune.lab.programs import require_programs
 
 DEFAULT_LIVE_FOLDER = Path("/run/vmtune-live")

@@ -22,9 +22,9 @@ from vmtune.domain.proving import (
 from vmtune.domain.situation import Destination, Permissions, Situation
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import Route, Side, Value
-from vmtune.drivers.base import MigrateOrder
 from vmtune.engine.arrival import read_arrived
 from vmtune.errors import Blocked, Problem, VmtuneError
+from vmtune.hypervisor.protocol import MigrateOrder
 
 # The VM is the run's own: that libvirt marks it as tainted harms nobody.
 _PERMISSIONS = Permissions(destination_command_line=True)

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from vmtune.bench.hearing import Hearing
 from vmtune.bench.model.runs.run import HostSide
-from vmtune.drivers.base import Driver
+from vmtune.hypervisor.protocol import Driver
 
 _T = TypeVar("_T")
 

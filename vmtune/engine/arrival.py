@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping
 from uuid import UUID
 
 from vmtune.domain.facts import Reading
-from vmtune.drivers.base import Driver
 from vmtune.errors import NotFound, VmtuneError
+from vmtune.hypervisor.protocol import Driver
 
 _ANSWERS_WITHIN_S = 10.0
 _ASK_AGAIN_S = 0.2

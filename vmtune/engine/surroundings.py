@@ -16,7 +16,7 @@ from vmtune.domain.migration import Snapshot
 
 
 class Controls(Protocol):
-    """What the controllers need of a driver: every :class:`vmtune.drivers.base.Driver` has it,
+    """What the controllers need of a driver: every :class:`vmtune.hypervisor.protocol.Driver` has it,
     and says there which errors it raises."""
 
     async def read(self, vm: UUID, tunables: Collection[str]) -> Mapping[str, Reading]:

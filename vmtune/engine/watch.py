@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from vmtune.domain.migration import Sample, Snapshot
-from vmtune.drivers.base import Driver, EventKind, MigrationHandle
 from vmtune.errors import CommandRefused, HostUnreachable, NotFound, OutcomeUnknown
+from vmtune.hypervisor.protocol import Driver, EventKind, MigrationHandle
 
 _LOST_AFTER_S = 30.0
 _FIGURES_WITHIN_S = 2.0

@@ -20,7 +20,6 @@ from vmtune.domain.proving import SET_NOW, set_now
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import Route
 from vmtune.domain.tuning import TuningState, tuning_state
-from vmtune.drivers.base import Driver
 from vmtune.errors import (
     Conflict,
     HostUnreachable,
@@ -30,6 +29,7 @@ from vmtune.errors import (
     Problem,
     VmtuneError,
 )
+from vmtune.hypervisor.protocol import Driver
 from vmtune.services import telemetry
 from vmtune.services.bus import EventBus
 from vmtune.services.carrying import (

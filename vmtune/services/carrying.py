@@ -13,8 +13,8 @@ from vmtune.domain.outcome import Application, Outcome, Status, judge
 from vmtune.domain.plan import Plan
 from vmtune.domain.proving import Readings, outcome_of
 from vmtune.domain.tunables import Route, Value
-from vmtune.drivers.base import Driver
 from vmtune.errors import Blocked, CommandRefused, Problem, VmtuneError
+from vmtune.hypervisor.protocol import Driver
 from vmtune.services.host_limits import HostLimits, LimitState, as_problem
 
 

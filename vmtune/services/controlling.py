@@ -17,11 +17,11 @@ from vmtune.domain.outcome import Status
 from vmtune.domain.step_text import told
 from vmtune.domain.steps import SetValues
 from vmtune.domain.tunables import Value
-from vmtune.drivers.base import Driver
 from vmtune.engine.controllers import Controllers, Past
 from vmtune.engine.reaper.settings import ReaperSettings, wanted_reaper
 from vmtune.engine.steps.executor import carry_out, prior_values
 from vmtune.errors import CommandRefused, InvalidInput, NotFound, TooLate
+from vmtune.hypervisor.protocol import Driver
 from vmtune.services import telemetry
 from vmtune.services.records import MigrationRecords
 from vmtune.store import Store

@@ -12,8 +12,8 @@ from vmtune.domain.facts import Connection, HostFacts
 from vmtune.domain.profile import Subject, explain
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import Value
-from vmtune.drivers.doctor_probe import Eyes, examine
 from vmtune.errors import Conflict
+from vmtune.hypervisor.linux.doctor_probe import Eyes, examine
 from vmtune.services.hosts import HostService
 from vmtune.services.profiles import ProfileService
 from vmtune.store import Store

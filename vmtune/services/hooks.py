@@ -16,9 +16,9 @@ from vmtune.domain.arriving import Arrival, split
 from vmtune.domain.inventory import EventTopic
 from vmtune.domain.migration import Trigger
 from vmtune.domain.situation import Permissions
-from vmtune.drivers.libvirt_xml import parse
-from vmtune.drivers.libvirt_xml_edit import edit_arriving_xml
 from vmtune.errors import InvalidInput, NotFound
+from vmtune.hypervisor.libvirt.domain_xml import parse
+from vmtune.hypervisor.libvirt.domain_xml_edit import edit_arriving_xml
 from vmtune.services.bus import EventBus
 from vmtune.services.profiles import UNTUNED, AssignmentService, Chosen
 from vmtune.store import Store

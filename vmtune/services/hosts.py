@@ -14,8 +14,8 @@ from vmtune.domain.facts import HostFacts, VmFacts, VmState, VmSummary
 from vmtune.domain.inventory import EventTopic, Host, Vm, check_address, check_uri
 from vmtune.domain.migration import Migration
 from vmtune.domain.profile import check_labels, check_name
-from vmtune.drivers.base import Driver
 from vmtune.errors import HostUnreachable, NotFound, Problem, VmtuneError
+from vmtune.hypervisor.protocol import Driver
 from vmtune.services.bus import EventBus
 from vmtune.services.searching import Found, Search
 from vmtune.services.together import Together

@@ -18,7 +18,7 @@ def now_s() -> float:
 
 
 class Lease:
-    """Implements :class:`vmtune.drivers.guard.Guard`. Its methods belong to the event loop, but
+    """Implements :class:`vmtune.hypervisor.guard.Guard`. Its methods belong to the event loop, but
     for :meth:`check`."""
 
     def __init__(self, holds_s: float = HOLDS_S) -> None:

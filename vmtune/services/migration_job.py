@@ -30,7 +30,6 @@ from vmtune.domain.migration import (
 from vmtune.domain.plan import Plan
 from vmtune.domain.proving import SET_NOW, before_migrating, in_setup, set_now
 from vmtune.domain.tunables import Route
-from vmtune.drivers.base import Driver, MigrateOrder, MigrationHandle
 from vmtune.engine.controllers import Controllers
 from vmtune.engine.watch import fraction, watch
 from vmtune.errors import (
@@ -43,6 +42,7 @@ from vmtune.errors import (
     TooLate,
     VmtuneError,
 )
+from vmtune.hypervisor.protocol import Driver, MigrateOrder, MigrationHandle
 from vmtune.jobs.base import JobEngine
 from vmtune.services.admission import Admission
 from vmtune.services.bus import EventBus

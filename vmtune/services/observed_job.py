@@ -16,8 +16,8 @@ from vmtune.domain.facts import Connection
 from vmtune.domain.migration import Migration, MigrationState, QemuStatus, Snapshot, Trigger
 from vmtune.domain.observed import Applied, can_be_set, when_found, when_set
 from vmtune.domain.outcome import Outcome
-from vmtune.drivers.base import Driver
 from vmtune.errors import VmtuneError
+from vmtune.hypervisor.protocol import Driver
 from vmtune.jobs.base import JobEngine
 from vmtune.services.carrying import set_each
 from vmtune.services.migration_job import MigrationJob, Run

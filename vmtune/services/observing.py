@@ -13,7 +13,6 @@ import structlog
 
 from vmtune.domain.facts import VmState
 from vmtune.domain.migration import Migration, QemuStatus, Snapshot, Trigger
-from vmtune.drivers.base import Driver, DriverEvent, EventKind
 from vmtune.errors import (
     Conflict,
     HostUnreachable,
@@ -21,6 +20,7 @@ from vmtune.errors import (
     OperationInProgress,
     VmtuneError,
 )
+from vmtune.hypervisor.protocol import Driver, DriverEvent, EventKind
 from vmtune.jobs.base import JobEngine
 from vmtune.services import telemetry
 from vmtune.services.hosts import HostService

@@ -11,8 +11,8 @@ from vmtune.domain.facts import Connection, HostFacts, VmFacts, VmState
 from vmtune.domain.plan import Plan, make_plan
 from vmtune.domain.preflight_control import wants_reaper
 from vmtune.domain.situation import Destination, Permissions, Situation
-from vmtune.drivers.base import Driver
 from vmtune.errors import CommandRefused, InvalidInput, NotFound
+from vmtune.hypervisor.protocol import Driver
 from vmtune.services.hosts import HostService
 from vmtune.services.profiles import AssignmentService, Chosen, RawSteps
 

@@ -10,8 +10,8 @@ from vmtune.domain.facts import VmFacts, VmState
 from vmtune.domain.findings import Finding
 from vmtune.domain.pools import Headroom, headroom
 from vmtune.domain.preflight_pools import LIMIT, find_in_pools
-from vmtune.drivers.base import Driver
 from vmtune.errors import CommandRefused, NotFound
+from vmtune.hypervisor.protocol import Driver
 from vmtune.services.hosts import HostService
 
 _PRESENT = (VmState.RUNNING, VmState.PAUSED)

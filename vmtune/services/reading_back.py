@@ -11,8 +11,8 @@ from vmtune.domain.facts import Connection, Reading
 from vmtune.domain.migration import Migration
 from vmtune.domain.outcome import Outcome
 from vmtune.domain.proving import while_migrating
-from vmtune.drivers.base import Driver
 from vmtune.errors import VmtuneError
+from vmtune.hypervisor.protocol import Driver
 from vmtune.services.hosts import HostService
 
 log = structlog.get_logger(__name__)

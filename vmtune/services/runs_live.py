@@ -26,7 +26,7 @@ from vmtune.bench.model.runs.run import Run
 from vmtune.bench.model.scenario.block import BlockScenario
 from vmtune.bench.model.scenario.block_target import VM_HOST, VM_NAME
 from vmtune.domain.facts import VmFacts
-from vmtune.drivers.base import Driver
+from vmtune.hypervisor.protocol import Driver
 from vmtune.services.hosts import HostService
 
 log = structlog.get_logger(__name__)

@@ -23,8 +23,8 @@ from vmtune.bench.model.scenario.boot import BootScenario
 from vmtune.bench.model.scenario.migration import Scenario, Transport
 from vmtune.bench.scenarios import Ground
 from vmtune.config.settings import SYSTEM_QEMU, BenchQemu
-from vmtune.drivers.local_host import read_local_host
 from vmtune.errors import InvalidInput, SetupError
+from vmtune.hypervisor.linux.local_host import read_local_host
 from vmtune.lab.domain_xml import kvm_usable
 from vmtune.lab.settings import LabSettings
 

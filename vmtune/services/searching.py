@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from vmtune.domain.facts import VmState
-from vmtune.drivers.base import Driver
 from vmtune.errors import HostUnreachable, NotFound
+from vmtune.hypervisor.protocol import Driver
 
 _T = TypeVar("_T")
 

@@ -26,7 +26,6 @@ from vmtune.domain.proving import when_reaped
 from vmtune.domain.steps import Deed
 from vmtune.domain.tunable_table import TUNABLES
 from vmtune.domain.tunables import Route, Side
-from vmtune.drivers.base import Driver
 from vmtune.engine.arrival import read_arrived
 from vmtune.errors import (
     CommandRefused,
@@ -35,6 +34,7 @@ from vmtune.errors import (
     Problem,
     VmtuneError,
 )
+from vmtune.hypervisor.protocol import Driver
 from vmtune.services.applications import ApplyService
 from vmtune.services.carrying import restore, set_again
 from vmtune.services.hosts import HostService

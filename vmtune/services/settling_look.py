@@ -10,8 +10,8 @@ from uuid import UUID
 
 from vmtune.domain.facts import VmState
 from vmtune.domain.migration import Migration, MigrationState, QemuStatus, Snapshot
-from vmtune.drivers.base import Driver, MigrationHandle
 from vmtune.errors import NotFound, VmtuneError
+from vmtune.hypervisor.protocol import Driver, MigrationHandle
 
 LOOK_AGAIN_S = 0.2
 SETTLES_WITHIN_S = 5.0

@@ -13,8 +13,8 @@ from vmtune.config.settings import Settings
 from vmtune.domain.changes import Change
 from vmtune.domain.inventory import Host
 from vmtune.domain.migration import MigrationState, Trigger
-from vmtune.drivers.qmp import QmpDriver
 from vmtune.errors import SchemaMismatch
+from vmtune.hypervisor.qmp.driver import QmpDriver
 from vmtune.jobs.inline import InlineEngine
 from vmtune.store import Store
 

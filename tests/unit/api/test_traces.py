@@ -14,14 +14,14 @@ from uuid import UUID
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from structlog.testing import capture_logs
+from tests.unit.drivers.test_libvirt_parts import Host
 
 from tests.support.api import running_api
 from tests.support.fakes import VM
-from tests.unit.drivers.test_libvirt_parts import Host
 from vmtune import tracing
 from vmtune.api.traces import start_traces
-from vmtune.drivers.libvirt_calls import Connection
-from vmtune.drivers.libvirt_link import Link
+from vmtune.hypervisor.libvirt.calls import Connection
+from vmtune.hypervisor.libvirt.connection import Link
 
 VARIABLES = (
     "OTEL_SDK_DISABLED",

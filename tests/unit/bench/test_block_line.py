@@ -11,7 +11,7 @@ import pytest
 from vmtune.bench.block_line import BlockFiles, fio_line, qemu_line, writes
 from vmtune.bench.model.scenario.block import BlockScenario
 from vmtune.bench.model.scenario.matrix_cells import BlockCell, IoPattern, NodeKind
-from vmtune.drivers.block_export import Export
+from vmtune.hypervisor.qemu.block_export import Export
 
 CELL = BlockCell(NodeKind.NULL, IoPattern.RANDRW, 4096, 64, 16)
 SCENARIO = BlockScenario(CELL, size_bytes=1 << 30, runtime_s=10, ramp_s=2)

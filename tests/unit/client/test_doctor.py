@@ -81,7 +81,7 @@ def test_a_host_of_the_real_service(
     real: Api, vmtune: Vmtune, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Two looks at this machine are to agree, on which other QEMUs start and end.
-    monkeypatch.setattr("vmtune.drivers.doctor_probe._qemus", lambda root: iter(()))
+    monkeypatch.setattr("vmtune.hypervisor.linux.doctor_probe._qemus", lambda root: iter(()))
     ran = vmtune("doctor", "a", "--json")
     assert ran.code in (0, 2)
     assert ran.document["host"] == "a"

@@ -8,10 +8,10 @@ import pytest
 
 from tests.support.fakes import VM
 from vmtune.domain.facts import Reading
-from vmtune.drivers.base import Driver
 from vmtune.engine import arrival as arrived
 from vmtune.engine.arrival import read_arrived
 from vmtune.errors import CommandRefused, NotFound, VmtuneError
+from vmtune.hypervisor.protocol import Driver
 
 
 class Host:

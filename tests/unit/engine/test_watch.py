@@ -6,9 +6,9 @@ from typing import Any
 from uuid import uuid4
 
 from vmtune.domain.migration import QemuStatus, Snapshot
-from vmtune.drivers.base import DriverEvent
 from vmtune.engine.watch import watch
 from vmtune.errors import CommandRefused
+from vmtune.hypervisor.protocol import DriverEvent
 
 
 class Handle:

@@ -13,8 +13,8 @@ from vmtune.domain.doctor import diagnose
 from vmtune.domain.doctor_facts import Examined, KvmSeen, Seen
 from vmtune.domain.profile import Target
 from vmtune.domain.versions import Version
-from vmtune.drivers.doctor_probe import Eyes
 from vmtune.errors import HostUnreachable, NotFound
+from vmtune.hypervisor.linux.doctor_probe import Eyes
 from vmtune.services.doctor import DoctorService, known_by
 
 CPUS = {"proc/cpuinfo": "processor\t: 0\nprocessor\t: 1\n"}

@@ -14,8 +14,8 @@ import pytest
 from tests.support.fakes import fake_pair
 from vmtune.domain.fleet import ServiceState
 from vmtune.domain.inventory import EventTopic, Host
-from vmtune.drivers.base import Driver
 from vmtune.errors import HostUnreachable, SetupError
+from vmtune.hypervisor.protocol import Driver
 from vmtune.jobs.inline import InlineEngine
 from vmtune.services import fleet as fleets
 from vmtune.services.bus import EventBus

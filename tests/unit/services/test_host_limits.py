@@ -15,8 +15,8 @@ from vmtune.domain.facts import HostFacts, MemoryMaps, VmFacts
 from vmtune.domain.host_limits import OPERATOR, SYSCTLS, Wish
 from vmtune.domain.outcome import ApplicationState, Status
 from vmtune.domain.situation import Permissions
-from vmtune.drivers.sysctl import FILE_NAME, Sysctls, WishFile
 from vmtune.errors import CommandRefused, Forbidden, InvalidInput
+from vmtune.hypervisor.linux.sysctl import FILE_NAME, Sysctls, WishFile
 from vmtune.services.applications import ApplyService
 from vmtune.services.host_limits import HostLimits, is_local
 from vmtune.services.planning import PlanService

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from vmtune.drivers.libvirt_calls import Connection
-from vmtune.drivers.libvirt_link import Link
-from vmtune.drivers.qmp_monitor import QmpMonitor
 from vmtune.errors import HostUnreachable, SchemaMismatch, SetupError, TakenOver
+from vmtune.hypervisor.libvirt.calls import Connection
+from vmtune.hypervisor.libvirt.connection import Link
+from vmtune.hypervisor.qmp.monitor import QmpMonitor
 from vmtune.services import lease as leases
 from vmtune.services import patience
 from vmtune.services.lease import HOLDS_S, Lease

@@ -12,7 +12,6 @@ from tests.support.fakes import OLDEST, VM, only
 from tests.support.world import World, assemble, world
 from vmtune.domain.migration import AbortState, Migration, MigrationState, QemuStatus
 from vmtune.domain.outcome import Outcome, Status
-from vmtune.drivers.base import MigrationHandle
 from vmtune.errors import (
     Blocked,
     InvalidInput,
@@ -21,6 +20,7 @@ from vmtune.errors import (
     TooLate,
     VmtuneError,
 )
+from vmtune.hypervisor.protocol import MigrationHandle
 from vmtune.services import migration_job
 from vmtune.services.migrations import MigrationRequest
 from vmtune.testing.fake.qemu import DIRTIED_BYTES_PER_S, Fault, FaultKind

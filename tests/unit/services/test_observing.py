@@ -20,8 +20,8 @@ from vmtune.domain.migration import AbortState, Migration, MigrationState, QemuS
 from vmtune.domain.observed import BEGUN_WITHOUT, missing_flags
 from vmtune.domain.outcome import ApplicationState, Status
 from vmtune.domain.profile import Target
-from vmtune.drivers.base import DriverEvent, EventKind
 from vmtune.errors import Conflict, VmtuneError
+from vmtune.hypervisor.protocol import DriverEvent, EventKind
 from vmtune.jobs.inline import InlineEngine
 from vmtune.services.profiles import Chosen
 from vmtune.testing.fake.driver import FakeDriver

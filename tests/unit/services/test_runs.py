@@ -22,7 +22,6 @@ from vmtune.bench.order import DirectPlace, LibvirtPlace
 from vmtune.config.settings import BenchQemu
 from vmtune.domain.inventory import Event, EventTopic, Host
 from vmtune.domain.steps import AfterSeconds, Deed, Step
-from vmtune.drivers.base import Driver
 from vmtune.errors import (
     Blocked,
     CommandRefused,
@@ -33,6 +32,7 @@ from vmtune.errors import (
     SetupError,
     TooLate,
 )
+from vmtune.hypervisor.protocol import Driver
 from vmtune.jobs.inline import InlineEngine
 from vmtune.services.bus import EventBus, Progress
 from vmtune.services.hosts import DriverFactory, HostService

@@ -20,7 +20,6 @@ from vmtune.bench.model.runs.run import Run, RunState
 from vmtune.bench.model.scenario.any_kind import to_json
 from vmtune.domain.facts import MemoryMaps, VmFacts
 from vmtune.domain.outcome import ApplicationState
-from vmtune.drivers.block_export import BlockNode
 from vmtune.errors import (
     Conflict,
     HostUnreachable,
@@ -29,6 +28,7 @@ from vmtune.errors import (
     OperationInProgress,
     SetupError,
 )
+from vmtune.hypervisor.qemu.block_export import BlockNode
 from vmtune.services import runs_live
 from vmtune.services.runs import RunRequest
 from vmtune.store import Store, upgrade

@@ -18,8 +18,8 @@ from vmtune.domain.migration import (
     Snapshot,
     Trigger,
 )
-from vmtune.drivers.base import Driver
 from vmtune.errors import NotFound
+from vmtune.hypervisor.protocol import Driver
 from vmtune.services import settling_look
 from vmtune.services.settling_look import Evidence, look
 

@@ -48,7 +48,7 @@ _TRY_AGAIN_S = 0.5
 _LAST_ROUND_WITHIN_S = 2.0
 _RING = "dirty_ring_size_entries"
 _LOST = (HostUnreachable, OutcomeUnknown, MonitorBusy)
-# Codes of vmtune.drivers, which is above this layer.
+# Codes of vmtune.hypervisor, which is above this layer.
 _ALREADY_MEASURING = "already_measuring"
 _NOT_RUNNING = "vm_not_running"
 

@@ -10,18 +10,18 @@ from typing import Any
 from uuid import UUID
 
 from vmtune.domain.facts import Connection, HostFacts, Reading, VmFacts
-from vmtune.drivers.qmp import QmpDriver
-from vmtune.drivers.qmp_allowed import check
-from vmtune.drivers.qmp_monitor import NO_QEMU
-from vmtune.drivers.qmp_qemu import Link, OnEvent
 from vmtune.errors import CommandRefused, HostUnreachable, MonitorBusy, OutcomeUnknown
+from vmtune.hypervisor.qemu.allowlist import check
+from vmtune.hypervisor.qmp.driver import QmpDriver
+from vmtune.hypervisor.qmp.monitor import NO_QEMU
+from vmtune.hypervisor.qmp.qemu import Link, OnEvent
 from vmtune.testing.fake.qemu import FakeQemu, FaultKind
 
 RING = "dirty_ring_size_entries"
 
 
 class FakeDriver(QmpDriver):
-    """A :class:`~vmtune.drivers.base.Driver` over :class:`FakeQemu`.
+    """A :class:`~vmtune.hypervisor.protocol.Driver` over :class:`FakeQemu`.
 
     :param host: the name of the host; two fakes with one name are one host.
     ``consents`` is what the operator allows tunable packs.

@@ -17,8 +17,8 @@ from uuid import UUID
 from vmtune.domain.migration import QemuStatus
 from vmtune.domain.tunable_table import by_qmp
 from vmtune.domain.tunables import Kind, QmpKind, Value
-from vmtune.drivers import qemu_names
 from vmtune.errors import CommandRefused
+from vmtune.hypervisor.qemu import names as qemu_names
 from vmtune.testing.fake.dirty_ring import FakeRing
 from vmtune.testing.fake.migration import FakeMigration
 

@@ -1,0 +1,177 @@
+"""Only what vmtune needs leaves it, and nothing is sent of what does not."""
+
+from __future__ import annotations
+
+import ast
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import vmtune
+from vmtune.api.deps import make_driver
+from vmtune.domain.inventory import Host
+from vmtune.domain.tunable_table import TUNABLES
+from vmtune.domain.tunables import QmpKind
+from vmtune.errors import CommandRefused, HostUnreachable
+from vmtune.hypervisor.libvirt.monitor import LibvirtMonitor
+from vmtune.hypervisor.qemu.allowlist import ALLOWED, FOR_TUNABLES, GUARDS, NOT_ALLOWED, check
+from vmtune.hypervisor.qmp.monitor import QmpMonitor
+
+MAIN_LOOP = {"qom-type": "main-loop", "id": "main-loop"}
+NBD = {"addr": {"type": "unix", "data": {"path": "/run/x/vmtune-nbd.sock"}}}
+EXPORT = {"type": "nbd", "id": "vmtune-export", "node-name": "vmtune-node"}
+DANGEROUS = (
+    "quit", "human-monitor-command", "system_powerdown", "system_reset", "device_add",
+    "device_del", "blockdev-reopen", "nbd-server-add", "chardev-add", "netdev_add",
+    "dump-guest-memory", "memsave", "pmemsave", "screendump", "getfd", "add-fd", "object-del",
+    "set_password", "blockdev-backup", "blockdev-mirror", "transaction", "snapshot-save",
+    "migrate-recover", "xen-save-devices-state", "qmp_capabilities", "device-list-properties",
+)  # fmt: skip
+BAD_ARGUMENTS: list[tuple[str, dict[str, Any]]] = [
+    ("migrate", {"uri": "exec:cat > /tmp/x"}),
+    ("migrate", {"uri": "fd:4"}),
+    ("migrate", {"uri": "file:/etc/passwd"}),
+    ("migrate", {"uri": "tcp:a:1", "blk": True}),
+    ("migrate", {"channels": [{"addr": {"transport": "exec", "args": ["/bin/sh"]}}]}),
+    ("migrate-incoming", {"uri": "exec:/bin/sh"}),
+    ("migrate-incoming", {}),
+    ("object-add", {"qom-type": "secret", "id": "x", "file": "/etc/shadow"}),
+    ("object-add", {"qom-type": "memory-backend-file", "id": "x", "mem-path": "/x", "size": 1}),
+    ("object-add", {**MAIN_LOOP, "more": 1}),
+    ("qom-set", {"path": "/machine", "property": "poll-max-ns", "value": 1}),
+    ("qom-set", {"path": "/objects/x", "property": "filename", "value": "/x"}),
+    ("migrate-set-parameters", {"max-bandwidth": 1, "block-bitmap-mapping": []}),
+    ("migrate-set-parameters", {"direct-io": True}),
+    ("migrate-set-capabilities", {"capabilities": [{"capability": "x-colo", "state": True}]}),
+    ("nbd-server-start", {"addr": {"type": "inet", "data": {"host": "::", "port": "1"}}}),
+    ("nbd-server-start", {"addr": {"type": "unix", "data": {"path": "/etc/passwd"}}}),
+    ("nbd-server-start", {"addr": {"type": "fd", "data": {"str": "vmtune-nbd.sock"}}}),
+    ("nbd-server-start", {}),
+    ("nbd-server-start", {**NBD, "tls-creds": "x"}),
+    ("block-export-add", {**EXPORT, "node-name": "disk0", "writable": True}),
+    ("block-export-add", {**EXPORT, "type": "fuse", "mountpoint": "/etc/passwd"}),
+    ("block-export-add", {**EXPORT, "type": "vhost-user-blk"}),
+    ("block-export-add", {**EXPORT, "id": "backup"}),
+    ("block-export-del", {"id": "backup"}),
+    ("block-export-del", {}),
+    ("blockdev-add", {"driver": "null-co", "node-name": "disk0"}),
+    ("blockdev-add", {"driver": "file", "node-name": "vmtune-x", "filename": "/etc/shadow"}),
+    ("blockdev-add", {"driver": "qcow2", "node-name": "vmtune-x", "file": "disk0"}),
+    (
+        "blockdev-add",
+        {
+            "driver": "raw",
+            "node-name": "vmtune-x",
+            "file": {"driver": "file", "filename": "/etc/shadow"},
+        },
+    ),
+    ("blockdev-add", {"driver": "null-co", "node-name": "vmtune-x", "cache": {}}),
+    ("blockdev-del", {"node-name": "disk0"}),
+    ("blockdev-create", {"job-id": "vmtune-x", "options": {"driver": "qcow2", "file": "disk0"}}),
+    ("blockdev-create", {"job-id": "vmtune-x", "options": {"driver": "file", "filename": "/x"}}),
+    ("blockdev-create", {"job-id": "x", "options": {"driver": "qcow2", "file": "vmtune-x"}}),
+    ("job-dismiss", {"id": "backup"}),
+    ("trace-event-set-state", {"name": "*", "enable": True}),
+    ("trace-event-set-state", {"name": "kvm_dirty_ring_*", "enable": True}),
+]
+
+
+@pytest.mark.parametrize("command", DANGEROUS)
+def test_what_could_harm_is_not_sent(command: str) -> None:
+    assert command not in ALLOWED
+    with pytest.raises(CommandRefused, match="does not send") as caught:
+        check(command, None)
+    assert caught.value.problems[0].code == NOT_ALLOWED
+    assert "allow_qmp_commands" in caught.value.problems[0].remedy
+
+
+@pytest.mark.parametrize(("command", "arguments"), BAD_ARGUMENTS)
+def test_nor_what_could_with_these_arguments(command: str, arguments: dict[str, Any]) -> None:
+    for more in ((), (command,)):  # the operator's consent is to names that are not ours
+        with pytest.raises(CommandRefused, match="with these arguments") as caught:
+            check(command, arguments, more)
+        assert caught.value.problems[0].code == NOT_ALLOWED
+    assert command in {c for c, _ in BAD_ARGUMENTS} & set(GUARDS)
+
+
+@given(st.text(max_size=40))
+def test_no_other_name_is_sent(name: str) -> None:
+    if name not in ALLOWED:
+        with pytest.raises(CommandRefused):
+            check(name, {})
+
+
+def test_every_tunable_of_qemu_can_be_set_and_read() -> None:
+    for row in TUNABLES.values():
+        if row.qmp is None:
+            continue
+        assert set(FOR_TUNABLES[row.qmp.kind]) <= ALLOWED
+        match row.qmp.kind:
+            case QmpKind.CAPABILITY:
+                state = {"capability": row.qmp.name, "state": True}
+                check("migrate-set-capabilities", {"capabilities": [state]})
+            case QmpKind.PARAMETER:
+                check("migrate-set-parameters", {row.qmp.name: 1})
+            case QmpKind.IOTHREAD | QmpKind.MAIN_LOOP:
+                place = {"path": "/objects/iothread1", "property": row.qmp.name}
+                check("qom-set", {**place, "value": 1})
+    check("object-add", MAIN_LOOP)
+    check("migrate", {"uri": "tcp:10.0.0.1:4444"})
+    check("trace-event-set-state", {"name": "kvm_dirty_ring_full", "enable": True})
+
+
+def test_the_operator_may_allow_more_by_name() -> None:
+    with pytest.raises(CommandRefused):
+        check("x-patched", {"a": 1}, ("x-other",))
+    check("x-patched", {"a": 1}, ("x-patched",))
+
+
+async def test_it_is_refused_before_anything_is_sent(tmp_path: Path) -> None:
+    direct = QmpMonitor(tmp_path / "none", lambda *_: None, lambda: None)
+    lent = LibvirtMonitor(None, UUID(int=1))  # type: ignore[arg-type] # it is not reached
+    for monitor in (direct, lent):
+        with pytest.raises(CommandRefused, match="does not send"):
+            await monitor.execute("quit")
+    allowed = QmpMonitor(
+        tmp_path / "none", lambda *_: None, lambda: None, more_commands=("x-patched",)
+    )
+    with pytest.raises(HostUnreachable):  # which is looked at after that
+        await allowed.execute("x-patched")
+
+
+async def test_the_operators_consent_reaches_the_monitors(tmp_path: Path) -> None:
+    for uri in (f"qmp+unix://{tmp_path}", "qemu:///system"):
+        driver = make_driver(Host("h", uri, "", "", datetime.now(UTC)), ("x-patched",))
+        assert driver._more_commands == ("x-patched",)  # type: ignore[attr-defined] # of both
+        await driver.close()
+
+
+def test_there_is_no_way_past_it() -> None:
+    """The library's client and libvirt's passthrough are used where the check is, alone."""
+    ways = {"QMPClient", "qemuMonitorCommand", "qemuMonitorCommandWithFiles", "execute_msg",
+            "qemuAgentCommand", "virDomainQemuMonitorCommand"}  # fmt: skip
+    root = Path(vmtune.__file__).parent
+    found: dict[str, set[str]] = {}
+    for file in [*root.glob("**/*.py"), *(root / "api").resolve().glob("**/*.py")]:
+        for node in ast.walk(ast.parse(file.read_text())):
+            name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+            if name in ways:
+                found.setdefault(name, set()).add(file.name)
+    assert found == {
+        "QMPClient": {"qmp_monitor.py"},
+        "qemuMonitorCommand": {"libvirt_calls.py"},
+        "qemuAgentCommand": {"libvirt_calls.py"},
+    }
+    callers = {file.name for file in root.glob("**/*.py") if "domain.monitor(" in file.read_text()}
+    assert callers == {"libvirt_monitor.py"}
+    texts = {file.name: file.read_text() for file in root.glob("**/*.py")}
+    assert {name for name, text in texts.items() if ").agent(" in text} == {"libvirt_agent.py"}
+    for channel, driver in (("LibvirtChannel(", "libvirt.py"), ("SocketChannel(", "qmp.py")):
+        made = {name: text.count(channel) for name, text in texts.items() if channel in text}
+        assert made == {driver: 1}, "elsewhere than behind the check of what guests run"
+        assert f"GuestAgent({channel}" in texts[driver]

@@ -1,0 +1,222 @@
+"""Migrations between QEMUs without libvirt, in ways that real ones cannot be made to go."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.support.fakes import NEWEST, OLDEST, VM, fake_pair, fake_qemu, only
+from vmtune.domain.changes import Change
+from vmtune.domain.migration import QemuStatus
+from vmtune.domain.tunables import Value
+from vmtune.errors import CommandRefused, MonitorBusy, OutcomeUnknown, TooLate
+from vmtune.hypervisor.protocol import DriverEvent, EventKind, MigrateOrder
+from vmtune.testing.fake.driver import FakeDriver
+from vmtune.testing.fake.migration import FakeMigration
+from vmtune.testing.fake.qemu import Fault, FaultKind
+
+TUNED: dict[str, Value] = {
+    "multifd": True,
+    "multifd_channels": 4,
+    "multifd_compression": "zstd",
+    "auto_converge": True,
+    "cpu_throttle_initial_percent": 30,
+}
+
+
+def order(values: dict[str, Value] | None = None) -> MigrateOrder:
+    return MigrateOrder(VM, values or TUNED, {"announce_rounds": 9})
+
+
+async def test_each_side_gets_what_is_its() -> None:
+    source, destination = fake_pair(paced=True)
+    here, there = only(source), only(destination)
+    await source.start_migration(order(), destination)
+    for qemu in (here, there):
+        assert qemu.capabilities["multifd"]
+        assert qemu.parameters["multifd-channels"] == 4
+        assert qemu.parameters["multifd-compression"] == "zstd"
+        assert qemu.capabilities["events"]
+    assert (here.capabilities["auto-converge"], there.capabilities["auto-converge"]) == (
+        True,
+        False,
+    )
+    assert (here.parameters["announce-rounds"], there.parameters["announce-rounds"]) == (5, 9)
+    assert there.parameters["cpu-throttle-initial"] == 20
+    await source.close()
+
+
+async def test_the_destination_is_ready_before_the_source_starts() -> None:
+    source, destination = fake_pair(paced=True)
+    await source.start_migration(order(), destination)
+    commands = [command for command, _ in only(destination).commands]
+    assert commands.index("migrate-set-capabilities") < commands.index("migrate-incoming")
+    await source.close()
+
+
+@pytest.mark.parametrize("side", ["source", "destination"])
+@pytest.mark.parametrize("command", ["migrate-set-capabilities", "migrate-set-parameters"])
+async def test_a_refusal_puts_both_sides_back_and_is_told(side: str, command: str) -> None:
+    source, destination = fake_pair()
+    await source.write(VM, [Change("auto_converge", True), Change("multifd_channels", 7)])
+    drivers = {"source": source, "destination": destination}
+    before = [(await d.vm_facts(VM)).readings for d in drivers.values()]
+    only(drivers[side]).faults = [Fault(FaultKind.REFUSE, command, text="no, says QEMU")]
+    with pytest.raises(CommandRefused, match=f"QEMU on the {side} refused: no, says QEMU"):
+        await source.start_migration(order(), destination)
+    assert [(await d.vm_facts(VM)).readings for d in drivers.values()] == before
+    assert "migrate" not in [c for c, _ in only(source).commands]
+
+
+@pytest.mark.parametrize(("driver", "command"), [(1, "migrate-incoming"), (0, "migrate")])
+async def test_a_start_that_is_refused_puts_both_sides_back(driver: int, command: str) -> None:
+    drivers = fake_pair()
+    before = [(await d.vm_facts(VM)).readings for d in drivers]
+    only(drivers[driver]).faults = [Fault(FaultKind.REFUSE, command)]
+    with pytest.raises(CommandRefused, match="refused by the test"):
+        await drivers[0].start_migration(order(), drivers[1])
+    assert [(await d.vm_facts(VM)).readings for d in drivers] == before
+
+
+async def test_a_connection_lost_at_the_start_is_unknown() -> None:
+    source, destination = fake_pair(paced=True)
+    await source.vm_facts(VM)
+    only(source).faults = [Fault(FaultKind.LOSE_AFTER, "migrate")]
+    with pytest.raises(OutcomeUnknown):
+        await source.start_migration(order(), destination)
+    assert (await source.migration(VM)).status.running  # it had begun
+    assert only(destination).capabilities["multifd"]  # so nothing was put back
+
+
+async def test_a_connection_lost_on_the_way_is_unknown() -> None:
+    source, destination = fake_pair(paced=True)
+    handle = await source.start_migration(order(), destination)
+    only(source).lose()
+    with pytest.raises(OutcomeUnknown):
+        await handle.wait()
+    assert handle.done
+    assert (await source.migration(VM)).status.running
+
+
+async def test_another_qemu_behind_the_socket_is_not_taken_for_the_first() -> None:
+    source, destination = fake_pair(paced=True)
+    handle = await source.start_migration(order(), destination)
+    qemu = only(source)
+    (link,) = (q.monitor for q in source._qemus.values())
+    # Connected anew to a QEMU that was started anew, before the follower looked.
+    link.connections += 1
+    qemu.outgoing = FakeMigration()
+    qemu.tell("MIGRATION", {"status": "active"})
+    with pytest.raises(OutcomeUnknown):
+        await handle.wait()
+
+
+async def test_letting_go_leaves_the_end_unknown_and_the_migration_running() -> None:
+    source, destination = fake_pair(paced=True)
+    handle = await source.start_migration(order(), destination)
+    waiting = asyncio.ensure_future(handle.wait())
+    await asyncio.sleep(0)
+    await source.close()
+    with pytest.raises(OutcomeUnknown, match="let go"):
+        await waiting
+    assert only(source).outgoing.status.running
+
+
+async def test_completed_without_figures_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """QEMU 7.2 says completed before it has computed the times."""
+    source, destination = fake_pair(OLDEST)
+    handle = await source.start_migration(order(), destination)
+    times: list[int] = []
+    reply = FakeMigration.reply
+
+    def noted(migration: FakeMigration) -> dict[str, Any]:
+        answer = reply(migration)
+        if answer["status"] == "completed":
+            times.append(answer["total-time"])
+        return answer
+
+    monkeypatch.setattr(FakeMigration, "reply", noted)
+    await handle.wait()
+    assert times[0] == 0
+    assert times[-1] > 0
+
+
+async def test_what_the_early_reply_says_is_not_final() -> None:
+    source, destination = fake_pair(OLDEST, paced=True)
+    handle = await source.start_migration(order(), destination)
+    while only(source).outgoing.status is not QemuStatus.COMPLETED:
+        only(source).step()
+    snapshots = [await source.migration(VM) for _ in range(2)]
+    assert [s.final for s in snapshots] == [False, True]
+    await handle.wait()
+
+
+async def test_a_failure_has_qemus_reason() -> None:
+    source, destination = fake_pair(paced=True)
+    handle = await source.start_migration(order(), destination)
+    only(source).fail("Unable to write to socket: Connection reset by peer")
+    with pytest.raises(CommandRefused, match="Connection reset by peer") as failed:
+        await handle.wait()
+    assert failed.value.problems[0].code == "migration_failed"
+
+
+async def test_postcopy_cannot_be_aborted() -> None:
+    source, destination = fake_pair(OLDEST, paced=True)
+    await source.start_migration(order({"postcopy": True}), destination)
+    only(source).step()
+    only(source).answer("migrate-start-postcopy", {})
+    with pytest.raises(TooLate, match="runs on the destination"):
+        await source.abort_migration(VM)
+    await source.close()
+
+
+async def test_status_and_iterations_are_told_to_every_watcher() -> None:
+    source, destination = fake_pair(NEWEST)
+    watchers = [source.events(), source.events()]
+    await (await source.start_migration(order(), destination)).wait()
+    await source.close()
+    heard: list[list[DriverEvent]] = [[e async for e in w] for w in watchers]
+    assert heard[0] == heard[1]
+    statuses = [e.detail for e in heard[0] if e.kind is EventKind.MIGRATION_STATUS]
+    assert statuses == ["setup", "active", "device", "completed"]
+    iterations = [e.detail for e in heard[0] if e.kind is EventKind.MIGRATION_ITERATION]
+    assert iterations == ["1", "2", "3"]
+
+
+async def test_after_a_restart_resetting_goes_to_qemus_defaults() -> None:
+    source, destination = fake_pair(paced=True)
+    await source.start_migration(order(), destination)
+    await source.close()
+    qemu = only(source)
+    qemu.answer("migrate_cancel", {})
+    anew = FakeDriver([qemu])
+    await anew.reset_after_migration(VM)
+    fresh = fake_qemu()
+    assert qemu.parameters == fresh.parameters
+    assert qemu.capabilities == {**fresh.capabilities, "events": True}
+
+
+async def test_capabilities_that_something_overwrites_are_seen_so() -> None:
+    source, destination = fake_pair(paced=True, like_libvirt=True)
+    await source.start_migration(order(), destination)
+    assert (await source.read(VM, ["multifd"]))["multifd"].value is False
+    await source.close()
+
+
+async def test_without_a_waiting_qemu_nothing_is_begun() -> None:
+    source, _ = fake_pair()
+    elsewhere = FakeDriver([fake_qemu()], "b")
+    with pytest.raises(CommandRefused) as refused:
+        await source.start_migration(order(), elsewhere)
+    assert refused.value.problems[0].code == "no_incoming_qemu"
+    assert "-incoming defer" in refused.value.problems[0].remedy
+    assert not only(source).capabilities["multifd"]
+
+
+async def test_a_taken_monitor_on_the_destination_is_told() -> None:
+    source, destination = fake_pair()
+    only(destination).taken = True
+    with pytest.raises(MonitorBusy):
+        await source.start_migration(order(), destination)

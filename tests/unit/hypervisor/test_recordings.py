@@ -1,0 +1,86 @@
+"""The tunables table against what QEMU 7.2 and 10.0 were recorded to offer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.fakes import NEWEST, OLDEST, recording
+from vmtune.domain.tunable_table import NOT_TUNED, TUNABLES, by_qmp
+from vmtune.domain.tunables import Kind, QmpKind
+from vmtune.domain.versions import Version
+from vmtune.hypervisor.qemu import names as qemu_names
+
+VERSIONS = pytest.mark.parametrize("version", [OLDEST, NEWEST])
+
+
+def offered(replies: dict[str, Any], kind: QmpKind) -> set[str]:
+    if kind is QmpKind.CAPABILITY:
+        return set(qemu_names.capabilities(replies["query-migrate-capabilities"]))
+    return set(replies["query-migrate-parameters"])
+
+
+KINDS = pytest.mark.parametrize("kind", [QmpKind.CAPABILITY, QmpKind.PARAMETER])
+
+
+@VERSIONS
+@KINDS
+def test_everything_that_qemu_offers_is_tuned_or_says_why_not(version: str, kind: QmpKind) -> None:
+    unknown = offered(recording(version), kind) - set(by_qmp(kind)) - set(NOT_TUNED)
+    assert not unknown
+
+
+@VERSIONS
+@KINDS
+def test_every_tunable_is_offered_from_its_version_on(version: str, kind: QmpKind) -> None:
+    names = offered(recording(version), kind)
+    number = Version.parse(version)
+    for name, tunable in by_qmp(kind).items():
+        assert (name in names) is tunable.in_release(number), tunable.name
+
+
+@pytest.mark.parametrize(
+    ("version", "offered"), [("7.2.0", True), ("9.0.4", True), ("9.1.0", False), ("10.0.2", False)]
+)
+def test_the_last_release_with_it_has_bugfix_releases_with_it(version: str, offered: bool) -> None:
+    assert TUNABLES["compress"].in_release(Version.parse(version)) is offered
+    assert TUNABLES["dirty_limit"].in_release(Version.parse(version)) is (version != "7.2.0")
+
+
+def test_what_is_not_tuned_was_seen_somewhere() -> None:
+    """block-bitmap-mapping shows up only once it was set."""
+    seen = {
+        name
+        for version in (OLDEST, NEWEST)
+        for kind in (QmpKind.CAPABILITY, QmpKind.PARAMETER)
+        for name in offered(recording(version), kind)
+    }
+    assert set(NOT_TUNED) - seen == {"block-bitmap-mapping"}
+
+
+@VERSIONS
+def test_defaults_of_the_table_are_qemus(version: str) -> None:
+    parameters = recording(version)["query-migrate-parameters"]
+    for name, tunable in by_qmp(QmpKind.PARAMETER).items():
+        if name in parameters and tunable.kind is not Kind.TEXT:
+            assert parameters[name] == tunable.default, tunable.name
+
+
+@VERSIONS
+def test_defaults_of_the_pools_are_qemus(version: str) -> None:
+    replies = recording(version)
+    for row in replies["query-iothreads"]:
+        for name, tunable in by_qmp(QmpKind.IOTHREAD).items():
+            if name in row:
+                assert row[name] == tunable.default, tunable.name
+    for read in replies["qom-get"]:
+        if read["property"] in by_qmp(QmpKind.IOTHREAD):
+            assert read["value"] == by_qmp(QmpKind.IOTHREAD)[read["property"]].default
+
+
+@VERSIONS
+def test_every_compression_of_these_builds_is_a_choice(version: str) -> None:
+    methods = set(recording(version)["multifd-compression"])
+    assert methods <= set(TUNABLES["multifd_compression"].choices)
+    assert {"none", "zlib", "zstd"} <= methods

@@ -1,0 +1,454 @@
+"""Hosts that libvirt manages: ``qemu:///system``, ``qemu+ssh://...`` and their kin."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
+from uuid import UUID
+
+from vmtune.domain.changes import Change
+from vmtune.domain.dirty_rates import DirtyRates
+from vmtune.domain.facts import HostFacts, Reading, VmFacts, VmState, VmSummary
+from vmtune.domain.migration import QemuStatus, Snapshot, Totals, read_query_migrate
+from vmtune.errors import CommandRefused, NotFound, TooLate
+from vmtune.hypervisor.guard import OPEN, Guard
+from vmtune.hypervisor.libvirt.agent import LibvirtChannel
+from vmtune.hypervisor.libvirt.calls import Connection, VmStatus, open_connection
+from vmtune.hypervisor.libvirt.connection import Link
+from vmtune.hypervisor.libvirt.domain_xml_edit import edit_boot_xml, edit_destination_xml
+from vmtune.hypervisor.libvirt.errors import OPERATION_INVALID, LibvirtRefused
+from vmtune.hypervisor.libvirt.host import (
+    LocalDaemon,
+    derive_peer_uri,
+    find_local_daemon,
+    read_host,
+)
+from vmtune.hypervisor.libvirt.iothreads import is_iothread_call, names_to_read, set_iothreads
+from vmtune.hypervisor.libvirt.migration import (
+    LibvirtMigration,
+    P2pMigration,
+    migration_arguments,
+    migration_flags,
+)
+from vmtune.hypervisor.libvirt.monitor import NOT_RUNNING, LibvirtMonitor
+from vmtune.hypervisor.libvirt.vm import (
+    RING,
+    VmRecord,
+    add_libvirt,
+    facts_by_xml,
+    look_up,
+    read_totals,
+    with_ring,
+)
+from vmtune.hypervisor.protocol import Driver, DriverEvent, MigrateOrder, MigrationHandle
+from vmtune.hypervisor.qemu import block_export
+from vmtune.hypervisor.qemu import control as qemu_control
+from vmtune.hypervisor.qemu import write as qemu_write
+from vmtune.hypervisor.qemu.block_export import BlockNode, Export
+from vmtune.hypervisor.qemu.guest_agent import GuestAgent
+from vmtune.hypervisor.qemu.probe import QemuProbe
+from vmtune.hypervisor.qemu.replies import understanding
+
+_RESETS_WITHIN_S = 10.0
+_LOOK_AGAIN_S = 0.05
+
+
+class LibvirtDriver:
+    """A :class:`~vmtune.hypervisor.protocol.Driver` for a libvirt daemon's QEMUs.
+
+    Reading a QEMU goes through libvirt's monitor passthrough, which marks the guest as
+    tainted (``custom-monitor``). What libvirt wants to know of goes through its own calls:
+    migrations, iothreads, the configuration. The downtime limit could too, but then it would
+    not be set or refused as a whole with the parameters beside it.
+
+    While a VM arrives by a migration, libvirt answers no question to its QEMU, nor gives its
+    XML: its facts are then few, and its readings say why they are missing.
+
+    :param uri: ``qemu:///system``, ``qemu+unix://...?socket=``, ``qemu+tcp://``,
+        ``qemu+tls://``, ``qemu+ssh://``.
+    :param peer_uri: how other hosts' daemons reach this one; empty to derive it from *uri*.
+    :param more_commands: see :func:`vmtune.hypervisor.qemu.allowlist.check`.
+    :param guard: lets through what changes something.
+    """
+
+    def __init__(
+        self,
+        uri: str,
+        *,
+        peer_uri: str = "",
+        more_commands: Collection[str] = (),
+        open_: Callable[[str], Connection] = open_connection,
+        guard: Guard = OPEN,
+    ) -> None:
+        self._uri = uri
+        self._more_commands = more_commands
+        self._open = open_
+        self._guard = guard
+        self._link = Link(uri, open_, guard)
+        self._peer_uri = peer_uri or derive_peer_uri(uri)
+        self._daemon: tuple[int, LocalDaemon | None] | None = None
+        self._monitors: dict[UUID, LibvirtMonitor] = {}
+        self._probes: dict[UUID, tuple[tuple[int, int], QemuProbe]] = {}
+        self._migrations: dict[UUID, LibvirtMigration] = {}
+        self._not_begun: dict[UUID, Snapshot] = {}
+
+    @property
+    def uri(self) -> str:
+        """The daemon's address, as it was given."""
+        return self._uri
+
+    @property
+    def peer_uri(self) -> str:
+        """How other hosts' daemons reach this one; empty where that is not known."""
+        return self._peer_uri
+
+    async def close(self) -> None:
+        """Let go of the connection. Migrations run on, and whoever waits for one is told
+        that its end is unknown."""
+        for migration in self._migrations.values():
+            migration.let_go()
+        await self._link.close()
+
+    async def host_facts(self) -> HostFacts:
+        """Probe the host. Sysctls, and whether memory can be locked beyond QEMU's limit, are
+        known where the daemon runs on this machine."""
+        return await self._link.ask(
+            lambda connection: read_host(connection, self._local(), self._peer_uri)
+        )
+
+    def _local(self) -> LocalDaemon | None:
+        """The daemon's process; looked for once for each connection. In a thread."""
+        generation = self._link.generation
+        if self._daemon is None or self._daemon[0] != generation:
+            self._daemon = generation, find_local_daemon(self._uri)
+        return self._daemon[1]
+
+    async def list_vms(self) -> Sequence[VmSummary]:
+        """The VMs that libvirt knows."""
+
+        def call(connection: Connection) -> list[VmSummary]:
+            vms: list[VmSummary] = []
+            for domain in connection.domains():
+                try:
+                    status = domain.status()
+                except NotFound:
+                    continue  # it has just gone
+                vms.append(VmSummary(status.uuid, status.name, status.state))
+            return sorted(vms, key=lambda vm: (vm.name, vm.uuid))
+
+        return await self._link.ask(call)
+
+    async def vm_facts(self, vm: UUID) -> VmFacts:
+        """Probe a VM. One that does not run is told by its configuration."""
+        record = await self._look_up(vm)
+        if not record.status.has_monitor:
+            return facts_by_xml(record)
+        try:
+            facts = await self._probe(vm, record).facts(vm, record.status.name)
+        except CommandRefused as refusal:
+            if refusal.problems[0].code != NOT_RUNNING:
+                raise
+            return facts_by_xml(await self._look_up(vm))
+        return add_libvirt(facts, record)
+
+    async def _look_up(self, vm: UUID) -> VmRecord:
+        """What libvirt says of it. Its XML may have to wait for what the VM is at."""
+
+        def call(connection: Connection) -> VmRecord:
+            return look_up(connection, vm, self._local())
+
+        return await self._monitor(vm).in_turn(lambda: self._link.ask(call, waits=True))
+
+    async def read(self, vm: UUID, tunables: Collection[str]) -> dict[str, Reading]:
+        """What the named tunables are set to right now."""
+        status, run_id = await self._status(vm)
+        if not status.has_monitor:
+            why = _why_no_monitor(status)
+            return {name: Reading(None, why_unknown=why) for name in tunables}
+        probe = self._known_probe(vm, run_id) or self._probe(vm, await self._look_up(vm))
+        readings = await probe.read(tunables)
+        if RING in readings and readings[RING].value is None:
+            readings = with_ring(readings, (await self._look_up(vm)).live)
+        return readings
+
+    async def _status(self, vm: UUID) -> tuple[VmStatus, int]:
+        def call(connection: Connection) -> tuple[VmStatus, int]:
+            domain = connection.domain(vm)
+            return domain.status(), domain.run_id()
+
+        return await self._link.ask(call)
+
+    def _monitor(self, vm: UUID) -> LibvirtMonitor:
+        if vm not in self._monitors:
+            self._monitors[vm] = LibvirtMonitor(self._link, vm, self._more_commands)
+        return self._monitors[vm]
+
+    def _known_probe(self, vm: UUID, run_id: int) -> QemuProbe | None:
+        key, probe = self._probes.get(vm, (None, None))
+        return probe if key == (self._link.generation, run_id) else None
+
+    def _probe(self, vm: UUID, record: VmRecord) -> QemuProbe:
+        """The VM's probe, which remembers what stays the same while QEMU lives."""
+        probe = self._known_probe(vm, record.run_id)
+        if probe is None:
+            probe = QemuProbe(self._monitor(vm), record.process)
+            self._probes[vm] = (self._link.generation, record.run_id), probe
+        return probe
+
+    async def write(self, vm: UUID, changes: Sequence[Change]) -> None:
+        """Set values in the order given; iothreads' through libvirt, so that it knows of
+        them and hands them to a destination."""
+        if not changes:
+            return
+        status, _ = await self._status(vm)
+        if not status.has_monitor:
+            raise CommandRefused(_why_no_monitor(status), field="vm", code=NOT_RUNNING)
+        for by_libvirt, group in itertools.groupby(changes, is_iothread_call):
+            neighbours = list(group)
+            if by_libvirt:
+                await self._set_iothreads(vm, neighbours)
+            else:
+                await qemu_write.write(self._monitor(vm), neighbours)
+
+    async def _set_iothreads(self, vm: UUID, changes: Sequence[Change]) -> None:
+        before = await self.read(vm, names_to_read(changes))
+        await self._link.change(
+            lambda connection: set_iothreads(connection.domain(vm), changes, before)
+        )
+
+    async def write_boot(self, vm: UUID, changes: Sequence[Change]) -> None:
+        """Set values in the persistent configuration. A disk's owner is its target (``vda``).
+
+        :raise CommandRefused: a transient VM, a change that has no place in the
+            configuration, or libvirt's own reason; nothing is changed then.
+        """
+        if not changes:
+            return
+
+        def call(connection: Connection) -> None:
+            domain = connection.domain(vm)
+            if not domain.is_persistent():
+                raise CommandRefused(
+                    "the VM is transient: it has no configuration for a next start",
+                    field=f"values.{changes[0].tunable}",
+                    code="transient_vm",
+                    remedy="define it with `virsh define`",
+                )
+            xml = domain.xml("VIR_DOMAIN_XML_INACTIVE", "VIR_DOMAIN_XML_SECURE")
+            connection.define(edit_boot_xml(xml, changes))
+
+        try:
+            await self._link.change(call)
+        except LibvirtRefused as refusal:
+            raise qemu_write.blamed(refusal, changes) from refusal
+
+    async def start_migration(self, order: MigrateOrder, destination: Driver) -> MigrationHandle:
+        """Begin a peer-to-peer migration: the source's daemon carries it out by itself.
+
+        Values of the destination alone go into its QEMU's command line, which marks the guest
+        as tainted (``custom-argv``); the persistent configuration does not get them.
+
+        :raise CommandRefused: it could not be begun. What libvirt refuses later, the handle
+            tells.
+        """
+        if not isinstance(destination, LibvirtDriver):
+            raise CommandRefused(
+                "a VM of a libvirt host can only migrate to another libvirt host",
+                field="destination",
+                code="destination_not_libvirt",
+                remedy="choose a host that is driven through libvirt",
+            )
+        if not destination.peer_uri:
+            raise CommandRefused(
+                f"nothing says how other hosts reach {destination.uri}",
+                field="destination",
+                code="no_peer_uri",
+                remedy="set the host's peer_uri, such as qemu+tls://NAME/system",
+            )
+        arguments = migration_arguments(order.values)
+
+        def prepare(connection: Connection) -> P2pMigration:
+            domain = connection.domain(order.vm)
+            persistent = domain.is_persistent()
+            live = domain.xml("VIR_DOMAIN_XML_MIGRATABLE", "VIR_DOMAIN_XML_SECURE")
+            boot = None
+            if persistent:
+                boot = domain.xml("VIR_DOMAIN_XML_INACTIVE", "VIR_DOMAIN_XML_SECURE")
+            xml = edit_destination_xml(live, boot, order.destination_values)
+            parameters = dict(arguments.parameters)
+            if xml is not None:
+                parameters["destination_xml"] = xml
+                if boot is not None:
+                    parameters["persistent_xml"] = boot
+            flags = (*migration_flags(persistent), *arguments.flags)
+            return P2pMigration(order.vm, destination.peer_uri, flags, parameters)
+
+        prepared = await self._monitor(order.vm).in_turn(
+            lambda: self._link.ask(prepare, waits=True)
+        )
+        before = await self.migration(order.vm)
+        migration = LibvirtMigration()
+        await migration.begin(prepared, lambda: self._open(self._uri), self._guard)
+        self._migrations[order.vm], self._not_begun[order.vm] = migration, before
+        return migration
+
+    async def migration(self, vm: UUID, at_ms: int = 0) -> Snapshot:
+        """The VM's outgoing migration; on its destination there is none.
+
+        One that this driver started is ``setup`` while libvirt prepares the destination:
+        QEMU, which has not heard of it, then still tells of the one before.
+        """
+        status, _ = await self._status(vm)
+        if status.arriving:
+            return Snapshot(QemuStatus.NONE)
+        gone = NotFound(f"{status.name} ({vm}) does not run on this host", field="vm")
+        if not status.has_monitor:
+            raise gone
+        try:
+            reply = await self._monitor(vm).execute("query-migrate")
+        except CommandRefused as refusal:
+            if refusal.problems[0].code == NOT_RUNNING:
+                raise gone from refusal
+            raise
+        with understanding("its migration"):
+            snapshot = read_query_migrate(reply, at_ms)
+        if vm in self._not_begun:
+            begun = read_query_migrate(reply) != self._not_begun[vm]
+            if not begun and not self._migrations[vm].done:
+                return Snapshot(QemuStatus.SETUP)
+            del self._not_begun[vm]
+        return snapshot
+
+    async def outgoing(self) -> Sequence[UUID]:
+        """The VMs whose job is a migration to another host. Asks no QEMU, so none is tainted."""
+
+        def call(connection: Connection) -> list[UUID]:
+            leaving: list[UUID] = []
+            for domain in connection.domains():
+                with contextlib.suppress(NotFound, CommandRefused):  # it has just gone
+                    status = domain.status()
+                    if status.has_monitor and domain.is_migrating_out():
+                        leaving.append(status.uuid)
+            return leaving
+
+        return await self._link.ask(call, waits=True)
+
+    async def completed(self, vm: UUID) -> Totals | None:
+        """The figures of the VM's last completed migration, asked on its destination."""
+        try:
+            job = await self._link.ask(lambda connection: connection.domain(vm).completed_job())
+        except LibvirtRefused as refusal:
+            if refusal.number == OPERATION_INVALID:
+                return None  # it does not run, or is still arriving
+            raise
+        return read_totals(job)
+
+    async def abort_migration(self, vm: UUID) -> None:
+        """Ask for its end, whoever started it.
+
+        :raise TooLate: in post-copy, or ended already.
+        """
+
+        def call(connection: Connection) -> None:
+            domain = connection.domain(vm)
+            if domain.status().arriving or not domain.is_migrating_out():
+                raise TooLate("no migration to another host is active")
+            domain.abort_job()
+
+        try:
+            await self._link.change(call)
+        except LibvirtRefused as refusal:
+            if refusal.number == OPERATION_INVALID:
+                raise TooLate(refusal.message) from refusal
+            raise
+        self._not_begun.pop(vm, None)
+
+    async def start_postcopy(self, vm: UUID) -> None:
+        """Switch to post-copy, by libvirt, which has to know when it ends.
+
+        :raise TooLate: no migration is active.
+        """
+
+        def call(connection: Connection) -> None:
+            domain = connection.domain(vm)
+            if domain.status().arriving or not domain.is_migrating_out():
+                raise TooLate("no migration to another host is active")
+            domain.start_postcopy()
+
+        await self._link.change(call)
+
+    async def vm_state(self, vm: UUID) -> VmState:
+        """What the VM is doing."""
+        return (await self._status(vm))[0].state
+
+    async def pause(self, vm: UUID) -> None:
+        """Stop the guest; libvirt lets it go on when its migration has ended."""
+
+        def call(connection: Connection) -> None:
+            domain = connection.domain(vm)
+            if domain.status().state is not VmState.PAUSED:
+                domain.suspend()
+
+        await self._link.change(call)
+
+    async def resume(self, vm: UUID) -> None:
+        """Let the guest go on."""
+
+        def call(connection: Connection) -> None:
+            domain = connection.domain(vm)
+            if domain.status().state is VmState.PAUSED:
+                domain.resume()
+
+        await self._link.change(call)
+
+    async def measure_dirty_rates(self, vm: UUID, over_ms: int) -> None:
+        """Begin a measurement that ends with emptied rings. libvirt has a call for it too, which
+        takes whole seconds."""
+        await qemu_control.measure_dirty_rates(self._monitor(vm), over_ms)
+
+    async def dirty_rates(self, vm: UUID) -> DirtyRates:
+        """How far the last measurement is."""
+        return await qemu_control.dirty_rates(self._monitor(vm))
+
+    async def block_nodes(self, vm: UUID) -> Sequence[BlockNode]:
+        """The block nodes that have a name: libvirt gives one to each."""
+        return await block_export.list_nodes(self._monitor(vm))
+
+    async def export_node(self, vm: UUID, export: Export) -> None:
+        """Export a block node by NBD. libvirt does not know: a backup or a copy of storage that
+        it is asked for meanwhile fails."""
+        await block_export.add_export(self._monitor(vm), export)
+
+    async def remove_export(self, vm: UUID) -> None:
+        """Remove it again."""
+        await block_export.remove_export(self._monitor(vm), scratch=True)
+
+    async def guest_agent(self, vm: UUID) -> GuestAgent:
+        """The agent in its guest, by libvirt's call."""
+        return GuestAgent(LibvirtChannel(self._link, vm))
+
+    async def reset_after_migration(self, vm: UUID) -> None:
+        """Wait until libvirt has put back what it set, which it does on both sides however the
+        migration ends. It does so after QEMU has said that it is over, and would overwrite
+        what is set in between.
+
+        :raise NotFound: the host does not have the VM.
+        """
+        await self._status(vm)
+        deadline = asyncio.get_running_loop().time() + _RESETS_WITHIN_S
+        while await self._link.ask(lambda connection: connection.domain(vm).is_migrating_out()):
+            if asyncio.get_running_loop().time() > deadline:
+                return
+            await asyncio.sleep(_LOOK_AGAIN_S)
+
+    def events(self) -> AsyncGenerator[DriverEvent, None]:
+        """What happens on the host from now on."""
+        return self._link.events()
+
+
+def _why_no_monitor(status: VmStatus) -> str:
+    if status.arriving:
+        return "libvirt lets nobody ask the destination's QEMU before the migration has ended"
+    return f"{status.name} does not run: it is {status.state.value}"

@@ -1,0 +1,1 @@
+"""This machine, as the kernel shows it: /proc, /sys, sysctls, processes."""

@@ -1,0 +1,213 @@
+"""What every driver can do. The contract suite in tests/contract holds all of them to it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+from uuid import UUID
+
+from vmtune.domain.changes import Change
+from vmtune.domain.dirty_rates import DirtyRates
+from vmtune.domain.facts import HostFacts, Reading, VmFacts, VmState, VmSummary
+from vmtune.domain.migration import Snapshot, Totals
+from vmtune.domain.tunables import Value
+from vmtune.hypervisor.qemu.block_export import BlockNode, Export
+from vmtune.hypervisor.qemu.guest_agent import GuestAgent
+
+
+class EventKind(StrEnum):
+    """What a driver tells its watchers."""
+
+    MIGRATION_STATUS = "migration status"
+    MIGRATION_ITERATION = "migration iteration"
+    VM_STATE = "vm state"
+    CONNECTION_LOST = "connection lost"
+    CONNECTED = "connected"
+    """Events were missed before it, and are told from now on."""
+
+
+@dataclass(frozen=True, slots=True)
+class DriverEvent:
+    """Something that happened to a VM, as QEMU or libvirt reported it.
+
+    :param vm: None where it concerns the whole host (a connection, lost or made).
+    :param detail: the new status, the iteration's number, or a reason.
+    """
+
+    kind: EventKind
+    vm: UUID | None
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class MigrateOrder:
+    """A migration to start.
+
+    :param values: the ``migrate`` route's tunables. Capabilities that are not named are
+        off while it runs, on both sides; parameters that are not named stay as they are.
+    :param destination_values: tunables of the destination alone (announce-*).
+    """
+
+    vm: UUID
+    values: Mapping[str, Value]
+    destination_values: Mapping[str, Value]
+
+
+class MigrationHandle(Protocol):
+    """A migration that this driver started and whose end it will hear of."""
+
+    @property
+    def done(self) -> bool:
+        """Whether :meth:`wait` would return at once."""
+
+    async def wait(self) -> None:
+        """Return when the migration has succeeded.
+
+        :raise CommandRefused: it failed or was aborted; the message is QEMU's or libvirt's.
+        :raise OutcomeUnknown: the connection was lost: look again.
+        """
+
+
+class Driver(Protocol):
+    """One host. Safe for concurrent use from one event loop; no call blocks the loop.
+
+    Every method may raise :class:`~vmtune.errors.HostUnreachable` when no connection can be
+    made, :class:`~vmtune.errors.MonitorBusy` when another client holds QEMU's monitor,
+    :class:`~vmtune.errors.NotFound` when the VM is not on this host,
+    :class:`~vmtune.errors.CommandRefused` when QEMU or libvirt refuses, and
+    :class:`~vmtune.errors.OutcomeUnknown` when the connection is lost while a command that
+    changes something is under way. A driver connects on demand and reconnects by itself.
+    """
+
+    @property
+    def uri(self) -> str:
+        """The host's address, as it was given."""
+
+    async def close(self) -> None:
+        """Give up connections and threads. Nothing on the host changes."""
+
+    async def host_facts(self) -> HostFacts:
+        """Probe the host."""
+
+    async def list_vms(self) -> Sequence[VmSummary]:
+        """The VMs of the host, running or not."""
+
+    async def vm_facts(self, vm: UUID) -> VmFacts:
+        """Probe a VM and its QEMU, with a reading of every tunable that can be read."""
+
+    async def read(self, vm: UUID, tunables: Collection[str]) -> dict[str, Reading]:
+        """What the named tunables are set to right now: cheaper than :meth:`vm_facts`."""
+
+    async def write(self, vm: UUID, changes: Sequence[Change]) -> None:
+        """Set values in the order given; neighbours of one kind go together.
+
+        Stops after the first group of neighbours that has a refusal. What was set by then
+        stays set: putting it back is the caller's work, who has journaled what was there.
+
+        :raise CommandRefused: with the field ``values.<tunable>`` where one is to blame.
+        """
+
+    async def write_boot(self, vm: UUID, changes: Sequence[Change]) -> None:
+        """Set values in the persistent configuration, for the VM's next start.
+
+        :raise CommandRefused: where there is none (a transient VM, a QEMU without libvirt).
+        """
+
+    async def start_migration(self, order: MigrateOrder, destination: Driver) -> MigrationHandle:
+        """Begin a live migration to *destination*, both sides prepared as *order* says.
+
+        Returns as soon as it has been handed over; it may not be active yet.
+
+        :raise CommandRefused: it could not be begun; both sides are as before.
+        """
+
+    async def migration(self, vm: UUID, at_ms: int = 0) -> Snapshot:
+        """The VM's outgoing migration, as QEMU says right now.
+
+        :raise NotFound: the VM is no longer here: it has gone, or was never here.
+        """
+
+    async def outgoing(self) -> Sequence[UUID]:
+        """The VMs that migrate away right now, whoever started it. Where a QEMU would have to be
+        connected to first, it is left out."""
+
+    async def completed(self, vm: UUID) -> Totals | None:
+        """The figures of the VM's last completed migration, asked on its destination."""
+
+    async def abort_migration(self, vm: UUID) -> None:
+        """Ask QEMU to cancel.
+
+        :raise TooLate: in post-copy, or ended already.
+        """
+
+    async def start_postcopy(self, vm: UUID) -> None:
+        """Let the guest run on the destination before all of its memory is there. The switch
+        itself comes a moment later.
+
+        :raise TooLate: no migration is active.
+        :raise CommandRefused: the migration was not started with ``postcopy``.
+        """
+
+    async def vm_state(self, vm: UUID) -> VmState:
+        """What the VM is doing.
+
+        :raise NotFound: it is not on this host.
+        """
+
+    async def pause(self, vm: UUID) -> None:
+        """Stop the guest, also while it migrates away. Harmless when repeated.
+
+        Under libvirt it runs again by itself when the migration has ended, on whichever host
+        it then is; without libvirt it stays paused there.
+        """
+
+    async def resume(self, vm: UUID) -> None:
+        """Let a paused guest go on. Harmless when repeated."""
+
+    async def measure_dirty_rates(self, vm: UUID, over_ms: int) -> None:
+        """Begin to measure how fast each vCPU dirties memory, also while it migrates: at the
+        end of the measurement QEMU empties all dirty rings. What QEMU switches on for it, it
+        switches off again by itself.
+
+        :param over_ms: 50 to 60,000.
+        :raise CommandRefused: code ``already_measuring`` while another measurement runs (for
+            a moment after its beginning QEMU does not notice); any other where there is no
+            dirty ring or QEMU is older than 8.2.
+        """
+
+    async def dirty_rates(self, vm: UUID) -> DirtyRates:
+        """How far the last measurement is, and what it found."""
+
+    async def block_nodes(self, vm: UUID) -> Sequence[BlockNode]:
+        """The block nodes of a running VM's QEMU that have a name."""
+
+    async def export_node(self, vm: UUID, export: Export) -> None:
+        """Export a block node of the VM's QEMU by NBD, on a unix socket of its machine.
+
+        :raise Conflict: QEMU has an NBD server, of somebody else.
+        :raise CommandRefused: there is no such node, or it is not vmtune's own and would be
+            writable. Nothing is left of it then.
+        """
+
+    async def remove_export(self, vm: UUID) -> None:
+        """Remove what :meth:`export_node` made. Harmless when repeated."""
+
+    async def guest_agent(self, vm: UUID) -> GuestAgent:
+        """The agent in a running VM's guest, which may not answer. Close it.
+
+        :raise SetupError: the VM has no channel for one.
+        """
+
+    async def reset_after_migration(self, vm: UUID) -> None:
+        """Put what :meth:`start_migration` set on this side back to what it was, where
+        nobody else does it (libvirt does). Where this driver does not know what was there
+        (it was started anew), the ``migrate`` route's settings go to QEMU's defaults.
+        Harmless when repeated.
+
+        :raise CommandRefused: a migration is still active.
+        """
+
+    def events(self) -> AsyncGenerator[DriverEvent, None]:
+        """What happens on the host from now on; several watchers may listen at once."""

@@ -1,0 +1,175 @@
+"""The QMP commands that leave vmtune, and no others.
+
+Who holds a QEMU's monitor can end it, give it the host's files and run programs. So each
+command is looked at before it is sent: its name has to be in the tables below, which follow
+from the tunables, from how a QEMU is probed and migrated, and from what benchmarks count; and
+where a command can do more than vmtune needs, so do its arguments. A tunable pack may add names
+(not arguments) that the operator lists in the setting ``allow_qmp_commands``, and properties and
+types of objects that he lists in ``allow_qom``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from vmtune.domain.pack_access import consent_to_qom
+from vmtune.domain.tunable_table import TUNABLES
+from vmtune.domain.tunables import QmpKind
+from vmtune.errors import CommandRefused
+from vmtune.hypervisor.qemu import block_allowlist as block_allowed
+
+Arguments = Mapping[str, Any]  # any JSON
+NOT_ALLOWED = "qmp_not_allowed"
+"""Code of the refusal."""
+
+_OBJECTS = ("query-iothreads", "qom-get", "qom-set", "qom-list")
+FOR_TUNABLES: Mapping[QmpKind, tuple[str, ...]] = {
+    QmpKind.CAPABILITY: ("query-migrate-capabilities", "migrate-set-capabilities"),
+    QmpKind.PARAMETER: ("query-migrate-parameters", "migrate-set-parameters"),
+    QmpKind.IOTHREAD: _OBJECTS,
+    QmpKind.MAIN_LOOP: (*_OBJECTS, "object-add"),
+    QmpKind.DEVICE: ("qom-get", "qom-list"),
+    QmpKind.ACCELERATOR: ("query-kvm",),
+    QmpKind.QOM: (*_OBJECTS, "qom-list-properties"),
+    QmpKind.COMMAND: ("query-qmp-schema",),
+}
+"""What each place in QEMU that a tunable can have is read and set with."""
+assert set(FOR_TUNABLES) == set(QmpKind), "a place in QEMU without its commands"
+
+FOR_PROBING = (
+    "query-uuid",
+    "query-name",
+    "query-status",
+    "query-version",
+    "query-cpus-fast",
+    "query-memory-size-summary",
+    "qom-get",
+)
+FOR_MIGRATION = (
+    "query-migrate",
+    "migrate",
+    "migrate-incoming",
+    "migrate_cancel",
+    "migrate-start-postcopy",
+    "calc-dirty-rate",
+    "query-dirty-rate",
+    "stop",
+    "cont",
+)
+FOR_PACKS = (*FOR_TUNABLES[QmpKind.QOM], *FOR_TUNABLES[QmpKind.COMMAND])
+FOR_BENCHMARKS = ("trace-event-set-state", "query-chardev", *block_allowed.COMMANDS)
+
+_USED = {row.qmp.kind for row in TUNABLES.values() if row.qmp is not None}
+ALLOWED: frozenset[str] = frozenset(
+    {
+        *FOR_PROBING,
+        *FOR_MIGRATION,
+        *FOR_BENCHMARKS,
+        *FOR_PACKS,
+        *(command for kind in _USED for command in FOR_TUNABLES[kind]),
+    }
+)
+
+
+def _names(kind: QmpKind) -> frozenset[str]:
+    rows = (row.qmp for row in TUNABLES.values())
+    return frozenset(qmp.name for qmp in rows if qmp is not None and qmp.kind is kind)
+
+
+_CAPABILITIES = _names(QmpKind.CAPABILITY) | {"events"}
+MADE_UP = "vmtune-asks-only"
+"""A parameter that no QEMU has: asked with it, one says what is wrong beside, and sets nothing."""
+_PARAMETERS = _names(QmpKind.PARAMETER) | {"tls-creds", "tls-hostname", "tls-authz", MADE_UP}
+_PROPERTIES = _names(QmpKind.IOTHREAD) | _names(QmpKind.MAIN_LOOP)
+OBJECT_FOLDERS = ("/objects", "/machine/peripheral", "/machine/peripheral-anon")
+"""Where QEMU has the objects that somebody made."""
+_RING_EVENTS = "kvm_dirty_ring_"
+
+
+def _goes_to_a_socket(arguments: Arguments) -> str:
+    uri = str(arguments.get("uri", ""))
+    known = set(arguments) == {"uri"} and uri.startswith(("tcp:", "unix:"))
+    return "" if known else "a migration goes to a socket, never to a program or a file"
+
+
+def _sets_capabilities(arguments: Arguments) -> str:
+    named = {str(row.get("capability")) for row in arguments.get("capabilities", ())}
+    return _unknown(named - _CAPABILITIES, "capability")
+
+
+def _sets_parameters(arguments: Arguments) -> str:
+    return _unknown(set(arguments) - _PARAMETERS, "parameter")
+
+
+def _sets_a_property(arguments: Arguments) -> str:
+    if not str(arguments.get("path", "")).startswith("/objects/"):
+        return "only iothreads and the main loop have properties to set"
+    return _unknown({str(arguments.get("property"))} - _PROPERTIES, "property")
+
+
+def _adds_the_main_loop(arguments: Arguments) -> str:
+    known = set(arguments) == {"qom-type", "id"} and arguments["qom-type"] == "main-loop"
+    return "" if known else "only the main-loop object may be added"
+
+
+def _traces_the_ring(arguments: Arguments) -> str:
+    known = str(arguments.get("name", "")).startswith(_RING_EVENTS)
+    return "" if known and "*" not in str(arguments["name"]) else "only the ring is traced"
+
+
+def _unknown(names: Collection[str], what: str) -> str:
+    return f"no tunable has the {what} {min(names)}" if names else ""
+
+
+GUARDS: Mapping[str, Callable[[Arguments], str]] = {
+    "migrate": _goes_to_a_socket,
+    "migrate-incoming": _goes_to_a_socket,
+    "migrate-set-capabilities": _sets_capabilities,
+    "migrate-set-parameters": _sets_parameters,
+    "qom-set": _sets_a_property,
+    "object-add": _adds_the_main_loop,
+    "trace-event-set-state": _traces_the_ring,
+    **block_allowed.GUARDS,
+}
+"""What the arguments of a command have to be: why they are refused, empty where they are not."""
+assert set(GUARDS) <= ALLOWED, "a guard for what is never sent"
+
+
+def _consented(command: str, arguments: Arguments, more: Collection[str]) -> bool:
+    """Whether the operator allows a pack to set this property, or to make this object."""
+    if command == "qom-set":
+        name = str(arguments.get("property"))
+        path = str(arguments.get("path", "")).rpartition("/")[0]
+        ends = {each.rpartition(".")[2] for each in more if each.startswith(consent_to_qom(""))}
+        return path in OBJECT_FOLDERS and name in ends
+    if command == "object-add" and set(arguments) == {"qom-type", "id"}:
+        return consent_to_qom(str(arguments["qom-type"])) in more
+    return False
+
+
+def check(command: str, arguments: Arguments | None, more: Collection[str] = ()) -> None:
+    """Let a command through to a QEMU.
+
+    :param more: what the operator allows beside: names of commands, and consents to objects
+        (:func:`vmtune.domain.pack_access.consent_to_qom`).
+    :raise CommandRefused: it is not sent, and why; code ``qmp_not_allowed``.
+    """
+    if command not in ALLOWED:
+        if command in more:
+            return
+        raise CommandRefused(
+            f"vmtune does not send the QMP command {command[:80]!r}",
+            code=NOT_ALLOWED,
+            remedy="a tunable pack's own commands have to be in the setting allow_qmp_commands",
+        )
+    guard = GUARDS.get(command)
+    why = guard(arguments or {}) if guard else ""
+    if why and not _consented(command, arguments or {}, more):
+        raise CommandRefused(
+            f"vmtune does not send {command} with these arguments: {why}",
+            code=NOT_ALLOWED,
+            remedy="what a tunable pack sets and makes has to be in the setting allow_qom"
+            if command in ("qom-set", "object-add")
+            else "",
+        )

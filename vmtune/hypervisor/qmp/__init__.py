@@ -1,0 +1,1 @@
+"""QEMUs without libvirt: each is driven by its QMP socket."""

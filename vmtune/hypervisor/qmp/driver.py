@@ -1,0 +1,451 @@
+"""QEMUs without libvirt: a folder of QMP sockets is a host, each socket a VM."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from vmtune.domain.changes import Change
+from vmtune.domain.dirty_rates import DirtyRates
+from vmtune.domain.facts import Connection, HostFacts, Reading, VmFacts, VmState, VmSummary
+from vmtune.domain.migration import QemuStatus, Snapshot, Totals, read_query_migrate
+from vmtune.errors import (
+    CommandRefused,
+    HostUnreachable,
+    NotFound,
+    OutcomeUnknown,
+    TooLate,
+    VmtuneError,
+)
+from vmtune.hypervisor.event_hub import Hub
+from vmtune.hypervisor.guard import OPEN, Guard
+from vmtune.hypervisor.linux.local_host import read_local_host
+from vmtune.hypervisor.protocol import Driver, DriverEvent, EventKind, MigrateOrder, MigrationHandle
+from vmtune.hypervisor.qemu import block_export
+from vmtune.hypervisor.qemu import control as qemu_control
+from vmtune.hypervisor.qemu.block_export import BlockNode, Export
+from vmtune.hypervisor.qemu.guest_agent import GuestAgent
+from vmtune.hypervisor.qemu.names import vm_state
+from vmtune.hypervisor.qemu.replies import understanding
+from vmtune.hypervisor.qemu.write import write
+from vmtune.hypervisor.qmp.agent_socket import SocketChannel, find_socket
+from vmtune.hypervisor.qmp.migration import DirectMigration, Side, defaults
+from vmtune.hypervisor.qmp.monitor import NO_QEMU, QmpMonitor
+from vmtune.hypervisor.qmp.qemu import Link, OnEvent, Qemu
+
+_T = TypeVar("_T")
+_SUFFIXES = (".sock", ".qmp")
+
+
+class QmpDriver:
+    """A :class:`~vmtune.hypervisor.protocol.Driver` for QEMUs whose ``-qmp unix:`` sockets, named
+    ``*.sock`` or ``*.qmp``, are in one folder. They have to run on this machine.
+
+    A QEMU without ``-uuid`` is known by a UUID made from its ``-name``, or else from its
+    socket's path. Events come from QEMUs that were listed or asked for.
+
+    :param uri: ``qmp+unix:///FOLDER``.
+    :param migration_address: where its QEMUs listen for a migration; empty for a unix
+        socket in the folder, which a QEMU on the same machine reaches.
+    :param more_commands: see :func:`vmtune.hypervisor.qemu.allowlist.check`.
+    :param guard: lets through what changes something.
+    """
+
+    def __init__(
+        self,
+        uri: str,
+        migration_address: str = "127.0.0.1",
+        greeting_timeout_s: float = 2.0,
+        more_commands: Collection[str] = (),
+        guard: Guard = OPEN,
+    ) -> None:
+        self._uri = uri
+        self._guard = guard
+        self._folder = Path(urlsplit(uri).path)
+        self._migration_address = migration_address
+        self._greeting_timeout_s = greeting_timeout_s
+        self._more_commands = more_commands
+        self._qemus: dict[Path, Qemu] = {}
+        self._scanning: asyncio.Task[dict[Path, VmtuneError]] | None = None
+        self._hub = Hub()
+        self._prior: dict[UUID, list[Change]] = {}
+        self._migrations: set[DirectMigration] = set()
+
+    @property
+    def uri(self) -> str:
+        """The folder, as it was given."""
+        return self._uri
+
+    async def close(self) -> None:
+        """Let go of all monitors. Migrations run on, and whoever waits for one is told
+        that its end is unknown."""
+        self._hub.close()
+        await asyncio.gather(*(migration.let_go() for migration in tuple(self._migrations)))
+        qemus, self._qemus = self._qemus, {}
+        await asyncio.gather(*(qemu.close() for qemu in qemus.values()))
+
+    async def host_facts(self) -> HostFacts:
+        """This machine. Its QEMUs may be of several versions, so it has none of its own."""
+        self._sockets()
+        host = read_local_host()
+        return HostFacts(
+            connection=Connection.QMP,
+            hostname=host.hostname,
+            uuid=host.machine_id,
+            qemu=None,
+            libvirt=None,
+            migration_address=self._migration_address,
+            kvm=host.kvm,
+            cpus=host.cpus,
+            memory_bytes=host.memory_bytes,
+            memory_available_bytes=host.memory_available_bytes,
+            kernel=host.kernel,
+            sysctls=host.sysctls,
+            can_lock_beyond_limits=host.can_lock_beyond_limits,
+        )
+
+    async def list_vms(self) -> Sequence[VmSummary]:
+        """The QEMUs that answer. One whose monitor is taken is listed by its command line,
+        in the state ``other``, where it can be seen.
+
+        :raise VmtuneError: none could be asked, for the first one's reason.
+        """
+        problems = await self._scan()
+        summaries = await asyncio.gather(*(self._summary(q) for q in self._qemus.values()))
+        found: dict[UUID, VmSummary] = {}
+        for summary in summaries:
+            # One QEMU may have two sockets here, of which one is taken.
+            if summary is not None and (
+                summary.uuid not in found or found[summary.uuid].state is VmState.OTHER
+            ):
+                found[summary.uuid] = summary
+        if not found and problems:
+            raise next(iter(problems.values()))
+        return sorted(found.values(), key=lambda summary: (summary.name, summary.uuid))
+
+    async def _summary(self, qemu: Qemu) -> VmSummary | None:
+        if not qemu.known:
+            return None
+        state = VmState.OTHER
+        if qemu.monitor.connected:
+            try:
+                state = await self._state(qemu)
+            except (OutcomeUnknown, HostUnreachable):
+                return None  # it has just ended
+        return VmSummary(qemu.uuid, qemu.name, state)
+
+    async def vm_facts(self, vm: UUID) -> VmFacts:
+        """Probe a VM and its QEMU."""
+        return await self._ask(vm, lambda qemu: qemu.probe.facts(qemu.uuid, qemu.name))
+
+    async def read(self, vm: UUID, tunables: Collection[str]) -> dict[str, Reading]:
+        """What the named tunables are set to right now."""
+        return await self._ask(vm, lambda qemu: qemu.probe.read(tunables))
+
+    async def write(self, vm: UUID, changes: Sequence[Change]) -> None:
+        """Set values in the order given; see :func:`vmtune.hypervisor.qemu.write.write`."""
+        qemu = await self._find(vm)
+        try:
+            await write(qemu.monitor, changes, qemu.probe.known_objects)
+        except HostUnreachable as error:
+            raise OutcomeUnknown(
+                error.message, remedy="look again what of it took effect"
+            ) from error
+
+    async def write_boot(self, vm: UUID, changes: Sequence[Change]) -> None:
+        """There is no persistent configuration here.
+
+        :raise CommandRefused: always, unless nothing is to be set.
+        """
+        if changes:
+            raise CommandRefused(
+                "this QEMU was not started by libvirt, so there is no configuration to change",
+                field=f"values.{changes[0].tunable}",
+                code="boot_needs_owner",
+                remedy="start QEMU with the option",
+            )
+
+    async def start_migration(self, order: MigrateOrder, destination: Driver) -> MigrationHandle:
+        """Begin a live migration to a QEMU of the same UUID that waits with ``-incoming
+        defer`` in another folder.
+
+        What is set on either side is put back by :meth:`reset_after_migration` of its driver.
+
+        :raise CommandRefused: it could not be begun; both sides are as before, but for one
+            thing: a QEMU that has begun to listen cannot be told to stop.
+        :raise OutcomeUnknown: it may have begun, so nothing was put back.
+        """
+        if not isinstance(destination, QmpDriver):
+            raise CommandRefused(
+                "a QEMU that is driven by its monitor cannot migrate to libvirt",
+                field="destination",
+                code="destination_not_direct",
+                remedy="choose a host whose address begins with qmp+unix://",
+            )
+        qemu = await self._find(order.vm)
+        waiting = await destination._waiting_for(qemu)
+        migration = DirectMigration(
+            Side("source", qemu), Side("destination", waiting), order, self._hub.watch()
+        )
+        try:
+            await migration.begin(destination._migration_address)
+        finally:
+            self._prior[qemu.uuid] = migration.source.prior
+            destination._prior[waiting.uuid] = migration.destination.prior
+        self._migrations.add(migration)
+        migration.when_done(lambda: self._migrations.discard(migration))
+        return migration
+
+    async def migration(self, vm: UUID, at_ms: int = 0) -> Snapshot:
+        """The VM's outgoing migration. QEMU keeps the last one's figures until it ends."""
+        reply = await self._ask(vm, lambda qemu: qemu.monitor.execute("query-migrate"))
+        with understanding("its migration"):
+            return read_query_migrate(reply, at_ms)
+
+    async def outgoing(self) -> Sequence[UUID]:
+        """Of the QEMUs that are connected, those that migrate away: others may be somebody
+        else's to talk to. A destination tells of no RAM."""
+        leaving: list[UUID] = []
+        for qemu in tuple(self._qemus.values()):
+            if qemu.known and qemu.monitor.connected:
+                with contextlib.suppress(OutcomeUnknown, HostUnreachable):
+                    reply = await qemu.monitor.execute("query-migrate")
+                    with understanding("its migration"):
+                        snapshot = read_query_migrate(reply)
+                    if snapshot.status.running and snapshot.sample is not None:
+                        leaving.append(qemu.uuid)
+        return leaving
+
+    async def completed(self, vm: UUID) -> Totals | None:
+        """None in general: QEMU gives the figures on the source, by :meth:`migration`."""
+        return (await self.migration(vm)).totals
+
+    async def abort_migration(self, vm: UUID) -> None:
+        """Ask QEMU to cancel.
+
+        :raise TooLate: in post-copy, or ended already.
+        """
+        status = (await self.migration(vm)).status
+        if status.in_postcopy:
+            raise TooLate(
+                "the guest runs on the destination already",
+                remedy="wait: post-copy can no longer be aborted without losing the guest",
+            )
+        if not status.running:
+            ended = "there is none" if status is QemuStatus.NONE else f"it is {status.value}"
+            raise TooLate(f"no migration is active: {ended}")
+        qemu = await self._find(vm)
+        await qemu.monitor.execute("migrate_cancel")
+
+    async def start_postcopy(self, vm: UUID) -> None:
+        """Switch to post-copy.
+
+        :raise TooLate: no migration is active.
+        """
+        status = (await self.migration(vm)).status
+        if not status.running:
+            raise TooLate(f"no migration is active: it is {status.value}")
+        qemu = await self._find(vm)
+        await qemu.monitor.execute("migrate-start-postcopy")
+
+    async def vm_state(self, vm: UUID) -> VmState:
+        """What the VM is doing."""
+        return await self._ask(vm, self._state)
+
+    @staticmethod
+    async def _state(qemu: Qemu) -> VmState:
+        reply = await qemu.monitor.execute("query-status")
+        with understanding("what it is doing"):
+            return vm_state(reply["status"])
+
+    async def pause(self, vm: UUID) -> None:
+        """Stop the guest. It stays so when it has arrived: QEMU hands its state on."""
+        qemu = await self._find(vm)
+        await qemu.monitor.execute("stop")
+
+    async def resume(self, vm: UUID) -> None:
+        """Let the guest go on."""
+        qemu = await self._find(vm)
+        await qemu.monitor.execute("cont")
+
+    async def measure_dirty_rates(self, vm: UUID, over_ms: int) -> None:
+        """Begin a measurement that ends with emptied rings."""
+        qemu = await self._find(vm)
+        await qemu_control.measure_dirty_rates(qemu.monitor, over_ms)
+
+    async def dirty_rates(self, vm: UUID) -> DirtyRates:
+        """How far the last measurement is."""
+        return await self._ask(vm, lambda qemu: qemu_control.dirty_rates(qemu.monitor))
+
+    async def block_nodes(self, vm: UUID) -> Sequence[BlockNode]:
+        """The block nodes that have a name."""
+        return await self._ask(vm, lambda qemu: block_export.list_nodes(qemu.monitor))
+
+    async def export_node(self, vm: UUID, export: Export) -> None:
+        """Export a block node by NBD."""
+        qemu = await self._find(vm)
+        await block_export.add_export(qemu.monitor, export)
+
+    async def remove_export(self, vm: UUID) -> None:
+        """Remove it again."""
+        qemu = await self._find(vm)
+        await block_export.remove_export(qemu.monitor, scratch=True)
+
+    async def guest_agent(self, vm: UUID) -> GuestAgent:
+        """The agent in its guest, by the socket of its channel."""
+        socket = await self._ask(vm, lambda qemu: find_socket(qemu.monitor))
+        return GuestAgent(SocketChannel(socket, self._guard))
+
+    async def reset_after_migration(self, vm: UUID) -> None:
+        """Put this side back to what was there before the migration, or to QEMU's defaults
+        where this driver did not start it. Harmless when repeated.
+
+        :raise CommandRefused: a migration is still active.
+        """
+        qemu = await self._find(vm)
+        prior = self._prior.get(vm)
+        await write(qemu.monitor, prior if prior is not None else await defaults(qemu))
+
+    def events(self) -> AsyncGenerator[DriverEvent, None]:
+        """What happens from now on."""
+        return self._hub.events()
+
+    async def _ask(self, vm: UUID, question: Callable[[Qemu], Awaitable[_T]]) -> _T:
+        """Ask, and ask again when the connection was lost on the way: asking changes
+        nothing, and the QEMU may be gone or have another connection now."""
+        try:
+            return await question(await self._find(vm))
+        except (OutcomeUnknown, HostUnreachable):
+            await self._scan()
+            try:
+                return await question(await self._find(vm))
+            except OutcomeUnknown as error:
+                raise HostUnreachable(error.message) from error
+
+    async def _find(self, vm: UUID) -> Qemu:
+        """The VM's QEMU, connected.
+
+        :raise NotFound: there is none, and every monitor could be asked.
+        :raise MonitorBusy: the monitor that is or may be the VM's is taken.
+        """
+        found = self._connected(vm)
+        if found is None and self._scanning is not None:
+            # Somebody is looking already: most often it finds this one too.
+            await asyncio.wait([self._scanning])
+            found = self._connected(vm)
+        if found is not None:
+            return found
+        problems = await self._scan()
+        taken: VmtuneError | None = None
+        for path, qemu in self._qemus.items():
+            if qemu.known and qemu.uuid == vm and qemu.monitor.connected:
+                return qemu
+            if not qemu.known or qemu.uuid == vm:
+                taken = taken or problems.get(path)
+        raise taken or NotFound(f"{self._folder} has no socket of a QEMU with the UUID {vm}")
+
+    def _connected(self, vm: UUID) -> Qemu | None:
+        """The VM's QEMU, if it is connected already."""
+        for qemu in self._qemus.values():
+            if qemu.known and qemu.uuid == vm and qemu.monitor.connected:
+                return qemu
+        return None
+
+    async def _waiting_for(self, source: Qemu) -> Qemu:
+        """The QEMU here that waits for *source*."""
+        problems = await self._scan()
+        for path, qemu in self._qemus.items():
+            if qemu.known and qemu.uuid != source.uuid:
+                continue
+            if path in problems:
+                raise problems[path]
+            if await self._state(qemu) is VmState.INCOMING:
+                return qemu
+        raise CommandRefused(
+            f"no QEMU in {self._folder} waits for {source.name}",
+            field="destination",
+            code="no_incoming_qemu",
+            remedy="start one there with the same -uuid, and with -incoming defer",
+        )
+
+    async def _scan(self) -> dict[Path, VmtuneError]:
+        """Connect to every socket of the folder; what could not be reached, and why."""
+        scan = asyncio.create_task(self._scan_now())
+        self._scanning = scan
+        try:
+            return await scan
+        finally:
+            if self._scanning is scan:
+                self._scanning = None
+
+    async def _scan_now(self) -> dict[Path, VmtuneError]:
+        paths = self._sockets()
+        gone = [self._qemus.pop(path) for path in self._qemus.keys() - set(paths)]
+        for path in paths:
+            if path not in self._qemus:
+                self._qemus[path] = Qemu(path, self._link, self._heard, self._lost)
+        qemus = [self._qemus[path] for path in paths]
+        await asyncio.gather(*(qemu.close() for qemu in gone))
+        answers = await asyncio.gather(*(q.connect() for q in qemus), return_exceptions=True)
+        problems: dict[Path, VmtuneError] = {}
+        for qemu, answer in zip(qemus, answers, strict=True):
+            if isinstance(answer, VmtuneError):
+                problems[qemu.path] = answer
+                left_behind = answer.problems[0].code == NO_QEMU
+                if left_behind and self._qemus.get(qemu.path) is qemu:
+                    del self._qemus[qemu.path], problems[qemu.path]
+            elif isinstance(answer, BaseException):
+                raise answer
+        return problems
+
+    def _sockets(self) -> list[Path]:
+        """The folder's sockets.
+
+        :raise HostUnreachable: it is no folder, or may not be read.
+        """
+        try:
+            with os.scandir(self._folder) as entries:
+                names = [e.name for e in entries if e.name.endswith(_SUFFIXES)]
+        except OSError as error:
+            raise HostUnreachable(
+                f"the folder {self._folder} cannot be read: {error.strerror}",
+                field="uri",
+                remedy="name the folder that holds the QMP sockets",
+            ) from error
+        return sorted(self._folder / name for name in names)
+
+    def _link(self, path: Path, on_event: OnEvent, on_lost: Callable[[], None]) -> Link:
+        return QmpMonitor(
+            path,
+            on_event,
+            on_lost,
+            self._greeting_timeout_s,
+            more_commands=self._more_commands,
+            guard=self._guard,
+        )
+
+    def _heard(self, qemu: Qemu, name: str, data: Mapping[str, Any]) -> None:  # any JSON
+        translated = _EVENTS.get(name)
+        if translated is not None and qemu.known:
+            kind, detail = translated
+            self._hub.publish(DriverEvent(kind, qemu.uuid, detail(data)))
+
+    def _lost(self, qemu: Qemu) -> None:
+        if qemu.known:
+            text = f"the connection to {qemu.path} was lost"
+            self._hub.publish(DriverEvent(EventKind.CONNECTION_LOST, qemu.uuid, text))
+
+
+_EVENTS: Mapping[str, tuple[EventKind, Callable[[Mapping[str, Any]], str]]] = {
+    "MIGRATION": (EventKind.MIGRATION_STATUS, lambda data: str(data["status"])),
+    "MIGRATION_PASS": (EventKind.MIGRATION_ITERATION, lambda data: str(data["pass"])),
+    "STOP": (EventKind.VM_STATE, lambda data: VmState.PAUSED.value),
+    "RESUME": (EventKind.VM_STATE, lambda data: VmState.RUNNING.value),
+    "SHUTDOWN": (EventKind.VM_STATE, lambda data: VmState.SHUT_OFF.value),
+}

@@ -1,0 +1,151 @@
+"""One QEMU behind a socket: who it is, and what is remembered of it while it lives."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+from uuid import NAMESPACE_URL, UUID, uuid5
+
+from vmtune.errors import HostUnreachable, MonitorBusy
+from vmtune.hypervisor.linux.qemu_process import QemuProcess
+from vmtune.hypervisor.qemu.monitor import Monitor
+from vmtune.hypervisor.qemu.probe import QemuProbe
+from vmtune.hypervisor.qemu.replies import understanding
+
+_NO_UUID = UUID(int=0)
+
+
+OnEvent = Callable[[str, Mapping[str, Any]], None]  # any JSON: an event's data
+"""Is told each event's name and data."""
+
+
+class Link(Monitor, Protocol):
+    """A monitor that can be connected, lost and connected again."""
+
+    @property
+    def pid(self) -> int | None:
+        """The local process behind it, where that is known."""
+
+    @property
+    def connected(self) -> bool:
+        """Whether a command would go out without connecting first."""
+
+    @property
+    def connections(self) -> int:
+        """How often it was connected: QEMU may be another process each time."""
+
+    async def connect(self) -> None:
+        """Connect unless connected.
+
+        :raise MonitorBusy: another client holds the monitor.
+        :raise HostUnreachable: there is no QEMU.
+        """
+
+    async def close(self) -> None:
+        """Let go of the monitor, so that others may have it."""
+
+
+MakeLink = Callable[[Path, OnEvent, Callable[[], None]], Link]
+"""Makes the link of a path; the last argument is told when a connection was lost."""
+
+
+class Qemu:
+    """A QEMU that listens on *path*. What is remembered is forgotten with each connection,
+    since the socket may be another QEMU's by then.
+
+    :param heard: is told each event's name and data; *lost* when the connection ended.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        make_link: MakeLink,
+        heard: Callable[[Qemu, str, Mapping[str, Any]], None],  # any JSON
+        lost: Callable[[Qemu], None],
+    ) -> None:
+        self.path = path
+        self.monitor = make_link(
+            path, lambda name, data: heard(self, name, data), lambda: lost(self)
+        )
+        self.uuid = _NO_UUID
+        self.name = path.stem
+        self._probe: QemuProbe | None = None
+        self._met = 0
+        self._attempt: asyncio.Task[None] | None = None
+
+    @property
+    def known(self) -> bool:
+        """Whether it has said who it is, or its command line has."""
+        return self.uuid != _NO_UUID
+
+    @property
+    def probe(self) -> QemuProbe:
+        """Reads this QEMU. Only for one that was connected."""
+        assert self._probe is not None, "connect() comes first"
+        return self._probe
+
+    async def connect(self) -> None:
+        """Connect unless connected, and learn who it is. Those who call meanwhile share
+        the attempt, so that a silent monitor costs its timeout once.
+
+        :raise VmtuneError: as :meth:`Link.connect` does.
+        """
+        if self.monitor.connected and self._met == self.monitor.connections:
+            return
+        if self._attempt is None or self._attempt.done():
+            self._attempt = asyncio.create_task(self._connect(), name=f"connect {self.path}")
+            # Nobody may be left to hear how it ended.
+            self._attempt.add_done_callback(lambda task: task.cancelled() or task.exception())
+        attempt = self._attempt
+        try:
+            await asyncio.shield(attempt)
+        except asyncio.CancelledError:
+            if not attempt.cancelled():
+                raise  # not the attempt, but who waits for it
+            raise HostUnreachable(f"vmtune let go of {self.path}") from None
+
+    async def close(self) -> None:
+        """Let go of the monitor."""
+        if self._attempt is not None and not self._attempt.done():
+            self._attempt.cancel()
+            await asyncio.wait([self._attempt])
+        await self.monitor.close()
+
+    async def _connect(self) -> None:
+        try:
+            await self.monitor.connect()
+        except MonitorBusy:
+            self._recognise()
+            raise
+        uuid = await self.monitor.execute("query-uuid")
+        name = await self.monitor.execute("query-name")
+        with understanding("who it is"):
+            self._is(UUID(uuid["UUID"]), str(name.get("name", "")))
+        self._probe = QemuProbe(self.monitor, self._process())
+        self._met = self.monitor.connections
+
+    def _is(self, uuid: UUID, name: str) -> None:
+        # A name is the operator's word for the same VM on two hosts; a path is not.
+        made_of = f"qemu:name:{name}" if name else f"qmp+unix://{self.path}"
+        self.uuid = uuid if uuid != _NO_UUID else uuid5(NAMESPACE_URL, made_of)
+        self.name = name or self.path.stem
+
+    def _recognise(self) -> None:
+        """Who it is by its command line, while somebody else has its monitor."""
+        process = self._process()
+        if process is None or not any(str(self.path) in a for a in process.arguments() or ()):
+            return  # out of sight, or no QEMU
+        uuids = process.option("uuid")
+        names = process.option("name")
+        if uuids is None or names is None:
+            return
+        name = names[-1].get("guest", names[-1].get("", "")) if names else ""
+        try:
+            self._is(UUID(uuids[-1][""]) if uuids else _NO_UUID, name)
+        except (ValueError, KeyError):
+            return
+
+    def _process(self) -> QemuProcess | None:
+        return QemuProcess(self.monitor.pid) if self.monitor.pid else None
