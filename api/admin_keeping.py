@@ -9,8 +9,8 @@ from pathlib import Path
 
 from vmtune.api.keeping import keeping_of
 from vmtune.config.settings import Settings
-from vmtune.domain.access import FULL, Identity, Kind
-from vmtune.domain.audit import Act
+from vmtune.model.access.audit import Act
+from vmtune.model.access.scopes import FULL, Identity, Kind
 from vmtune.services import backups, database_check, keeping
 from vmtune.services.backup_archive import Manifest
 from vmtune.services.backups import Place, Restored

@@ -11,9 +11,9 @@ from vmtune.api.authentication import address_of, headers_of, is_unix
 from vmtune.api.deps import Container
 from vmtune.api.middleware import READS, refuse
 from vmtune.api.responses import PROBLEM_JSON
-from vmtune.domain.access import NOBODY
-from vmtune.domain.audit import MOST_REASON, Act, Outcome
 from vmtune.errors import InvalidInput
+from vmtune.model.access.audit import MOST_REASON, Act, Outcome
+from vmtune.model.access.scopes import NOBODY
 from vmtune.services.audit import AuditService
 
 REASON_HEADER = "x-vmtune-reason"
@@ -22,7 +22,7 @@ _FAILS = (424, 500, 503)
 
 
 class Audited:
-    """Begins an :class:`~vmtune.domain.audit.Act` for each request, under which its changes
+    """Begins an :class:`~vmtune.model.access.audit.Act` for each request, under which its changes
     are noted, and notes at its end what no change has: refusals, failures, and what was
     done without changing anything that is stored."""
 

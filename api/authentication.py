@@ -19,8 +19,8 @@ from vmtune.api.deps import Container
 from vmtune.api.middleware import READS, refuse
 from vmtune.api.security import unknown
 from vmtune.api.sign_in import sign_in_page
-from vmtune.domain.access import NOBODY, Identity
 from vmtune.errors import Forbidden, SetupError, Unauthenticated, VmtuneError
+from vmtune.model.access.scopes import NOBODY, Identity
 from vmtune.services.access import Access
 from vmtune.services.access_browsers import Browser
 

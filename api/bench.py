@@ -11,10 +11,10 @@ from vmtune import lab
 from vmtune.bench.order import DirectPlace, Place
 from vmtune.bench.scenarios import Ground
 from vmtune.config.settings import Settings
-from vmtune.domain.facts import HostFacts
 from vmtune.errors import LabError
 from vmtune.jobs.base import JobEngine
 from vmtune.lab.settings import LabSettings
+from vmtune.model.host.facts import HostFacts
 from vmtune.services.bus import EventBus
 from vmtune.services.campaigns import CampaignService
 from vmtune.services.campaigns_job import CampaignJob

@@ -17,15 +17,15 @@ from vmtune.api.keeping import keeping_of, scanning
 from vmtune.api.limits import make_limits
 from vmtune.bench.libvirt_stage import is_of_a_run
 from vmtune.config.settings import Settings
-from vmtune.domain.admission import Limits
-from vmtune.domain.facts import Connection
-from vmtune.domain.inventory import Host
-from vmtune.domain.situation import Permissions
-from vmtune.domain.tunable_table import extended
 from vmtune.errors import VmtuneError
 from vmtune.hypervisor.guard import OPEN, Guard
 from vmtune.hypervisor.protocol import Driver
 from vmtune.jobs.base import JobEngine
+from vmtune.model.host.facts import Connection
+from vmtune.model.host.inventory import Host
+from vmtune.model.migration.admission import Limits
+from vmtune.model.plan.situation import Permissions
+from vmtune.model.tunables.table import extended
 from vmtune.packs import load as load_packs
 from vmtune.services import telemetry
 from vmtune.services.access import Access

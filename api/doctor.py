@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from vmtune.api.schemas.doctor import DiagnosisView
-from vmtune.domain.doctor import diagnose
 from vmtune.hypervisor.linux.doctor_probe import examine
+from vmtune.model.doctor.rules import diagnose
 
 
 def diagnose_here() -> dict[str, Any]:  # any JSON: a DiagnosisView

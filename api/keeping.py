@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from vmtune.config.settings import Settings
-from vmtune.domain.keeping import Keeping
+from vmtune.model.retention import Keeping
 from vmtune.services.bus import EventBus
 from vmtune.services.drift import DriftService
 from vmtune.services.hosts import HostService

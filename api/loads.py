@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from vmtune.api.security import check_scope
-from vmtune.domain.access import Identity, Scope
+from vmtune.model.access.scopes import Identity, Scope
 
 _TARGET = "target"
 """What names a running VM, wherever in a scenario, a campaign or a matrix."""

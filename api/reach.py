@@ -9,9 +9,9 @@ from fastapi import Depends, Path
 
 from vmtune.api.routes.common import Name, Services
 from vmtune.api.security import Who
-from vmtune.domain.migration import Migration
-from vmtune.domain.outcome import Application
-from vmtune.domain.profile import Assignment
+from vmtune.model.migration.record import Migration
+from vmtune.model.plan.outcome import Application
+from vmtune.model.profile import Assignment
 
 
 async def _vm(on: Services, who: Who, vm: UUID) -> UUID:

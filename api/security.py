@@ -13,8 +13,8 @@ from fastapi import Depends, Request
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
-from vmtune.domain.access import Identity, Kind, Scope, with_implied
 from vmtune.errors import Forbidden, Unauthenticated
+from vmtune.model.access.scopes import Identity, Kind, Scope, with_implied
 
 
 async def who(request: Request) -> Identity:

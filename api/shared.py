@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vmtune.api.routes.common import PREFIX
-from vmtune.domain.access import Identity
+from vmtune.model.access.scopes import Identity
 from vmtune.services.together import Together
 
 _PATHS = tuple(

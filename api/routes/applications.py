@@ -10,7 +10,7 @@ from vmtune.api.routes.common import After, Limit, Services
 from vmtune.api.routes.router import Router
 from vmtune.api.schemas.applications import ApplicationPage, ApplicationView
 from vmtune.api.security import APPLY, READ, Who
-from vmtune.domain.outcome import ApplicationState
+from vmtune.model.plan.outcome import ApplicationState
 
 router = Router(prefix="/applications", tags=["applications"])
 

@@ -21,7 +21,7 @@ from vmtune.api.schemas.evacuations import (
     LeavingVmView,
 )
 from vmtune.api.security import MIGRATE, READ, Who
-from vmtune.domain.evacuation import EvacuationState
+from vmtune.model.evacuation.evacuation import EvacuationState
 from vmtune.services.evacuations_plan import EvacuationRequest
 
 router = Router(tags=["evacuations"])

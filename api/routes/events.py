@@ -16,7 +16,7 @@ from vmtune.api.routes.common import Services, Whole
 from vmtune.api.routes.router import Router
 from vmtune.api.schemas.events import EventView
 from vmtune.api.security import READ, Who
-from vmtune.domain.inventory import Event, EventTopic
+from vmtune.model.host.inventory import Event, EventTopic
 from vmtune.services.access import Access
 from vmtune.services.bus import Progress
 

@@ -9,8 +9,8 @@ from vmtune.api.responses import WITH_BODY, problems
 from vmtune.api.routes.common import Services
 from vmtune.api.routes.router import Router
 from vmtune.api.security import MIGRATE, Who
-from vmtune.domain.access import Kind
 from vmtune.errors import Forbidden
+from vmtune.model.access.scopes import Kind
 from vmtune.services import telemetry
 
 MEDIA_TYPE = "application/xml"

@@ -25,9 +25,9 @@ from vmtune.api.schemas.hosts import (
 from vmtune.api.schemas.plans import FindingView
 from vmtune.api.schemas.vms import VmPage
 from vmtune.api.security import HOST, READ, Who
-from vmtune.domain.facts import VmState
-from vmtune.domain.tuning import TuningState
 from vmtune.errors import Conflict, VmtuneError
+from vmtune.model.host.facts import VmState
+from vmtune.model.plan.tuning_state import TuningState
 from vmtune.services.queries import VmFilter, parse_labels
 
 router = Router(prefix="/hosts", tags=["hosts"])

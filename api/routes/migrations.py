@@ -21,7 +21,7 @@ from vmtune.api.schemas.migrations import (
     samples_json,
 )
 from vmtune.api.security import MIGRATE, READ, Who
-from vmtune.domain.migration import Migration, MigrationState
+from vmtune.model.migration.record import Migration, MigrationState
 from vmtune.services.migrations import MigrationRequest
 
 router = Router(prefix="/migrations", tags=["migrations"])

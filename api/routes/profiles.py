@@ -34,8 +34,8 @@ from vmtune.api.schemas.profiles import (
     ValuesCheck,
 )
 from vmtune.api.security import PROFILE, READ
-from vmtune.domain.profile import Profile
 from vmtune.errors import StaleRevision
+from vmtune.model.profile import Profile
 from vmtune.services.profiles import accept
 
 router = Router(prefix="/profiles", tags=["profiles"])

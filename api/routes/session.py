@@ -21,7 +21,7 @@ from vmtune.api.schemas.access import (
     SignIn,
 )
 from vmtune.api.security import ADMIN, PUBLIC, READ, Who
-from vmtune.domain.access import Identity
+from vmtune.model.access.scopes import Identity
 from vmtune.services.access_browsers import SHOWN, Browser
 
 router = Router(tags=["session"])

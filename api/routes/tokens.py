@@ -12,7 +12,7 @@ from vmtune.api.routes.common import PREFIX, After, Limit, Services
 from vmtune.api.routes.router import Router
 from vmtune.api.schemas.access import TokenCreate, TokenMade, TokenPage, TokenView
 from vmtune.api.security import ADMIN, Who
-from vmtune.domain.access import MEANINGS
+from vmtune.model.access.scopes import MEANINGS
 
 router = Router(prefix="/tokens", tags=["tokens"])
 TokenId = Annotated[str, Path(max_length=60)]

@@ -7,10 +7,10 @@ from vmtune.api.routes.common import After, Limit, Name, Services
 from vmtune.api.routes.router import Router
 from vmtune.api.schemas.tunables import TunablePage, TunableView
 from vmtune.api.security import READ
-from vmtune.domain.rules import unknown_tunable
-from vmtune.domain.tunable_table import TUNABLES
-from vmtune.domain.tunables import Route, Side
 from vmtune.errors import NotFound
+from vmtune.model.tunables.rules import unknown_tunable
+from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.tunable import Route, Side
 
 router = Router(prefix="/tunables", tags=["tunables"])
 

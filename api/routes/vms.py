@@ -25,10 +25,10 @@ from vmtune.api.schemas.vms import (
     readings_of,
 )
 from vmtune.api.security import APPLY, HOST, READ, Who
-from vmtune.domain.access import Identity
-from vmtune.domain.facts import VmState
-from vmtune.domain.tunable_table import TUNABLES
-from vmtune.domain.tuning import TuningState
+from vmtune.model.access.scopes import Identity
+from vmtune.model.host.facts import VmState
+from vmtune.model.plan.tuning_state import TuningState
+from vmtune.model.tunables.table import TUNABLES
 from vmtune.services.queries import VmFilter, parse_labels
 
 router = Router(prefix="/vms", tags=["vms"])

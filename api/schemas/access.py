@@ -8,9 +8,9 @@ from typing import Any
 from pydantic import AwareDatetime, Field, StrictStr
 
 from vmtune.api.schemas.common import Model, Page, Texts
-from vmtune.domain.access import MEANINGS, Identity, Kind, Rights, Scope, with_implied
-from vmtune.domain.audit import Entry, Integrity, Outcome
-from vmtune.domain.tokens import Token, TokenState
+from vmtune.model.access.audit import Entry, Integrity, Outcome
+from vmtune.model.access.scopes import MEANINGS, Identity, Kind, Rights, Scope, with_implied
+from vmtune.model.access.tokens import Token, TokenState
 from vmtune.services.access_browsers import SHOWN, Browser
 from vmtune.store.tokens import SignedIn
 

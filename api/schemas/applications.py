@@ -17,7 +17,7 @@ from vmtune.api.schemas.common import (
     problems_of,
     texts_of,
 )
-from vmtune.domain.outcome import Application, ApplicationState, Outcome, Status
+from vmtune.model.plan.outcome import Application, ApplicationState, Outcome, Status
 from vmtune.services.verifying import Verification
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from pydantic import Field, StrictStr
 
 from vmtune.api.schemas.common import Model, Page
-from vmtune.domain.profile import Assignment, Target, describe
+from vmtune.model.profile import Assignment, Target, describe
 
 
 class AssignmentCreate(Model):

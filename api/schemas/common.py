@@ -15,9 +15,9 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from vmtune.domain.tunable_table import TUNABLES
-from vmtune.domain.tunables import Value
 from vmtune.errors import Problem
+from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.tunable import Value
 
 T = TypeVar("T")
 

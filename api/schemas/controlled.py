@@ -9,15 +9,15 @@ from typing import Annotated, Any
 from pydantic import Field, StrictStr
 
 from vmtune.api.schemas.common import Model, Page, RawValue
-from vmtune.domain.controlled import (
+from vmtune.model.migration.controller_record import (
     ReaperEnd,
     ReaperReport,
     ReaperRound,
     StepEffect,
     StepRecord,
 )
-from vmtune.domain.step_text import spelled
-from vmtune.domain.steps import Step, dump_steps
+from vmtune.model.migration.step_text import spelled
+from vmtune.model.migration.steps import Step, dump_steps
 
 StepTexts = list[str]
 RawSteps = Annotated[

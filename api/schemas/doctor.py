@@ -6,8 +6,8 @@ from pydantic import Field
 
 from vmtune.api.schemas.common import Model
 from vmtune.api.schemas.plans import FindingView
-from vmtune.domain.doctor import Diagnosis
-from vmtune.domain.doctor_facts import Unseen
+from vmtune.model.doctor.facts import Unseen
+from vmtune.model.doctor.rules import Diagnosis
 
 
 class UnseenView(Model):

@@ -9,7 +9,7 @@ from pydantic import Field, StrictStr
 
 from vmtune.api.schemas.common import Model, Page, ProblemItem, problems_of
 from vmtune.api.schemas.vms import TuningView
-from vmtune.domain.drift import Drift, DriftScan, Found
+from vmtune.model.plan.drift import Drift, DriftScan, Found
 
 
 class DriftScanCreate(Model):

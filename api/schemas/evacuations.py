@@ -9,15 +9,15 @@ from pydantic import Field, StrictInt, StrictStr
 
 from vmtune.api.schemas.common import Model, Page
 from vmtune.api.schemas.plans import FindingView
-from vmtune.domain.admission import LEAST_PRIORITY, MOST_PRIORITY
-from vmtune.domain.evacuation import (
+from vmtune.model.evacuation.evacuation import (
     EvacuationPlan,
     EvacuationState,
     LeavingState,
     LeavingVm,
     Order,
 )
-from vmtune.domain.findings import Severity
+from vmtune.model.findings.table import Severity
+from vmtune.model.migration.admission import LEAST_PRIORITY, MOST_PRIORITY
 from vmtune.services.evacuations import EvacuationStatus
 from vmtune.services.evacuations_plan import EvacuationRequest
 

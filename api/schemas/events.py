@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import Field
 
 from vmtune.api.schemas.common import Model
-from vmtune.domain.inventory import Event, EventTopic
+from vmtune.model.host.inventory import Event, EventTopic
 from vmtune.services.bus import Progress
 
 

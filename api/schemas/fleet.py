@@ -7,7 +7,7 @@ from datetime import datetime
 from pydantic import Field
 
 from vmtune.api.schemas.common import Model
-from vmtune.domain.fleet import Service, ServiceState
+from vmtune.model.cluster import Service, ServiceState
 
 
 class ServiceView(Model):

@@ -9,8 +9,8 @@ from pydantic import Field, StrictStr
 from vmtune.api.schemas.common import Model, Page, ProblemItem
 from vmtune.api.schemas.drift import DriftScanView
 from vmtune.api.schemas.plans import FindingView
-from vmtune.domain.facts import Connection, HostFacts
-from vmtune.domain.inventory import Host
+from vmtune.model.host.facts import Connection, HostFacts
+from vmtune.model.host.inventory import Host
 
 
 class HostCreate(Model):

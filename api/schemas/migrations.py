@@ -28,8 +28,9 @@ from vmtune.api.schemas.controlled import (
     StepView,
     step_texts,
 )
-from vmtune.domain.admission import LEAST_PRIORITY, MOST_PRIORITY, Place
-from vmtune.domain.migration import (
+from vmtune.model.migration.admission import LEAST_PRIORITY, MOST_PRIORITY, Place
+from vmtune.model.migration.observed import missing_flags
+from vmtune.model.migration.record import (
     AbortState,
     Kept,
     Migration,
@@ -39,7 +40,6 @@ from vmtune.domain.migration import (
     Totals,
     Trigger,
 )
-from vmtune.domain.observed import missing_flags
 from vmtune.store import Page as StoredPage
 
 

@@ -9,11 +9,11 @@ from pydantic import Field, StrictInt, StrictStr
 from vmtune.api.schemas.common import Model, RawValues, Shown, WireValue
 from vmtune.api.schemas.controlled import RawSteps, StepTexts, StepView, step_texts
 from vmtune.api.schemas.vms import ReadingView
-from vmtune.domain.facts import Connection
-from vmtune.domain.findings import Finding, Severity
-from vmtune.domain.plan import PlanItem, TakesEffect
-from vmtune.domain.tunables import Route, Side
-from vmtune.domain.virsh import command, spoken_plan
+from vmtune.model.findings.table import Finding, Severity
+from vmtune.model.host.facts import Connection
+from vmtune.model.plan.plan import PlanItem, TakesEffect
+from vmtune.model.tunables.tunable import Route, Side
+from vmtune.model.tunables.virsh import command, spoken_plan
 from vmtune.services.planning import Planned
 
 

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from vmtune.api.schemas.common import Model, RawValue
 from vmtune.api.schemas.plans import FindingView
-from vmtune.domain.pools import Design, Level
+from vmtune.model.host.pools import Design, Level
 from vmtune.services.host_limits import LimitState
 from vmtune.services.pools import PoolReport
 

@@ -8,7 +8,7 @@ from pydantic import Field, StrictInt, StrictStr
 
 from vmtune.api.schemas.common import Model, Page, RawValues, Texts, Values, texts_of
 from vmtune.api.schemas.controlled import RawSteps, StepTexts, StepView, step_texts
-from vmtune.domain.profile import Profile, Revision
+from vmtune.model.profile import Profile, Revision
 
 Note = Field(default="", description="Why, for those who read the history.", max_length=1000)
 Description = Field(default="", description="What the profile is for.", max_length=1000)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pydantic import Field
 
 from vmtune.api.schemas.common import Model, Page, Shown
-from vmtune.domain.plan import TAKES_EFFECT, TakesEffect
-from vmtune.domain.tunables import (
+from vmtune.model.plan.plan import TAKES_EFFECT, TakesEffect
+from vmtune.model.tunables.tunable import (
     Kind,
     LibvirtKind,
     LibvirtName,

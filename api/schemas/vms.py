@@ -19,10 +19,10 @@ from vmtune.api.schemas.common import (
     WireValue,
     text_of,
 )
-from vmtune.domain.facts import Reading, VmFacts, VmState
-from vmtune.domain.profile import Explanation
-from vmtune.domain.tunable_table import TUNABLES
-from vmtune.domain.tuning import Tuning, TuningState
+from vmtune.model.host.facts import Reading, VmFacts, VmState
+from vmtune.model.plan.tuning_state import Tuning, TuningState
+from vmtune.model.profile import Explanation
+from vmtune.model.tunables.table import TUNABLES
 from vmtune.services.hosts import SeenVm
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.support import qemu
-from vmtune.domain.arriving import GIVEN_ON_ARRIVAL
-from vmtune.domain.tunable_table import TUNABLES
 from vmtune.hypervisor.libvirt.domain_xml_edit import _GLOBALS
+from vmtune.model.migration.arriving import GIVEN_ON_ARRIVAL
+from vmtune.model.tunables.table import TUNABLES
 
 BUILDS = [
     pytest.param(

@@ -27,11 +27,11 @@ from vmtune.bench.model.scenario.block import BlockScenario, LoadPhase
 from vmtune.bench.model.scenario.block_target import LiveTarget
 from vmtune.bench.model.scenario.matrix_cells import BlockCell, IoPattern, NodeKind
 from vmtune.bench.run_folder import processes_of
-from vmtune.domain.versions import Version
 from vmtune.errors import CommandRefused, Conflict, InvalidInput, NotFound, SetupError
 from vmtune.hypervisor.protocol import Driver
 from vmtune.hypervisor.qemu.block_export import Export
 from vmtune.hypervisor.qmp.driver import QmpDriver
+from vmtune.model.versions import Version
 
 MIB = 1 << 20
 READS = BlockScenario(

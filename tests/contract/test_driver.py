@@ -10,12 +10,6 @@ from uuid import UUID
 import pytest
 
 from tests.support.benches import Bench, BenchKind, bench_kinds
-from vmtune.domain.changes import Change, in_order, undo
-from vmtune.domain.facts import Reading, VmFacts, VmState
-from vmtune.domain.migration import QemuStatus, Totals
-from vmtune.domain.tunable_table import TUNABLES
-from vmtune.domain.tunables import Kind, QmpKind, Route, Tunable, Value
-from vmtune.domain.versions import Version
 from vmtune.errors import (
     CommandRefused,
     MonitorBusy,
@@ -24,6 +18,12 @@ from vmtune.errors import (
     TooLate,
 )
 from vmtune.hypervisor.protocol import Driver, DriverEvent, EventKind, MigrateOrder, MigrationHandle
+from vmtune.model.host.facts import Reading, VmFacts, VmState
+from vmtune.model.migration.record import QemuStatus, Totals
+from vmtune.model.plan.changes import Change, in_order, undo
+from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.tunable import Kind, QmpKind, Route, Tunable, Value
+from vmtune.model.versions import Version
 
 NOBODY = UUID("00000000-0000-4000-8000-000000000001")
 SETTABLE = [t for t in TUNABLES.values() if t.route in (Route.MONITOR, Route.LIVE)]

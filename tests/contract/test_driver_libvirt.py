@@ -26,13 +26,13 @@ from tests.support.bench_libvirt import (
 )
 from tests.support.live import at_work, wait_for, why_no_lab
 from vmtune import lab
-from vmtune.domain.changes import Change, undo
-from vmtune.domain.facts import VmState
-from vmtune.domain.migration import QemuStatus
 from vmtune.errors import CommandRefused, HostUnreachable, NotFound, OutcomeUnknown, VmtuneError
 from vmtune.hypervisor.libvirt.driver import LibvirtDriver
 from vmtune.hypervisor.protocol import EventKind, MigrateOrder, MigrationHandle
 from vmtune.lab import DiskSettings, LabSettings, VmSettings
+from vmtune.model.host.facts import VmState
+from vmtune.model.migration.record import QemuStatus
+from vmtune.model.plan.changes import Change, undo
 
 NO_LAB = why_no_lab()
 pytestmark = pytest.mark.skipif(bool(NO_LAB), reason=NO_LAB or "never")

@@ -17,12 +17,12 @@ from uuid import UUID
 import pytest
 
 from tests.support import qemu
-from vmtune.domain.changes import Change
-from vmtune.domain.facts import Connection, VmState
-from vmtune.domain.migration import QemuStatus
 from vmtune.errors import CommandRefused, HostUnreachable, MonitorBusy, NotFound
 from vmtune.hypervisor.protocol import EventKind, MigrateOrder
 from vmtune.hypervisor.qmp.driver import QmpDriver
+from vmtune.model.host.facts import Connection, VmState
+from vmtune.model.migration.record import QemuStatus
+from vmtune.model.plan.changes import Change
 from vmtune.testing.fake.driver import FakeDriver
 
 VM = UUID("5f5b1f5e-6c0e-4c8f-9d1a-0d9f6a1c7e10")

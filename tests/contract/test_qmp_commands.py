@@ -11,15 +11,15 @@ import pytest
 from tests.support import qemu
 from tests.support.bench_qmp import kinds
 from tests.support.benches import Bench
-from vmtune.domain.changes import Change, in_order
-from vmtune.domain.migration import QemuStatus
-from vmtune.domain.pack import read_toml
-from vmtune.domain.tunable_table import TUNABLES, extended
-from vmtune.domain.tunables import Kind, Route
 from vmtune.errors import CommandRefused
 from vmtune.hypervisor.protocol import MigrateOrder
 from vmtune.hypervisor.qemu import allowlist as qmp_allowed
 from vmtune.hypervisor.qmp import monitor as qmp_monitor
+from vmtune.model.migration.record import QemuStatus
+from vmtune.model.plan.changes import Change, in_order
+from vmtune.model.tunables.packs.pack import read_toml
+from vmtune.model.tunables.table import TUNABLES, extended
+from vmtune.model.tunables.tunable import Kind, Route
 
 SENT_ONLY_BY_BENCHMARKS = set(qmp_allowed.FOR_BENCHMARKS)
 """tests/contract/test_bench_direct.py and its like send them."""

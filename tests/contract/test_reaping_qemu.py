@@ -13,8 +13,6 @@ import pytest
 
 from tests.support import qemu
 from vmtune.bench.model.scenario.workload import Workload
-from vmtune.domain.controlled import ReaperEnd, ReaperReport
-from vmtune.domain.migration import QemuStatus, Snapshot
 from vmtune.engine.controllers import Controllers
 from vmtune.engine.reaper.settings import ReaperSettings
 from vmtune.engine.watch import watch
@@ -23,6 +21,8 @@ from vmtune.hypervisor.protocol import MigrateOrder
 from vmtune.hypervisor.qmp.driver import QmpDriver
 from vmtune.lab.domain_xml import kvm_usable
 from vmtune.lab.guest_build import build_guest
+from vmtune.model.migration.controller_record import ReaperEnd, ReaperReport
+from vmtune.model.migration.record import QemuStatus, Snapshot
 
 NO_KVM = "" if kvm_usable() else "a dirty ring takes KVM, and there is no usable /dev/kvm"
 pytestmark = pytest.mark.skipif(bool(NO_KVM), reason=NO_KVM or "never")

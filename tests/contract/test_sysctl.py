@@ -14,7 +14,6 @@ import pytest
 
 from tests.support.map_count import map_count_held
 from vmtune.api.limits import carry_out
-from vmtune.domain.host_limits import SYSCTLS, Entry, Floor, Wish
 from vmtune.errors import CommandRefused, SetupError
 from vmtune.hypervisor.linux.sysctl import (
     FILE_NAME,
@@ -26,6 +25,7 @@ from vmtune.hypervisor.linux.sysctl import (
     write_wishes,
 )
 from vmtune.hypervisor.linux.sysctl_unit import UnitSysctls
+from vmtune.model.host.limits import SYSCTLS, Entry, Floor, Wish
 
 MAPS = "vm_max_map_count"
 REAL = PROC_SYS / SYSCTLS[MAPS].path

@@ -33,11 +33,11 @@ from vmtune.bench.order import (
 from vmtune.bench.reduce import reduce
 from vmtune.bench.run_folder import clear_left_behind, processes_of
 from vmtune.bench.runner import run_migration
-from vmtune.domain.outcome import Status
-from vmtune.domain.steps import AfterIterations, Deed, Step
 from vmtune.errors import SetupError
 from vmtune.lab import status
 from vmtune.lab.domain_xml import kvm_usable
+from vmtune.model.migration.steps import AfterIterations, Deed, Step
+from vmtune.model.plan.outcome import Status
 
 NO_QEMU = installed().why_not
 NO_KVM = "" if kvm_usable() else "this machine has no usable /dev/kvm"

@@ -12,7 +12,7 @@ from tests.support.live import Live, live, wait_for, why_no_lab
 from vmtune.bench.model.scenario.workload import Workload
 from vmtune.client.cli import run as vmtune
 from vmtune.client.http import Document
-from vmtune.domain.evacuation import migration_id
+from vmtune.model.evacuation.evacuation import migration_id
 
 NO_LAB = why_no_lab()
 pytestmark = pytest.mark.skipif(bool(NO_LAB), reason=NO_LAB or "never")

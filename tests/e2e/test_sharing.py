@@ -15,7 +15,7 @@ from tests.support.sharing import TAKEN_OVER_WITHIN_S, LiveFleet, SharingService
 from vmtune.bench.model.scenario.workload import Workload
 from vmtune.client.errors import ClientError, Refused
 from vmtune.client.http import Document
-from vmtune.domain.evacuation import migration_id
+from vmtune.model.evacuation.evacuation import migration_id
 
 WHY_NOT = why_no_lab() or why_no_postgres()
 pytestmark = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT or "never")

@@ -30,8 +30,8 @@ from tests.support.qemu import cpu_s, installed, running
 from tests.support.samples import make_samples
 from vmtune.bench.model.scenario.workload import Workload
 from vmtune.client.http import Document
-from vmtune.domain.migration import MigrationState, Totals
 from vmtune.hypervisor.linux import cpus
+from vmtune.model.migration.record import MigrationState, Totals
 from vmtune.store import Store, upgrade
 
 RATE_PER_S = 310.0

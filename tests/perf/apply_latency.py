@@ -18,9 +18,9 @@ from tests.support.qemu import installed, running
 from vmtune.bench.model.scenario.workload import Workload
 from vmtune.client.demo_service import running_service
 from vmtune.client.http import Client
-from vmtune.domain.tunable_table import TUNABLES
-from vmtune.domain.tunables import QmpKind
 from vmtune.lab import VmSettings, define_vm, down, up, virsh
+from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.tunable import QmpKind
 
 REPEATS = 25
 MACHINE = (

@@ -26,10 +26,10 @@ from tests.perf.report import Check, environment, finish, spread
 from tests.perf.support import folder
 from tests.support.fleet import Fleet
 from tests.support.world import World, fleet_world
-from vmtune.domain.admission import Limits
-from vmtune.domain.evacuation import EvacuationState
-from vmtune.domain.inventory import Host
-from vmtune.domain.profile import Target
+from vmtune.model.evacuation.evacuation import EvacuationState
+from vmtune.model.host.inventory import Host
+from vmtune.model.migration.admission import Limits
+from vmtune.model.profile import Target
 from vmtune.services.evacuations import EvacuationStatus
 from vmtune.services.evacuations_plan import EvacuationRequest
 from vmtune.services.queries import Queries, VmFilter

@@ -31,8 +31,8 @@ from vmtune.bench.order import DirectPlace, Phase, RunOrder, RunProgress
 from vmtune.bench.reduce import reduce
 from vmtune.bench.runner import run_migration
 from vmtune.bench.stderr import RING_FULL
-from vmtune.domain.tunables import Value
 from vmtune.lab.domain_xml import kvm_usable
+from vmtune.model.tunables.tunable import Value
 
 SEED = 20261122
 FIXED_US = 50_000

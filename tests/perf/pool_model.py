@@ -33,10 +33,10 @@ from uuid import uuid4
 from tests.perf.report import Check, environment, finish
 from tests.perf.support import folder
 from tests.support.qemu import Build, RunningQemu, installed, running
-from vmtune.domain.facts import MemoryMaps, VmFacts
-from vmtune.domain.pools import MAPS_PER_COROUTINE, geometry_of, headroom, pool_model
 from vmtune.hypervisor.linux.qemu_process import QemuProcess
 from vmtune.hypervisor.qmp.driver import QmpDriver
+from vmtune.model.host.facts import MemoryMaps, VmFacts
+from vmtune.model.host.pools import MAPS_PER_COROUTINE, geometry_of, headroom, pool_model
 
 REQUESTS_PER_CONNECTION = 16  # QEMU nbd/server.c: MAX_NBD_REQUESTS
 RUNS_S = 3

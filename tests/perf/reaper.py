@@ -24,9 +24,9 @@ from vmtune.bench.model.scenario.workload import Workload
 from vmtune.bench.order import DirectPlace, RunOrder
 from vmtune.bench.reduce import reduce
 from vmtune.bench.runner import run_migration
-from vmtune.domain.tunables import Value
 from vmtune.engine.reaper.settings import ReaperPolicy
 from vmtune.lab.domain_xml import kvm_usable
+from vmtune.model.tunables.tunable import Value
 
 BLOCKS = 6
 SEED = 20261121

@@ -29,9 +29,9 @@ from tests.support.fleet import Fleet
 from tests.support.postgres import libpq_url, new_database, running_postgres, why_no_postgres
 from tests.support.samples import make_samples
 from tests.support.world import assemble
-from vmtune.domain.admission import Limits
 from vmtune.jobs.durable import DurableEngine
 from vmtune.jobs.inline import InlineEngine
+from vmtune.model.migration.admission import Limits
 from vmtune.services.migrations import MigrationRequest
 from vmtune.store import Store, upgrade
 

@@ -26,10 +26,10 @@ from tests.support.live import wait_for
 from tests.support.qemu import cpu_s, installed, running
 from vmtune.client.demo_service import running_service
 from vmtune.client.http import Client
-from vmtune.domain.migration import Snapshot
 from vmtune.engine.watch import watch
 from vmtune.hypervisor.protocol import MigrateOrder
 from vmtune.hypervisor.qmp.driver import QmpDriver
+from vmtune.model.migration.record import Snapshot
 from vmtune.stats.compare import compare
 from vmtune.stats.model import Criterion, Sample
 

@@ -24,8 +24,8 @@ from tests.support.samples import make_samples
 from tests.support.served_api import served_api
 from vmtune.api.web import BUILT
 from vmtune.client.http import Client
-from vmtune.domain.inventory import EventTopic
-from vmtune.domain.migration import MigrationState
+from vmtune.model.host.inventory import EventTopic
+from vmtune.model.migration.record import MigrationState
 from vmtune.services.migration_job import progress_data
 from vmtune.store import Store
 

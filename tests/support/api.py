@@ -25,8 +25,8 @@ from vmtune.api.main import create_app
 from vmtune.api.openapi import document
 from vmtune.api.schemas.common import ProblemDocument
 from vmtune.config.settings import BenchQemu, Settings
-from vmtune.domain.inventory import Host
 from vmtune.jobs.inline import InlineEngine
+from vmtune.model.host.inventory import Host
 from vmtune.services.access_users import Peer
 from vmtune.store import upgrade
 from vmtune.testing.fake.driver import FakeDriver

@@ -11,9 +11,9 @@ from pathlib import Path
 import psycopg
 
 from tests.support.postgres import libpq_url, new_database
-from vmtune.domain.access import Identity, Kind
-from vmtune.domain.audit import Act
-from vmtune.domain.inventory import Host
+from vmtune.model.access.audit import Act
+from vmtune.model.access.scopes import Identity, Kind
+from vmtune.model.host.inventory import Host
 from vmtune.services import database_check
 from vmtune.services.backups import Place
 from vmtune.store import Store, upgrade

@@ -17,10 +17,10 @@ from tests.support.benches import Bench, BenchKind
 from tests.support.live import at_work, wait_for, why_no_lab
 from vmtune import lab
 from vmtune.bench.model.scenario.workload import Workload
-from vmtune.domain.versions import Version
 from vmtune.errors import LabError, VmtuneError
 from vmtune.hypervisor.libvirt.driver import LibvirtDriver
 from vmtune.lab import DiskSettings, LabSettings, VmSettings
+from vmtune.model.versions import Version
 
 MIB = 1 << 20
 # Nothing packs it, and it is written anew every second: a slow migration does not end by itself,

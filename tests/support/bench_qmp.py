@@ -11,9 +11,9 @@ from uuid import UUID
 
 from tests.support import qemu
 from tests.support.benches import Bench, BenchKind
-from vmtune.domain.tunables import Value
-from vmtune.domain.versions import Version
 from vmtune.hypervisor.qmp.driver import QmpDriver
+from vmtune.model.tunables.tunable import Value
+from vmtune.model.versions import Version
 
 VM = UUID("5f5b1f5e-6c0e-4c8f-9d1a-0d9f6a1c7e10")
 

@@ -26,7 +26,7 @@ from vmtune.bench.model.scenario.block import (
 )
 from vmtune.bench.order import Phase, Place, RunProgress, RunResult
 from vmtune.bench.scenarios import Ground
-from vmtune.domain.versions import Version
+from vmtune.model.versions import Version
 
 
 @dataclass

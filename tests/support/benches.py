@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import ClassVar
 from uuid import UUID
 
-from vmtune.domain.tunables import Value
-from vmtune.domain.versions import Version
 from vmtune.hypervisor.protocol import Driver
+from vmtune.model.tunables.tunable import Value
+from vmtune.model.versions import Version
 
 PROVIDERS = (
     "tests.support.bench_fake",

@@ -9,13 +9,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from uuid import UUID
 
-from vmtune.domain.changes import Change
-from vmtune.domain.dirty_rates import DirtyRates
-from vmtune.domain.facts import Reading, VmState
-from vmtune.domain.migration import QemuStatus, Sample, Snapshot
-from vmtune.domain.tunables import Value
 from vmtune.engine.reaper.settings import PAGES_PER_MIB, usable_entries
 from vmtune.errors import CommandRefused, TooLate, VmtuneError
+from vmtune.model.host.dirty_rates import DirtyRates
+from vmtune.model.host.facts import Reading, VmState
+from vmtune.model.migration.record import QemuStatus, Sample, Snapshot
+from vmtune.model.plan.changes import Change
+from vmtune.model.tunables.tunable import Value
 
 VM = UUID("5f5b1f5e-6c0e-4c8f-9d1a-0d9f6a1c7e10")
 RING = "dirty_ring_size_entries"

@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-from vmtune.domain.facts import Connection, HostFacts, Reading, VmFacts, VmState
-from vmtune.domain.situation import Destination, Permissions, Situation
-from vmtune.domain.tunable_table import TUNABLES
-from vmtune.domain.tunables import QmpKind
-from vmtune.domain.versions import Version
+from vmtune.model.host.facts import Connection, HostFacts, Reading, VmFacts, VmState
+from vmtune.model.plan.situation import Destination, Permissions, Situation
+from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.tunable import QmpKind
+from vmtune.model.versions import Version
 
 VM_UUID = UUID("0b6c2f3e-51a5-4c6b-9a53-0d7e0a1b2c3d")
 QEMU_10 = Version(10, 0, 2)

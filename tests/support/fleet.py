@@ -12,13 +12,13 @@ from uuid import UUID
 
 from tests.support.facts import host as host_facts
 from tests.support.facts import vm as vm_facts
-from vmtune.domain.changes import Change
-from vmtune.domain.dirty_rates import DirtyRates
-from vmtune.domain.facts import HostFacts, Reading, VmFacts, VmState, VmSummary
-from vmtune.domain.migration import QemuStatus, Sample, Snapshot, Totals
 from vmtune.errors import CommandRefused, HostUnreachable, NotFound, TooLate
 from vmtune.hypervisor.event_hub import Hub
 from vmtune.hypervisor.protocol import Driver, DriverEvent, MigrateOrder, MigrationHandle
+from vmtune.model.host.dirty_rates import DirtyRates
+from vmtune.model.host.facts import HostFacts, Reading, VmFacts, VmState, VmSummary
+from vmtune.model.migration.record import QemuStatus, Sample, Snapshot, Totals
+from vmtune.model.plan.changes import Change
 
 ROOM = 64 << 30
 _FACTS = functools.cache(vm_facts)

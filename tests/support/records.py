@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 
 from tests.support.samples import make_samples
 from vmtune.bench.model.runs.run import CpuSample, GuestPass, HostSide, RunRecord, Silence
-from vmtune.domain.controlled import (
+from vmtune.model.migration.controller_record import (
     ReaperEnd,
     ReaperReport,
     ReaperRound,
     StepEffect,
     StepRecord,
 )
-from vmtune.domain.migration import QemuStatus, Sample, Totals
-from vmtune.domain.outcome import Outcome, Status
+from vmtune.model.migration.record import QemuStatus, Sample, Totals
+from vmtune.model.plan.outcome import Outcome, Status
 
 whole = st.integers(-(1 << 63) + 1, (1 << 63) - 1)
 small = st.integers(0, 1000)

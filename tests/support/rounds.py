@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from vmtune.domain.controlled import ReaperEnd, ReaperReport, ReaperRound
+from vmtune.model.migration.controller_record import ReaperEnd, ReaperReport, ReaperRound
 
 
 def make_rounds(number: int, seed: int = 1, vcpus: int = 2) -> list[ReaperRound]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from vmtune.domain.migration import QemuStatus, Sample
+from vmtune.model.migration.record import QemuStatus, Sample
 
 _PAGE_BYTES = 4096
 

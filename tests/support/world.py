@@ -10,12 +10,12 @@ from pathlib import Path
 
 from tests.support.fakes import NEWEST, VM, fake_pair, only
 from tests.support.fleet import Fleet
-from vmtune.domain.admission import Limits
-from vmtune.domain.inventory import Host
-from vmtune.domain.migration import Migration, MigrationState
-from vmtune.domain.situation import Permissions
 from vmtune.hypervisor.protocol import Driver
 from vmtune.jobs.inline import InlineEngine
+from vmtune.model.host.inventory import Host
+from vmtune.model.migration.admission import Limits
+from vmtune.model.migration.record import Migration, MigrationState
+from vmtune.model.plan.situation import Permissions
 from vmtune.services.admission import Admission
 from vmtune.services.applications import ApplyService
 from vmtune.services.bus import EventBus

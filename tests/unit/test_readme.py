@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 from vmtune.client.cli import PLACES
-from vmtune.domain.outcome import Status
-from vmtune.domain.tunables import Route
+from vmtune.model.plan.outcome import Status
+from vmtune.model.tunables.tunable import Route
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()

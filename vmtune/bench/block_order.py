@@ -10,7 +10,7 @@ from pathlib import Path
 from vmtune.bench.model.runs.run import RunState
 from vmtune.bench.model.scenario.block import BlockRecord, BlockScenario, ProcessSample
 from vmtune.bench.order import DirectPlace
-from vmtune.domain.tunables import Value
+from vmtune.model.tunables.tunable import Value
 
 DEFAULT_SCRATCH = Path("/var/tmp/vmtune-bench")  # noqa: S108 - each run makes a folder of its own
 

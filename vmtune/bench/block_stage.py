@@ -20,11 +20,6 @@ from vmtune.bench.model.scenario.block import BlockScenario, Foreseen
 from vmtune.bench.model.scenario.matrix_cells import BlockCell, NodeKind
 from vmtune.bench.run_folder import clear_left_behind, run_folder
 from vmtune.bench.stage import finish
-from vmtune.domain.changes import Change, in_order
-from vmtune.domain.facts import VmFacts
-from vmtune.domain.pools import geometry_of, headroom, pool_model
-from vmtune.domain.tunable_table import TUNABLES
-from vmtune.domain.tunables import Route
 from vmtune.errors import CommandRefused, SetupError, VmtuneError
 from vmtune.hypervisor.linux.local_host import read_local_host
 from vmtune.hypervisor.qemu.block_allowlist import FILE, NODE, SOCKET
@@ -37,6 +32,11 @@ from vmtune.hypervisor.qemu.block_export import (
 )
 from vmtune.hypervisor.qmp.driver import QmpDriver
 from vmtune.lab.programs import require_programs
+from vmtune.model.host.facts import VmFacts
+from vmtune.model.host.pools import geometry_of, headroom, pool_model
+from vmtune.model.plan.changes import Change, in_order
+from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.tunable import Route
 from vmtune.units import Unit
 
 _SOCKET = "qemu.sock"

@@ -11,7 +11,7 @@ from vmtune.bench.model.runs.boot_record import BootRecord
 from vmtune.bench.model.runs.run import RunState
 from vmtune.bench.model.scenario.boot import BootScenario
 from vmtune.bench.order import DirectPlace
-from vmtune.domain.tunables import Value
+from vmtune.model.tunables.tunable import Value
 
 DEFAULT_CACHE = Path("/var/cache/vmtune")
 

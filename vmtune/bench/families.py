@@ -21,9 +21,9 @@ from types import MappingProxyType
 
 from vmtune.bench.model.scenario.migration import GIB, MIB, Scenario, VmShape, nearest_power_of_two
 from vmtune.bench.model.scenario.workload import Workload
-from vmtune.domain.control_rows import OFF
-from vmtune.domain.steps import AfterIterations, Deed, Step
-from vmtune.domain.tunables import Value
+from vmtune.model.migration.steps import AfterIterations, Deed, Step
+from vmtune.model.tunables.control_rows import OFF
+from vmtune.model.tunables.tunable import Value
 
 Values = Mapping[str, Value]
 UNLIMITED_MIB_PER_S = 125_000

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from vmtune.bench.order import DirectPlace
 from vmtune.bench.scenarios import Ground
-from vmtune.domain.facts import HostFacts, VmFacts
 from vmtune.errors import HostUnreachable, OutcomeUnknown, SetupError
 from vmtune.hypervisor.qmp.driver import QmpDriver
 from vmtune.lab.domain_xml import kvm_usable
+from vmtune.model.host.facts import HostFacts, VmFacts
 
 _ANSWERS_WITHIN_S = 20.0
 _LOOK_EVERY_S = 0.02

@@ -12,10 +12,10 @@ from vmtune.bench.guestperf_kept import patched
 from vmtune.bench.model.kinds import ScenarioKind
 from vmtune.bench.model.runs.run import CpuSample, HostSide, Run, RunRecord, RunState
 from vmtune.bench.model.scenario.migration import GIB, MIB, nearest_power_of_two
-from vmtune.domain.migration import Sample
-from vmtune.domain.steps import AfterIterations, Deed, Step, parse_steps
-from vmtune.domain.tunable_table import TUNABLES
 from vmtune.errors import InvalidInput
+from vmtune.model.migration.record import Sample
+from vmtune.model.migration.steps import AfterIterations, Deed, Step, parse_steps
+from vmtune.model.tunables.table import TUNABLES
 
 KEPT = "guestperf"
 """Where an imported run keeps what it has no place for, among its options."""

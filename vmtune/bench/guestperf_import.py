@@ -25,10 +25,10 @@ from vmtune.bench.model.runs.run import (
 )
 from vmtune.bench.model.scenario.migration import GIB, MIB, nearest_power_of_two
 from vmtune.bench.reduce import reduce
-from vmtune.domain.migration import QemuStatus, Sample, Totals, read_query_migrate
-from vmtune.domain.steps import AfterIterations, Deed, Step, dump_steps
-from vmtune.domain.tunables import Value
 from vmtune.errors import InvalidInput
+from vmtune.model.migration.record import QemuStatus, Sample, Totals, read_query_migrate
+from vmtune.model.migration.steps import AfterIterations, Deed, Step, dump_steps
+from vmtune.model.tunables.tunable import Value
 
 NAME = "guestperf"
 """Where such a run came from, and the family of scenarios that are not ours."""

@@ -17,9 +17,6 @@ from vmtune.bench.model.scenario.block import BlockScenario
 from vmtune.bench.model.scenario.block_target import LiveTarget
 from vmtune.bench.model.scenario.matrix_cells import BlockCell
 from vmtune.bench.run_folder import end_processes_of, left_behind
-from vmtune.domain.facts import VmFacts
-from vmtune.domain.pools import MAPS_PER_COROUTINE, OTHER_MAPS, WARNING_PERCENT
-from vmtune.domain.versions import Version
 from vmtune.errors import (
     CommandRefused,
     InvalidInput,
@@ -33,6 +30,9 @@ from vmtune.hypervisor.protocol import Driver
 from vmtune.hypervisor.qemu.block_export import REQUESTS_PER_CONNECTION
 from vmtune.hypervisor.qemu.guest_agent import ANSWERS_WITHIN_S, GuestAgent
 from vmtune.lab.programs import require_programs
+from vmtune.model.host.facts import VmFacts
+from vmtune.model.host.pools import MAPS_PER_COROUTINE, OTHER_MAPS, WARNING_PERCENT
+from vmtune.model.versions import Version
 
 DEFAULT_LIVE_FOLDER = Path("/run/vmtune-live")
 """Its folders have sockets that QEMUs make, under whichever user they run."""

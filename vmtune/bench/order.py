@@ -10,9 +10,9 @@ from pathlib import Path
 from vmtune.bench.model.runs.run import RunRecord, RunState
 from vmtune.bench.model.scenario.block import ProcessSample
 from vmtune.bench.model.scenario.migration import Scenario
-from vmtune.domain.migration import Sample
-from vmtune.domain.tunables import Value
 from vmtune.lab.settings import LabSettings
+from vmtune.model.migration.record import Sample
+from vmtune.model.tunables.tunable import Value
 
 DEFAULT_QEMU = Path("qemu-system-x86_64")
 DEFAULT_FOLDER = Path("/run/vmtune-bench")

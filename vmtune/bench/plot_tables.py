@@ -12,9 +12,9 @@ from vmtune.bench.model.metrics.metric import Direction, Metric
 from vmtune.bench.model.metrics.table import HEADLINE, METRICS, METRICS_OF
 from vmtune.bench.model.runs.run import Run
 from vmtune.bench.plot_svg import plain
-from vmtune.domain.outcome import Outcome, Status
-from vmtune.domain.tunable_table import TUNABLES
-from vmtune.domain.tunables import Value
+from vmtune.model.plan.outcome import Outcome, Status
+from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.tunable import Value
 from vmtune.units import Unit
 
 _BETTER = {

@@ -12,7 +12,7 @@ from statistics import median
 from vmtune.bench.model.runs.run import CpuSample, HostSide, Run, RunRecord
 from vmtune.bench.passes import stretches
 from vmtune.bench.plot_scale import Point, finite, thinned, within
-from vmtune.domain.migration import Sample
+from vmtune.model.migration.record import Sample
 from vmtune.units import Unit, approximate
 
 COLUMNS = 1000

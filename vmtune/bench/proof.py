@@ -6,12 +6,15 @@ import asyncio
 from collections.abc import Mapping
 
 from vmtune.bench.stage import Stage
-from vmtune.domain.changes import Change, in_order
-from vmtune.domain.controlled import ReaperReport
-from vmtune.domain.facts import Connection, Reading
-from vmtune.domain.outcome import Status
-from vmtune.domain.plan import Plan, make_plan
-from vmtune.domain.proving import (
+from vmtune.engine.arrival import read_arrived
+from vmtune.errors import Blocked, Problem, VmtuneError
+from vmtune.hypervisor.protocol import MigrateOrder
+from vmtune.model.host.facts import Connection, Reading
+from vmtune.model.migration.controller_record import ReaperReport
+from vmtune.model.plan.changes import Change, in_order
+from vmtune.model.plan.outcome import Status
+from vmtune.model.plan.plan import Plan, make_plan
+from vmtune.model.plan.readback import (
     SET_NOW,
     before_migrating,
     in_setup,
@@ -19,12 +22,9 @@ from vmtune.domain.proving import (
     when_reaped,
     while_migrating,
 )
-from vmtune.domain.situation import Destination, Permissions, Situation
-from vmtune.domain.tunable_table import TUNABLES
-from vmtune.domain.tunables import Route, Side, Value
-from vmtune.engine.arrival import read_arrived
-from vmtune.errors import Blocked, Problem, VmtuneError
-from vmtune.hypervisor.protocol import MigrateOrder
+from vmtune.model.plan.situation import Destination, Permissions, Situation
+from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.tunable import Route, Side, Value
 
 # The VM is the run's own: that libvirt marks it as tainted harms nobody.
 _PERMISSIONS = Permissions(destination_command_line=True)

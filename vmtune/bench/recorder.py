@@ -10,10 +10,10 @@ from dataclasses import replace
 from vmtune.bench.cpu_times import QemuCpu
 from vmtune.bench.model.runs.run import CpuSample, HostSide, RunRecord
 from vmtune.bench.stage import Stage
-from vmtune.domain.controlled import ReaperReport, StepRecord
-from vmtune.domain.migration import Sample, Totals
-from vmtune.domain.outcome import Outcome
 from vmtune.engine.controllers import Controllers
+from vmtune.model.migration.controller_record import ReaperReport, StepRecord
+from vmtune.model.migration.record import Sample, Totals
+from vmtune.model.plan.outcome import Outcome
 
 _CPU_EVERY_S = 0.2
 _THREADS_END_WITHIN_S = 1.0

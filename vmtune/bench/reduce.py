@@ -10,8 +10,8 @@ from vmtune.bench.guest_metrics import guest_metrics
 from vmtune.bench.model.metrics.table import METRICS
 from vmtune.bench.model.runs.run import CpuSample, HostSide, RunRecord, RunState
 from vmtune.bench.passes import Span
-from vmtune.domain.migration import Sample
-from vmtune.domain.tunables import Value
+from vmtune.model.migration.record import Sample
+from vmtune.model.tunables.tunable import Value
 
 Found = Iterator[tuple[str, float]]
 

@@ -18,11 +18,11 @@ from vmtune.bench.proof import Proof
 from vmtune.bench.recorder import Recorder
 from vmtune.bench.stage import Stage
 from vmtune.bench.trip import Trip, Verdict
-from vmtune.domain.migration import Sample
 from vmtune.engine.watch import fraction
 from vmtune.errors import SetupError, VmtuneError
 from vmtune.lab.domain_xml import kvm_usable
 from vmtune.lab.guest_serial import GuestStart
+from vmtune.model.migration.record import Sample
 
 LEAST_STRETCHES = 2
 """Of each worker in warm-up, for a median of its pace; what it reports first does not count."""

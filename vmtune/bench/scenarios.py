@@ -12,12 +12,12 @@ from vmtune import units
 from vmtune.bench.families import FAMILIES, SCENARIOS
 from vmtune.bench.model.scenario.migration import MIB, Scenario
 from vmtune.documents.strict import Reader, short
-from vmtune.domain.facts import HostFacts, Reading, VmFacts, VmState
-from vmtune.domain.findings import Severity
-from vmtune.domain.preflight import check_tunable, check_vm
-from vmtune.domain.situation import Destination, Permissions, Situation
-from vmtune.domain.tunable_table import TUNABLES
-from vmtune.domain.tunables import Route
+from vmtune.model.findings.table import Severity
+from vmtune.model.host.facts import HostFacts, Reading, VmFacts, VmState
+from vmtune.model.plan.situation import Destination, Permissions, Situation
+from vmtune.model.preflight.rules import check_tunable, check_vm
+from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.tunable import Route
 from vmtune.units import Unit
 
 QUICK_MEMORY_BYTES = 96 * MIB

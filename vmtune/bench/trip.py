@@ -15,14 +15,14 @@ from vmtune.bench.order import RunOrder
 from vmtune.bench.proof import Proof
 from vmtune.bench.recorder import Recorder
 from vmtune.bench.stage import Stage
-from vmtune.domain.controlled import StepEffect
-from vmtune.domain.migration import QemuStatus, Sample, Snapshot
-from vmtune.domain.steps import Deed
 from vmtune.engine.controllers import Controllers
 from vmtune.engine.reaper.settings import wanted_reaper
 from vmtune.engine.watch import WatchEnd, watch
 from vmtune.errors import CommandRefused, NotFound, TooLate, VmtuneError
 from vmtune.hypervisor.protocol import MigrationHandle
+from vmtune.model.migration.controller_record import StepEffect
+from vmtune.model.migration.record import QemuStatus, Sample, Snapshot
+from vmtune.model.migration.steps import Deed
 
 _ENDS_WITHIN_S = 60.0
 """How long a migration may take to end once it was told to."""

@@ -17,7 +17,7 @@ def tunable_names(
     ctx: click.Context, parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """Tunables, with what each is."""
-    from vmtune.domain.tunable_table import TUNABLES
+    from vmtune.model.tunables.table import TUNABLES
 
     return [
         CompletionItem(name, help=row.title)
@@ -30,8 +30,8 @@ def assignments(
     ctx: click.Context, parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """``TUNABLE=``, and its values where they are few."""
-    from vmtune.domain.tunable_table import TUNABLES
-    from vmtune.domain.tunables import Kind
+    from vmtune.model.tunables.table import TUNABLES
+    from vmtune.model.tunables.tunable import Kind
 
     name, equals, text = incomplete.partition("=")
     if not equals:

@@ -9,7 +9,7 @@ from vmtune.client import render
 from vmtune.client.http import Client, Document, segment
 from vmtune.client.output import Column, fields, paint, table
 from vmtune.client.progress import Shown
-from vmtune.domain.migration import progress as never_back
+from vmtune.model.migration.record import progress as never_back
 
 _BAR = 24
 _LEFT = ("blocked", "not placed", "failed", "aborted", "not begun", "gone")

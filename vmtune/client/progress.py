@@ -16,7 +16,7 @@ from vmtune.client.controlled import progress_part
 from vmtune.client.errors import ClientError
 from vmtune.client.http import Document
 from vmtune.client.render import milliseconds, rate, size
-from vmtune.domain.migration import progress as never_back
+from vmtune.model.migration.record import progress as never_back
 
 if TYPE_CHECKING:
     from rich.console import Group

@@ -30,7 +30,7 @@ def shown(value: Document | None) -> str:
 
 def value(tunable: str, raw: object) -> str:
     """A value that came without its words, or with them (see :func:`shown`)."""
-    from vmtune.domain.tunable_table import TUNABLES
+    from vmtune.model.tunables.table import TUNABLES
 
     if isinstance(raw, Mapping):
         return shown(raw)

@@ -58,7 +58,7 @@ def in_words(steps: object, file: Path | None = None) -> RawSteps:
 
     :param file: where they are from; none for the command line.
     """
-    from vmtune.domain.step_text import read_step  # noqa: PLC0415 - a command starts in a blink
+    from vmtune.model.migration.step_text import read_step  # noqa: PLC0415 - a command starts in a blink
 
     if not isinstance(steps, list):
         raise InvalidInput("holds no list of steps", field=str(file), remedy=_SHAPE)

@@ -7,9 +7,9 @@ from typing import TypeVar
 
 import click
 
-from vmtune.domain.tunables import Kind
-from vmtune.domain.virsh import COMPRESSED, METHODS
-from vmtune.domain.virsh_options import DONE_ANYWAY, NOT_DONE, STEPS, TIMEOUT, TUNING
+from vmtune.model.tunables.tunable import Kind
+from vmtune.model.tunables.virsh import COMPRESSED, METHODS
+from vmtune.model.tunables.virsh_options import DONE_ANYWAY, NOT_DONE, STEPS, TIMEOUT, TUNING
 
 _F = TypeVar("_F", bound=Callable[..., object])
 _TAKES_TEXT = frozenset(

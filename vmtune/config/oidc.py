@@ -64,7 +64,7 @@ def read_oidc(raw: object) -> OidcSettings:
 
 
 def _roles(raw: object) -> Mapping[str, tuple[str, ...]]:
-    from vmtune.domain.access import Scope  # noqa: PLC0415 - few have this table
+    from vmtune.model.access.scopes import Scope  # noqa: PLC0415 - few have this table
 
     if not isinstance(raw, dict) or not raw:
         raise ValueError('roles has to be a table such as {admins = ["admin"]}')

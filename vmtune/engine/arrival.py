@@ -7,9 +7,9 @@ import time
 from collections.abc import Collection, Mapping
 from uuid import UUID
 
-from vmtune.domain.facts import Reading
 from vmtune.errors import NotFound, VmtuneError
 from vmtune.hypervisor.protocol import Driver
+from vmtune.model.host.facts import Reading
 
 _ANSWERS_WITHIN_S = 10.0
 _ASK_AGAIN_S = 0.2

@@ -9,13 +9,13 @@ from types import TracebackType
 from typing import Self
 from uuid import UUID
 
-from vmtune.domain.controlled import ReaperReport, ReaperRound, StepRecord
-from vmtune.domain.migration import QemuStatus, Sample
-from vmtune.domain.steps import Step
 from vmtune.engine.reaper.loop import Reaper
 from vmtune.engine.reaper.settings import ReaperSettings
 from vmtune.engine.steps.executor import Conductor
 from vmtune.engine.surroundings import Controls, Monotonic, NoteStep, Time
+from vmtune.model.migration.controller_record import ReaperReport, ReaperRound, StepRecord
+from vmtune.model.migration.record import QemuStatus, Sample
+from vmtune.model.migration.steps import Step
 
 
 @dataclass(frozen=True, slots=True)

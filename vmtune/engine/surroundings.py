@@ -8,11 +8,11 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Protocol
 from uuid import UUID
 
-from vmtune.domain.changes import Change
-from vmtune.domain.controlled import StepRecord
-from vmtune.domain.dirty_rates import DirtyRates
-from vmtune.domain.facts import Reading, VmState
-from vmtune.domain.migration import Snapshot
+from vmtune.model.host.dirty_rates import DirtyRates
+from vmtune.model.host.facts import Reading, VmState
+from vmtune.model.migration.controller_record import StepRecord
+from vmtune.model.migration.record import Snapshot
+from vmtune.model.plan.changes import Change
 
 
 class Controls(Protocol):

@@ -9,9 +9,9 @@ from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from vmtune.domain.migration import Sample, Snapshot
 from vmtune.errors import CommandRefused, HostUnreachable, NotFound, OutcomeUnknown
 from vmtune.hypervisor.protocol import Driver, EventKind, MigrationHandle
+from vmtune.model.migration.record import Sample, Snapshot
 
 _LOST_AFTER_S = 30.0
 _FIGURES_WITHIN_S = 2.0

@@ -8,13 +8,13 @@ from enum import StrEnum
 from typing import Protocol
 from uuid import UUID
 
-from vmtune.domain.changes import Change
-from vmtune.domain.dirty_rates import DirtyRates
-from vmtune.domain.facts import HostFacts, Reading, VmFacts, VmState, VmSummary
-from vmtune.domain.migration import Snapshot, Totals
-from vmtune.domain.tunables import Value
 from vmtune.hypervisor.qemu.block_export import BlockNode, Export
 from vmtune.hypervisor.qemu.guest_agent import GuestAgent
+from vmtune.model.host.dirty_rates import DirtyRates
+from vmtune.model.host.facts import HostFacts, Reading, VmFacts, VmState, VmSummary
+from vmtune.model.migration.record import Snapshot, Totals
+from vmtune.model.plan.changes import Change
+from vmtune.model.tunables.tunable import Value
 
 
 class EventKind(StrEnum):

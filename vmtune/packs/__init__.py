@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from vmtune.domain.pack import Pack, read_toml
 from vmtune.errors import InvalidInput, Problem
+from vmtune.model.tunables.packs.pack import Pack, read_toml
 
 _FOLDER = Path(__file__).parent
 _MOST_BYTES = 4 << 20

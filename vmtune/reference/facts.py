@@ -13,7 +13,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from vmtune import units
-from vmtune.domain.tunable_table import TUNABLES
+from vmtune.model.tunables.table import TUNABLES
 from vmtune.units import Unit
 
 FactValue = bool | int | str

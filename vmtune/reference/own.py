@@ -9,13 +9,13 @@ from vmtune.bench.model.kinds import ScenarioKind, kind_of_setup
 from vmtune.bench.model.runs.run import Run
 from vmtune.bench.model.scenario.matrix_cells import Accelerator, BlockCell, BootCell
 from vmtune.documents.dataclass_json import from_json
-from vmtune.domain.control_rows import OFF
-from vmtune.domain.controlled import ReaperEnd
-from vmtune.domain.doctor_kernel import SrcuState, judge_srcu
-from vmtune.domain.tunable_table import TUNABLES
-from vmtune.domain.tunables import Value
-from vmtune.domain.versions import Version
 from vmtune.errors import InvalidInput
+from vmtune.model.doctor.kernel import SrcuState, judge_srcu
+from vmtune.model.migration.controller_record import ReaperEnd
+from vmtune.model.tunables.control_rows import OFF
+from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.tunable import Value
+from vmtune.model.versions import Version
 from vmtune.reference.facts import FACTS, Facts, FactValue
 
 _SRCU = {

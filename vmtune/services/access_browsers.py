@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from vmtune.domain.access import Identity
 from vmtune.errors import Unauthenticated
+from vmtune.model.access.scopes import Identity
 from vmtune.services.access_tokens import Remembered, TokenService, utc_now
 from vmtune.store import Store
 from vmtune.store.paging import Page

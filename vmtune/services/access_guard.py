@@ -11,12 +11,12 @@ import contextlib
 from collections.abc import Mapping
 from uuid import UUID
 
-from vmtune.domain.access import Identity, Reach
-from vmtune.domain.inventory import Event, EventTopic
-from vmtune.domain.migration import Migration
-from vmtune.domain.outcome import Application
-from vmtune.domain.profile import Assignment, Target, parse_selector
 from vmtune.errors import Forbidden, HostUnreachable, NotFound
+from vmtune.model.access.scopes import Identity, Reach
+from vmtune.model.host.inventory import Event, EventTopic
+from vmtune.model.migration.record import Migration
+from vmtune.model.plan.outcome import Application
+from vmtune.model.profile import Assignment, Target, parse_selector
 from vmtune.services.bus import Progress
 from vmtune.services.hosts import HostService
 from vmtune.store import Store

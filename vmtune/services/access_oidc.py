@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from vmtune.config.oidc import OidcSettings
-from vmtune.domain.access import EVERYTHING, Identity, Kind, Rights, Scope
 from vmtune.errors import Forbidden, SetupError, Unauthenticated
+from vmtune.model.access.scopes import EVERYTHING, Identity, Kind, Rights, Scope
 
 CALLBACK = "/api/v1/session/oidc/callback"
 LASTS_S = 600

@@ -16,10 +16,10 @@ from typing import Generic, TypeVar
 from argon2 import PasswordHasher
 from argon2.exceptions import Argon2Error, InvalidHashError
 
-from vmtune.domain.access import Identity, Kind, Reach, Rights, check_scopes
-from vmtune.domain.profile import check_labels, check_name
-from vmtune.domain.tokens import Secret, Token, TokenState
 from vmtune.errors import Forbidden, InvalidInput, Unauthenticated
+from vmtune.model.access.scopes import Identity, Kind, Reach, Rights, check_scopes
+from vmtune.model.access.tokens import Secret, Token, TokenState
+from vmtune.model.profile import check_labels, check_name
 from vmtune.services.access_guard import hidden
 from vmtune.services.access_throttle import Throttle, place
 from vmtune.services.access_users import LocalUsers

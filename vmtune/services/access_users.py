@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from vmtune.domain.access import FULL, Identity, Kind
 from vmtune.errors import Forbidden, SetupError
+from vmtune.model.access.scopes import FULL, Identity, Kind
 
 _ROOT = 0
 _REMEMBERED_S = 10.0

@@ -10,9 +10,9 @@ from uuid import UUID
 
 import structlog
 
-from vmtune.domain.admission import Limits, Place
-from vmtune.domain.inventory import EventTopic
 from vmtune.errors import VmtuneError
+from vmtune.model.host.inventory import EventTopic
+from vmtune.model.migration.admission import Limits, Place
 from vmtune.services.bus import EventBus
 from vmtune.store import Store
 

@@ -12,14 +12,6 @@ from uuid import UUID
 import structlog
 from structlog.contextvars import bound_contextvars
 
-from vmtune.domain.changes import Change, in_order, undo
-from vmtune.domain.facts import Reading
-from vmtune.domain.inventory import EventTopic
-from vmtune.domain.outcome import Application, ApplicationState, Outcome, Status
-from vmtune.domain.proving import SET_NOW, set_now
-from vmtune.domain.tunable_table import TUNABLES
-from vmtune.domain.tunables import Route
-from vmtune.domain.tuning import TuningState, tuning_state
 from vmtune.errors import (
     Conflict,
     HostUnreachable,
@@ -30,6 +22,14 @@ from vmtune.errors import (
     VmtuneError,
 )
 from vmtune.hypervisor.protocol import Driver
+from vmtune.model.host.facts import Reading
+from vmtune.model.host.inventory import EventTopic
+from vmtune.model.plan.changes import Change, in_order, undo
+from vmtune.model.plan.outcome import Application, ApplicationState, Outcome, Status
+from vmtune.model.plan.readback import SET_NOW, set_now
+from vmtune.model.plan.tuning_state import TuningState, tuning_state
+from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.tunable import Route
 from vmtune.services import telemetry
 from vmtune.services.bus import EventBus
 from vmtune.services.carrying import (

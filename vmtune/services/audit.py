@@ -9,9 +9,9 @@ from contextlib import contextmanager
 
 import structlog
 
-from vmtune.domain.access import NOBODY
-from vmtune.domain.audit import Act, Entry, Integrity, Outcome
 from vmtune.errors import VmtuneError
+from vmtune.model.access.audit import Act, Entry, Integrity, Outcome
+from vmtune.model.access.scopes import NOBODY
 from vmtune.store import Page, Store
 from vmtune.store.audit_log import AuditFilter
 from vmtune.store.auditing import ACT

@@ -13,9 +13,9 @@ from pathlib import Path
 from sqlalchemy import URL
 
 from vmtune import __version__
-from vmtune.domain.audit import Act, Outcome
-from vmtune.domain.fleet import ServiceState
 from vmtune.errors import Conflict, InvalidInput, SchemaMismatch, SetupError, VmtuneError
+from vmtune.model.access.audit import Act, Outcome
+from vmtune.model.cluster import ServiceState
 from vmtune.services import backup_archive as archive
 from vmtune.services import backup_postgresql as postgresql
 from vmtune.services import backup_sqlite as sqlite

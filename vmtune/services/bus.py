@@ -10,8 +10,8 @@ from typing import Any
 
 import structlog
 
-from vmtune.domain.inventory import Event, EventTopic
 from vmtune.errors import VmtuneError
+from vmtune.model.host.inventory import Event, EventTopic
 from vmtune.store import Store
 
 log = structlog.get_logger(__name__)

@@ -25,10 +25,10 @@ from vmtune.bench.model.campaign.record import (
 from vmtune.bench.model.runs.run import RunState
 from vmtune.bench.model.scenario.any_kind import AnyScenario
 from vmtune.documents.dataclass_json import check_storable
-from vmtune.domain.inventory import EventTopic
-from vmtune.domain.profile import Revision
 from vmtune.errors import Conflict, InvalidInput, NotFound, TooLate, VmtuneError
 from vmtune.jobs.base import JobEngine
+from vmtune.model.host.inventory import EventTopic
+from vmtune.model.profile import Revision
 from vmtune.reference.loading import reference, table_of
 from vmtune.services.bus import EventBus
 from vmtune.services.campaigns_job import JOB_KIND, CampaignJob, event_data

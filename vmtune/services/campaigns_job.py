@@ -17,10 +17,10 @@ import structlog
 
 from vmtune.bench.model.campaign.record import CampaignRecord, CampaignState, PlannedRun
 from vmtune.bench.model.runs.run import Run, Slot
-from vmtune.domain.inventory import EventTopic
-from vmtune.domain.profile import Revision
 from vmtune.errors import CommandRefused, NotFound, TooLate, VmtuneError
 from vmtune.jobs.base import JobEngine
+from vmtune.model.host.inventory import EventTopic
+from vmtune.model.profile import Revision
 from vmtune.services.bus import EventBus
 from vmtune.services.campaigns_noise import calibrated
 from vmtune.services.campaigns_plan import Course, planned_runs, request_of, run_id

@@ -14,8 +14,8 @@ from vmtune.bench.model.scenario.any_kind import AnyScenario, to_json
 from vmtune.bench.model.scenario.block import BlockScenario
 from vmtune.bench.model.scenario.boot import BootScenario
 from vmtune.bench.model.scenario.migration import Scenario
-from vmtune.domain.profile import Revision
-from vmtune.domain.tunable_table import TUNABLES
+from vmtune.model.profile import Revision
+from vmtune.model.tunables.table import TUNABLES
 from vmtune.services.comparisons_arms import runs_of
 from vmtune.services.runs import RunRequest
 from vmtune.stats.planning import DEFAULT_NOISE, detectable, noise_of

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from uuid import UUID
 
-from vmtune.domain.changes import Change, in_order
-from vmtune.domain.facts import Reading, VmFacts
-from vmtune.domain.findings import Finding
-from vmtune.domain.host_limits import SYSCTLS
-from vmtune.domain.outcome import Application, Outcome, Status, judge
-from vmtune.domain.plan import Plan
-from vmtune.domain.proving import Readings, outcome_of
-from vmtune.domain.tunables import Route, Value
 from vmtune.errors import Blocked, CommandRefused, Problem, VmtuneError
 from vmtune.hypervisor.protocol import Driver
+from vmtune.model.findings.table import Finding
+from vmtune.model.host.facts import Reading, VmFacts
+from vmtune.model.host.limits import SYSCTLS
+from vmtune.model.plan.changes import Change, in_order
+from vmtune.model.plan.outcome import Application, Outcome, Status, judge
+from vmtune.model.plan.plan import Plan
+from vmtune.model.plan.readback import Readings, outcome_of
+from vmtune.model.tunables.tunable import Route, Value
 from vmtune.services.host_limits import HostLimits, LimitState, as_problem
 
 

@@ -11,9 +11,9 @@ from vmtune.bench.model.campaign.campaign import Arm, Campaign, OtherEnvironment
 from vmtune.bench.model.runs.run import Run, RunState
 from vmtune.bench.model.scenario.boot import BootScenario
 from vmtune.bench.report import ReportArm
-from vmtune.domain.tunable_table import TUNABLES
-from vmtune.domain.tunables import Value
 from vmtune.errors import InvalidInput
+from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.tunable import Value
 from vmtune.stats.model import MOST_RUNS
 from vmtune.store import Store
 from vmtune.store.run_rows import RunFilter

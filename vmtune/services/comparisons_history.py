@@ -13,8 +13,8 @@ from vmtune.bench.environment import differences
 from vmtune.bench.model.metrics.table import METRICS, Direction, Metric
 from vmtune.bench.model.runs.run import Place, Run, RunState
 from vmtune.bench.report_build import LIMITS, Plan, criterion_of, report_run
-from vmtune.domain.tunables import Value
 from vmtune.errors import InvalidInput, NotFound
+from vmtune.model.tunables.tunable import Value
 from vmtune.stats.model import MOST_RUNS, Comparison, Observation, Scale
 from vmtune.store import Store
 from vmtune.store.paging import check_limit, make_cursor, read_cursor

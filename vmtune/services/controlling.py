@@ -10,18 +10,18 @@ from uuid import UUID
 
 import structlog
 
-from vmtune.domain.changes import Change
-from vmtune.domain.controlled import ReaperRound, StepEffect, StepRecord
-from vmtune.domain.migration import Migration
-from vmtune.domain.outcome import Status
-from vmtune.domain.step_text import told
-from vmtune.domain.steps import SetValues
-from vmtune.domain.tunables import Value
 from vmtune.engine.controllers import Controllers, Past
 from vmtune.engine.reaper.settings import ReaperSettings, wanted_reaper
 from vmtune.engine.steps.executor import carry_out, prior_values
 from vmtune.errors import CommandRefused, InvalidInput, NotFound, TooLate
 from vmtune.hypervisor.protocol import Driver
+from vmtune.model.migration.controller_record import ReaperRound, StepEffect, StepRecord
+from vmtune.model.migration.record import Migration
+from vmtune.model.migration.step_text import told
+from vmtune.model.migration.steps import SetValues
+from vmtune.model.plan.changes import Change
+from vmtune.model.plan.outcome import Status
+from vmtune.model.tunables.tunable import Value
 from vmtune.services import telemetry
 from vmtune.services.records import MigrationRecords
 from vmtune.store import Store

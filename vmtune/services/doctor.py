@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 
-from vmtune.domain.doctor import Diagnosis, diagnose
-from vmtune.domain.doctor_facts import Examined, KvmSeen, Seen, Unseen, Wanted
-from vmtune.domain.facts import Connection, HostFacts
-from vmtune.domain.profile import Subject, explain
-from vmtune.domain.tunable_table import TUNABLES
-from vmtune.domain.tunables import Value
 from vmtune.errors import Conflict
 from vmtune.hypervisor.linux.doctor_probe import Eyes, examine
+from vmtune.model.doctor.facts import Examined, KvmSeen, Seen, Unseen, Wanted
+from vmtune.model.doctor.rules import Diagnosis, diagnose
+from vmtune.model.host.facts import Connection, HostFacts
+from vmtune.model.profile import Subject, explain
+from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.tunable import Value
 from vmtune.services.hosts import HostService
 from vmtune.services.profiles import ProfileService
 from vmtune.store import Store

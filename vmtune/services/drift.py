@@ -16,13 +16,13 @@ from uuid import UUID
 
 import structlog
 
-from vmtune.domain.access import EVERYTHING, Reach
-from vmtune.domain.drift import Drift, DriftScan, Found
-from vmtune.domain.facts import HostFacts, VmState
-from vmtune.domain.outcome import Application
-from vmtune.domain.profile import Subject, explain
-from vmtune.domain.tuning import TuningState, tuning_state
 from vmtune.errors import HostUnreachable, NotFound, Problem, VmtuneError
+from vmtune.model.access.scopes import EVERYTHING, Reach
+from vmtune.model.host.facts import HostFacts, VmState
+from vmtune.model.plan.drift import Drift, DriftScan, Found
+from vmtune.model.plan.outcome import Application
+from vmtune.model.plan.tuning_state import TuningState, tuning_state
+from vmtune.model.profile import Subject, explain
 from vmtune.services import telemetry
 from vmtune.services.bus import EventBus
 from vmtune.services.hosts import HostService, SeenVm

@@ -9,9 +9,10 @@ from uuid import UUID
 
 import structlog
 
-from vmtune.domain.access import EVERYTHING, Reach
-from vmtune.domain.admission import LEAST_PRIORITY, MOST_PRIORITY
-from vmtune.domain.evacuation import (
+from vmtune.errors import Conflict, InvalidInput, Problem, TooLate
+from vmtune.jobs.base import JobEngine
+from vmtune.model.access.scopes import EVERYTHING, Reach
+from vmtune.model.evacuation.evacuation import (
     Evacuation,
     EvacuationPlan,
     EvacuationState,
@@ -19,9 +20,8 @@ from vmtune.domain.evacuation import (
     LeavingVm,
     Tally,
 )
-from vmtune.domain.inventory import EventTopic
-from vmtune.errors import Conflict, InvalidInput, Problem, TooLate
-from vmtune.jobs.base import JobEngine
+from vmtune.model.host.inventory import EventTopic
+from vmtune.model.migration.admission import LEAST_PRIORITY, MOST_PRIORITY
 from vmtune.services.admission import Admission
 from vmtune.services.bus import EventBus
 from vmtune.services.evacuations_job import JOB_KIND, EvacuationJob

@@ -18,16 +18,6 @@ from uuid import UUID
 import structlog
 from structlog.contextvars import bind_contextvars
 
-from vmtune.domain.evacuation import (
-    Evacuation,
-    EvacuationState,
-    LeavingState,
-    LeavingVm,
-    end_of,
-    migration_id,
-)
-from vmtune.domain.inventory import EventTopic
-from vmtune.domain.migration import Migration, MigrationState
 from vmtune.errors import (
     Blocked,
     Conflict,
@@ -41,6 +31,16 @@ from vmtune.errors import (
     VmtuneError,
 )
 from vmtune.jobs.base import JobEngine
+from vmtune.model.evacuation.evacuation import (
+    Evacuation,
+    EvacuationState,
+    LeavingState,
+    LeavingVm,
+    end_of,
+    migration_id,
+)
+from vmtune.model.host.inventory import EventTopic
+from vmtune.model.migration.record import Migration, MigrationState
 from vmtune.services.admission import Admission
 from vmtune.services.bus import EventBus
 from vmtune.services.evacuations_plan import MOST_TRIES, EvacuationPlanner, EvacuationRequest

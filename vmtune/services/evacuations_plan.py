@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 from uuid import UUID, uuid4, uuid5
 
-from vmtune.domain.evacuation import (
+from vmtune.errors import InvalidInput, NotFound, Problem, VmtuneError
+from vmtune.model.evacuation.evacuation import (
     NOT_MOVED,
     RUNNING_STATES,
     EvacuationPlan,
@@ -22,10 +23,9 @@ from vmtune.domain.evacuation import (
     place_in_order,
     priority_of,
 )
-from vmtune.domain.evacuation_placement import Candidate, Placement, place, room_of, why_not
-from vmtune.domain.facts import Connection, HostFacts, VmState
-from vmtune.domain.findings import Finding
-from vmtune.errors import InvalidInput, NotFound, Problem, VmtuneError
+from vmtune.model.evacuation.placement import Candidate, Placement, place, room_of, why_not
+from vmtune.model.findings.table import Finding
+from vmtune.model.host.facts import Connection, HostFacts, VmState
 from vmtune.services.hosts import HostService, SeenVm
 from vmtune.services.planning import PlanService
 from vmtune.store import Store

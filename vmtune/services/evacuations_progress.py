@@ -6,8 +6,8 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from uuid import UUID
 
-from vmtune.domain.evacuation import Evacuation, LeavingState, LeavingVm
-from vmtune.domain.inventory import EventTopic
+from vmtune.model.evacuation.evacuation import Evacuation, LeavingState, LeavingVm
+from vmtune.model.host.inventory import EventTopic
 from vmtune.services.bus import EventBus
 
 

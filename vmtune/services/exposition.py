@@ -12,8 +12,8 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
-from vmtune.domain.exported import EXPORTED
 from vmtune.errors import VmtuneError
+from vmtune.model.service_metrics import EXPORTED
 from vmtune.services import telemetry
 from vmtune.store import Store
 from vmtune.store.tallies import Tally

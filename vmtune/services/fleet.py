@@ -18,10 +18,10 @@ from typing import Protocol
 
 import structlog
 
-from vmtune.domain.fleet import Service, ServiceState
-from vmtune.domain.inventory import EventTopic, Host
 from vmtune.errors import SetupError, VmtuneError
 from vmtune.jobs.base import JobEngine
+from vmtune.model.cluster import Service, ServiceState
+from vmtune.model.host.inventory import EventTopic, Host
 from vmtune.services.bus import EventBus
 from vmtune.services.hosts import HostService, Place
 from vmtune.services.lease import HOLDS_S, Lease, now_s

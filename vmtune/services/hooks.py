@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from vmtune.domain.arriving import Arrival, split
-from vmtune.domain.inventory import EventTopic
-from vmtune.domain.migration import Trigger
-from vmtune.domain.situation import Permissions
 from vmtune.errors import InvalidInput, NotFound
 from vmtune.hypervisor.libvirt.domain_xml import parse
 from vmtune.hypervisor.libvirt.domain_xml_edit import edit_arriving_xml
+from vmtune.model.host.inventory import EventTopic
+from vmtune.model.migration.arriving import Arrival, split
+from vmtune.model.migration.record import Trigger
+from vmtune.model.plan.situation import Permissions
 from vmtune.services.bus import EventBus
 from vmtune.services.profiles import UNTUNED, AssignmentService, Chosen
 from vmtune.store import Store

@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 
 import structlog
 
-from vmtune.domain.facts import HostFacts, VmFacts, VmState
-from vmtune.domain.host_limits import OPERATOR, SYSCTLS, Claims, Entry, Floor, Wish, check_limit
-from vmtune.domain.inventory import EventTopic
-from vmtune.domain.pools import headroom
 from vmtune.errors import CommandRefused, Forbidden, NotFound, Problem, VmtuneError
+from vmtune.model.host.facts import HostFacts, VmFacts, VmState
+from vmtune.model.host.inventory import EventTopic
+from vmtune.model.host.limits import OPERATOR, SYSCTLS, Claims, Entry, Floor, Wish, check_limit
+from vmtune.model.host.pools import headroom
 from vmtune.services.bus import EventBus
 from vmtune.services.hosts import HostService
 

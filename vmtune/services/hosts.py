@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 from typing import TypeVar
 from uuid import UUID
 
-from vmtune.domain.facts import HostFacts, VmFacts, VmState, VmSummary
-from vmtune.domain.inventory import EventTopic, Host, Vm, check_address, check_uri
-from vmtune.domain.migration import Migration
-from vmtune.domain.profile import check_labels, check_name
 from vmtune.errors import HostUnreachable, NotFound, Problem, VmtuneError
 from vmtune.hypervisor.protocol import Driver
+from vmtune.model.host.facts import HostFacts, VmFacts, VmState, VmSummary
+from vmtune.model.host.inventory import EventTopic, Host, Vm, check_address, check_uri
+from vmtune.model.migration.record import Migration
+from vmtune.model.profile import check_labels, check_name
 from vmtune.services.bus import EventBus
 from vmtune.services.searching import Found, Search
 from vmtune.services.together import Together

@@ -1,4 +1,4 @@
-"""Keeps house: what is old is thinned, then dropped (vmtune.domain.keeping)."""
+"""Keeps house: what is old is thinned, then dropped (vmtune.model.retention)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from functools import partial
 
 import structlog
 
-from vmtune.domain.access import SERVICE
-from vmtune.domain.audit import Act
-from vmtune.domain.keeping import Keeping
+from vmtune.model.access.audit import Act
+from vmtune.model.access.scopes import SERVICE
+from vmtune.model.retention import Keeping
 from vmtune.store import Store
 from vmtune.store.keeping import Old
 

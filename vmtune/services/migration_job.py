@@ -15,21 +15,6 @@ from uuid import UUID
 import structlog
 from structlog.contextvars import bind_contextvars, bound_contextvars
 
-from vmtune.domain.changes import in_order, undo
-from vmtune.domain.facts import Connection
-from vmtune.domain.inventory import EventTopic
-from vmtune.domain.migration import (
-    AbortState,
-    Migration,
-    MigrationState,
-    QemuStatus,
-    Sample,
-    Snapshot,
-    Trigger,
-)
-from vmtune.domain.plan import Plan
-from vmtune.domain.proving import SET_NOW, before_migrating, in_setup, set_now
-from vmtune.domain.tunables import Route
 from vmtune.engine.controllers import Controllers
 from vmtune.engine.watch import fraction, watch
 from vmtune.errors import (
@@ -44,6 +29,21 @@ from vmtune.errors import (
 )
 from vmtune.hypervisor.protocol import Driver, MigrateOrder, MigrationHandle
 from vmtune.jobs.base import JobEngine
+from vmtune.model.host.facts import Connection
+from vmtune.model.host.inventory import EventTopic
+from vmtune.model.migration.record import (
+    AbortState,
+    Migration,
+    MigrationState,
+    QemuStatus,
+    Sample,
+    Snapshot,
+    Trigger,
+)
+from vmtune.model.plan.changes import in_order, undo
+from vmtune.model.plan.plan import Plan
+from vmtune.model.plan.readback import SET_NOW, before_migrating, in_setup, set_now
+from vmtune.model.tunables.tunable import Route
 from vmtune.services.admission import Admission
 from vmtune.services.bus import EventBus
 from vmtune.services.carrying import refuse

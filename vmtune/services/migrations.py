@@ -7,13 +7,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from vmtune.domain.admission import LEAST_PRIORITY, MOST_PRIORITY
-from vmtune.domain.findings import FINDINGS, Severity
-from vmtune.domain.migration import AbortState, Migration, MigrationState, Trigger
-from vmtune.domain.rules import accept_values
-from vmtune.domain.steps import SetValues
-from vmtune.domain.tunable_table import TUNABLES
-from vmtune.domain.tunables import Value
 from vmtune.errors import (
     Conflict,
     InvalidInput,
@@ -22,6 +15,13 @@ from vmtune.errors import (
     TooLate,
 )
 from vmtune.jobs.base import JobEngine
+from vmtune.model.findings.table import FINDINGS, Severity
+from vmtune.model.migration.admission import LEAST_PRIORITY, MOST_PRIORITY
+from vmtune.model.migration.record import AbortState, Migration, MigrationState, Trigger
+from vmtune.model.migration.steps import SetValues
+from vmtune.model.tunables.rules import accept_values
+from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.tunable import Value
 from vmtune.services.bus import EventBus
 from vmtune.services.carrying import refuse
 from vmtune.services.controlling import Controlling

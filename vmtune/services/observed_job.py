@@ -11,14 +11,14 @@ from uuid import UUID
 
 import structlog
 
-from vmtune.domain.changes import Change, undo
-from vmtune.domain.facts import Connection
-from vmtune.domain.migration import Migration, MigrationState, QemuStatus, Snapshot, Trigger
-from vmtune.domain.observed import Applied, can_be_set, when_found, when_set
-from vmtune.domain.outcome import Outcome
 from vmtune.errors import VmtuneError
 from vmtune.hypervisor.protocol import Driver
 from vmtune.jobs.base import JobEngine
+from vmtune.model.host.facts import Connection
+from vmtune.model.migration.observed import Applied, can_be_set, when_found, when_set
+from vmtune.model.migration.record import Migration, MigrationState, QemuStatus, Snapshot, Trigger
+from vmtune.model.plan.changes import Change, undo
+from vmtune.model.plan.outcome import Outcome
 from vmtune.services.carrying import set_each
 from vmtune.services.migration_job import MigrationJob, Run
 from vmtune.services.profiles import Chosen

@@ -11,8 +11,6 @@ from uuid import UUID
 
 import structlog
 
-from vmtune.domain.facts import VmState
-from vmtune.domain.migration import Migration, QemuStatus, Snapshot, Trigger
 from vmtune.errors import (
     Conflict,
     HostUnreachable,
@@ -22,6 +20,8 @@ from vmtune.errors import (
 )
 from vmtune.hypervisor.protocol import Driver, DriverEvent, EventKind
 from vmtune.jobs.base import JobEngine
+from vmtune.model.host.facts import VmState
+from vmtune.model.migration.record import Migration, QemuStatus, Snapshot, Trigger
 from vmtune.services import telemetry
 from vmtune.services.hosts import HostService
 from vmtune.services.observed_job import OBSERVED_KIND, STARTED, ObservedJob, started_at

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from vmtune.domain.facts import Connection, HostFacts, VmFacts, VmState
-from vmtune.domain.plan import Plan, make_plan
-from vmtune.domain.preflight_control import wants_reaper
-from vmtune.domain.situation import Destination, Permissions, Situation
 from vmtune.errors import CommandRefused, InvalidInput, NotFound
 from vmtune.hypervisor.protocol import Driver
+from vmtune.model.host.facts import Connection, HostFacts, VmFacts, VmState
+from vmtune.model.plan.plan import Plan, make_plan
+from vmtune.model.plan.situation import Destination, Permissions, Situation
+from vmtune.model.preflight.control import wants_reaper
 from vmtune.services.hosts import HostService
 from vmtune.services.profiles import AssignmentService, Chosen, RawSteps
 

@@ -6,12 +6,12 @@ import asyncio
 from dataclasses import dataclass
 from uuid import UUID
 
-from vmtune.domain.facts import VmFacts, VmState
-from vmtune.domain.findings import Finding
-from vmtune.domain.pools import Headroom, headroom
-from vmtune.domain.preflight_pools import LIMIT, find_in_pools
 from vmtune.errors import CommandRefused, NotFound
 from vmtune.hypervisor.protocol import Driver
+from vmtune.model.findings.table import Finding
+from vmtune.model.host.facts import VmFacts, VmState
+from vmtune.model.host.pools import Headroom, headroom
+from vmtune.model.preflight.pools import LIMIT, find_in_pools
 from vmtune.services.hosts import HostService
 
 _PRESENT = (VmState.RUNNING, VmState.PAUSED)

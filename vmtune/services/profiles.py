@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from vmtune.domain.inventory import EventTopic
-from vmtune.domain.profile import (
+from vmtune.errors import InvalidInput, NotFound, Problem
+from vmtune.model.host.inventory import EventTopic
+from vmtune.model.migration.steps import Step, accept_steps, dump_steps, parse_steps
+from vmtune.model.profile import (
     Assignment,
     Explanation,
     Profile,
@@ -19,15 +21,13 @@ from vmtune.domain.profile import (
     explain,
     parse_selector,
 )
-from vmtune.domain.rules import accept_values
-from vmtune.domain.steps import Step, accept_steps, dump_steps, parse_steps
-from vmtune.domain.tunables import Value
-from vmtune.errors import InvalidInput, NotFound, Problem
+from vmtune.model.tunables.rules import accept_values
+from vmtune.model.tunables.tunable import Value
 from vmtune.services.bus import EventBus
 from vmtune.store import Store
 
 RawSteps = Sequence[object]
-"""Steps as JSON; :mod:`vmtune.domain.steps` says how they are written."""
+"""Steps as JSON; :mod:`vmtune.model.migration.steps` says how they are written."""
 
 
 class ProfileService:
@@ -47,7 +47,7 @@ class ProfileService:
     ) -> Profile:
         """A new profile at revision 1.
 
-        :param steps: convergence steps as JSON; see :mod:`vmtune.domain.steps`.
+        :param steps: convergence steps as JSON; see :mod:`vmtune.model.migration.steps`.
         :raise InvalidInput: a bad name, or values or steps that are unknown, out of range or
             contradict each other.
         :raise DuplicateName: the name is taken.

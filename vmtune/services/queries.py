@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from typing import TypeVar
 from uuid import UUID
 
-from vmtune.domain.access import EVERYTHING, Reach
-from vmtune.domain.controlled import ReaperRound
-from vmtune.domain.facts import Reading, VmFacts, VmState
-from vmtune.domain.inventory import Host
-from vmtune.domain.migration import Migration, MigrationState, Sample
-from vmtune.domain.outcome import Application, ApplicationState
-from vmtune.domain.profile import Assignment, Profile, Revision
-from vmtune.domain.tunable_table import TUNABLES
-from vmtune.domain.tunables import Route, Side, Tunable
-from vmtune.domain.tuning import Tuning, TuningState
 from vmtune.errors import InvalidInput, NotFound, Problem
+from vmtune.model.access.scopes import EVERYTHING, Reach
+from vmtune.model.host.facts import Reading, VmFacts, VmState
+from vmtune.model.host.inventory import Host
+from vmtune.model.migration.controller_record import ReaperRound
+from vmtune.model.migration.record import Migration, MigrationState, Sample
+from vmtune.model.plan.outcome import Application, ApplicationState
+from vmtune.model.plan.tuning_state import Tuning, TuningState
+from vmtune.model.profile import Assignment, Profile, Revision
+from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.tunable import Route, Side, Tunable
 from vmtune.reference.loading import references
 from vmtune.reference.tables import Reference
 from vmtune.services.hosts import HostService, SeenVm

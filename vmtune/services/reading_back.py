@@ -7,12 +7,12 @@ from uuid import UUID
 
 import structlog
 
-from vmtune.domain.facts import Connection, Reading
-from vmtune.domain.migration import Migration
-from vmtune.domain.outcome import Outcome
-from vmtune.domain.proving import while_migrating
 from vmtune.errors import VmtuneError
 from vmtune.hypervisor.protocol import Driver
+from vmtune.model.host.facts import Connection, Reading
+from vmtune.model.migration.record import Migration
+from vmtune.model.plan.outcome import Outcome
+from vmtune.model.plan.readback import while_migrating
 from vmtune.services.hosts import HostService
 
 log = structlog.get_logger(__name__)

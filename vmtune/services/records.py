@@ -9,12 +9,12 @@ from uuid import UUID
 
 import structlog
 
-from vmtune.domain.changes import Change
-from vmtune.domain.controlled import ReaperReport, StepRecord
-from vmtune.domain.inventory import EventTopic
-from vmtune.domain.migration import AbortState, Migration, MigrationState, Totals
-from vmtune.domain.outcome import Outcome
 from vmtune.errors import Problem
+from vmtune.model.host.inventory import EventTopic
+from vmtune.model.migration.controller_record import ReaperReport, StepRecord
+from vmtune.model.migration.record import AbortState, Migration, MigrationState, Totals
+from vmtune.model.plan.changes import Change
+from vmtune.model.plan.outcome import Outcome
 from vmtune.services import telemetry
 from vmtune.services.bus import EventBus
 from vmtune.services.patience import patiently

@@ -19,11 +19,11 @@ from vmtune.bench.model.scenario.block import BlockScenario
 from vmtune.bench.model.scenario.migration import Scenario
 from vmtune.bench.scenarios import why_not
 from vmtune.documents.dataclass_json import check_storable
-from vmtune.domain.inventory import EventTopic
-from vmtune.domain.profile import Revision
-from vmtune.domain.rules import accept_values
 from vmtune.errors import Blocked, InvalidInput, Problem, TooLate
 from vmtune.jobs.base import JobEngine
+from vmtune.model.host.inventory import EventTopic
+from vmtune.model.profile import Revision
+from vmtune.model.tunables.rules import accept_values
 from vmtune.services.bus import EventBus
 from vmtune.services.profiles import ProfileService
 from vmtune.services.runs_files import read_run

@@ -23,9 +23,9 @@ from vmtune.bench.model.scenario.any_kind import from_json
 from vmtune.bench.model.scenario.block import BlockScenario
 from vmtune.bench.order import RunProgress, RunResult
 from vmtune.bench.reduce import reduce
-from vmtune.domain.inventory import EventTopic
 from vmtune.errors import SetupError, VmtuneError
 from vmtune.jobs.base import JobEngine
+from vmtune.model.host.inventory import EventTopic
 from vmtune.services.bus import EventBus
 from vmtune.services.migration_job import progress_data
 from vmtune.services.runs_live import LiveRuns

@@ -25,8 +25,8 @@ from vmtune.bench.live_order import (
 from vmtune.bench.model.runs.run import Run
 from vmtune.bench.model.scenario.block import BlockScenario
 from vmtune.bench.model.scenario.block_target import VM_HOST, VM_NAME
-from vmtune.domain.facts import VmFacts
 from vmtune.hypervisor.protocol import Driver
+from vmtune.model.host.facts import VmFacts
 from vmtune.services.hosts import HostService
 
 log = structlog.get_logger(__name__)

@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from vmtune.domain.facts import VmState
 from vmtune.errors import HostUnreachable, NotFound
 from vmtune.hypervisor.protocol import Driver
+from vmtune.model.host.facts import VmState
 
 _T = TypeVar("_T")
 

@@ -10,22 +10,6 @@ from uuid import UUID
 
 import structlog
 
-from vmtune.domain.changes import Change
-from vmtune.domain.controlled import ReaperEnd
-from vmtune.domain.facts import Connection, VmState
-from vmtune.domain.migration import (
-    AbortState,
-    Migration,
-    MigrationState,
-    Snapshot,
-    Totals,
-    Trigger,
-)
-from vmtune.domain.outcome import Outcome, Status, judge
-from vmtune.domain.proving import when_reaped
-from vmtune.domain.steps import Deed
-from vmtune.domain.tunable_table import TUNABLES
-from vmtune.domain.tunables import Route, Side
 from vmtune.engine.arrival import read_arrived
 from vmtune.errors import (
     CommandRefused,
@@ -35,6 +19,22 @@ from vmtune.errors import (
     VmtuneError,
 )
 from vmtune.hypervisor.protocol import Driver
+from vmtune.model.host.facts import Connection, VmState
+from vmtune.model.migration.controller_record import ReaperEnd
+from vmtune.model.migration.record import (
+    AbortState,
+    Migration,
+    MigrationState,
+    Snapshot,
+    Totals,
+    Trigger,
+)
+from vmtune.model.migration.steps import Deed
+from vmtune.model.plan.changes import Change
+from vmtune.model.plan.outcome import Outcome, Status, judge
+from vmtune.model.plan.readback import when_reaped
+from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.tunable import Route, Side
 from vmtune.services.applications import ApplyService
 from vmtune.services.carrying import restore, set_again
 from vmtune.services.hosts import HostService

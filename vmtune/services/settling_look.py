@@ -8,10 +8,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from vmtune.domain.facts import VmState
-from vmtune.domain.migration import Migration, MigrationState, QemuStatus, Snapshot
 from vmtune.errors import NotFound, VmtuneError
 from vmtune.hypervisor.protocol import Driver, MigrationHandle
+from vmtune.model.host.facts import VmState
+from vmtune.model.migration.record import Migration, MigrationState, QemuStatus, Snapshot
 
 LOOK_AGAIN_S = 0.2
 SETTLES_WITHIN_S = 5.0

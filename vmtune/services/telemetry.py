@@ -1,4 +1,4 @@
-"""What this service counts of its own work, for ``/metrics``: see :mod:`vmtune.domain.exported`.
+"""What this service counts of its own work, for ``/metrics``: see :mod:`vmtune.model.service_metrics`.
 
 Counts are the process's own and begin at zero with it, as Prometheus expects of counters. What
 has to outlive the service, or is about all services, is read from the database at each scrape
@@ -22,10 +22,10 @@ from prometheus_client import (
     disable_created_metrics,
 )
 
-from vmtune.domain.controlled import StepEffect
-from vmtune.domain.exported import EXPORTED, FLEET, Exported, Kind
-from vmtune.domain.migration import Migration, MigrationState, Trigger
-from vmtune.domain.outcome import Application
+from vmtune.model.migration.controller_record import StepEffect
+from vmtune.model.migration.record import Migration, MigrationState, Trigger
+from vmtune.model.plan.outcome import Application
+from vmtune.model.service_metrics import EXPORTED, FLEET, Exported, Kind
 
 REGISTRY = CollectorRegistry()
 """What is counted here. The process's own metrics (``process_...``) are among it."""
@@ -154,7 +154,7 @@ def host_left(host: str) -> None:
 def hook() -> Iterator[Callable[[str], None]]:
     """libvirt's hook waits for as long as the block runs.
 
-    :return: takes what it is answered, one of :data:`vmtune.domain.exported.HOOK_ENDS`; refused
+    :return: takes what it is answered, one of :data:`vmtune.model.service_metrics.HOOK_ENDS`; refused
         where nothing is said.
     """
     outcome = "refused"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from vmtune.domain.inventory import EventTopic
-from vmtune.domain.outcome import Application, Outcome, Status
-from vmtune.domain.tuning import TuningState
+from vmtune.model.host.inventory import EventTopic
+from vmtune.model.plan.outcome import Application, Outcome, Status
+from vmtune.model.plan.tuning_state import TuningState
 from vmtune.services.bus import EventBus
 from vmtune.services.carrying import outcomes_of
 from vmtune.services.planning import Planned

@@ -8,11 +8,11 @@ from uuid import UUID, uuid4
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from vmtune.domain.access import EVERYTHING, Reach
-from vmtune.domain.changes import Change
-from vmtune.domain.outcome import Application, ApplicationState, Outcome
-from vmtune.domain.tunables import Value
 from vmtune.errors import Conflict, NotFound, Problem
+from vmtune.model.access.scopes import EVERYTHING, Reach
+from vmtune.model.plan.changes import Change
+from vmtune.model.plan.outcome import Application, ApplicationState, Outcome
+from vmtune.model.tunables.tunable import Value
 from vmtune.store import codec, operations, tunings
 from vmtune.store.database import Database
 from vmtune.store.operations import Operation

@@ -7,7 +7,8 @@ from uuid import UUID
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from vmtune.domain.profile import (
+from vmtune.errors import Conflict, DuplicateName, InvalidInput, NotFound
+from vmtune.model.profile import (
     Assignment,
     Target,
     check_name,
@@ -15,7 +16,6 @@ from vmtune.domain.profile import (
     describe,
     parse_selector,
 )
-from vmtune.errors import Conflict, DuplicateName, InvalidInput, NotFound
 from vmtune.store.database import Database
 from vmtune.store.paging import Page, check_limit, make_cursor, page, read_cursor
 from vmtune.store.schema import AssignmentRow, ProfileRow
@@ -69,7 +69,7 @@ class AssignmentRepository:
             return page(rows, limit, to_assignment, lambda row: make_cursor("assignments", row.id))
 
     def all(self) -> tuple[Assignment, ...]:
-        """Every assignment, for vmtune.domain.profile.explain."""
+        """Every assignment, for vmtune.model.profile.explain."""
         with self._database.read() as session:
             rows = session.scalars(select(AssignmentRow).order_by(AssignmentRow.id))
             return tuple(map(to_assignment, rows))

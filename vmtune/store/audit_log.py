@@ -10,8 +10,7 @@ from datetime import datetime
 from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
-from vmtune.domain.access import Identity, Kind
-from vmtune.domain.audit import (
+from vmtune.model.access.audit import (
     NO_CUT,
     Act,
     Change,
@@ -21,6 +20,7 @@ from vmtune.domain.audit import (
     Outcome,
     check,
 )
+from vmtune.model.access.scopes import Identity, Kind
 from vmtune.store import auditing
 from vmtune.store.database import Database
 from vmtune.store.paging import Page, check_limit, make_cursor, page, read_cursor

@@ -17,8 +17,8 @@ from uuid import UUID
 from sqlalchemy import Table, event, inspect, select
 from sqlalchemy.orm import Session, UOWTransaction
 
-from vmtune.domain.access import SERVICE
-from vmtune.domain.audit import FIRST, MOST_REASON, Act, Change, Entry, Outcome
+from vmtune.model.access.audit import FIRST, MOST_REASON, Act, Change, Entry, Outcome
+from vmtune.model.access.scopes import SERVICE
 from vmtune.store.columns import storable
 from vmtune.store.schema import (
     ApplicationRow,

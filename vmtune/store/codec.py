@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict
 
-from vmtune.domain.changes import Change
-from vmtune.domain.controlled import ReaperEnd, ReaperReport, StepEffect, StepRecord
-from vmtune.domain.migration import Totals
-from vmtune.domain.outcome import Outcome, Status
-from vmtune.domain.steps import Step, load_steps
 from vmtune.errors import Problem
+from vmtune.model.migration.controller_record import ReaperEnd, ReaperReport, StepEffect, StepRecord
+from vmtune.model.migration.record import Totals
+from vmtune.model.migration.steps import Step, load_steps
+from vmtune.model.plan.changes import Change
+from vmtune.model.plan.outcome import Outcome, Status
 from vmtune.store.schema import JsonList, JsonObject
 
 
@@ -40,7 +40,7 @@ def totals(stored: JsonObject | None) -> Totals | None:
 
 
 def steps(stored: JsonList) -> tuple[Step, ...]:
-    """The steps that :func:`vmtune.domain.steps.dump_steps` made."""
+    """The steps that :func:`vmtune.model.migration.steps.dump_steps` made."""
     return load_steps(stored)
 
 

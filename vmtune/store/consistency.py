@@ -11,9 +11,9 @@ from sqlalchemy.orm import Session
 
 from vmtune.bench.model.campaign.record import CampaignState
 from vmtune.bench.model.runs.run import RunState
-from vmtune.domain.evacuation import EvacuationState, LeavingState
-from vmtune.domain.migration import Kept, MigrationState
-from vmtune.domain.outcome import ApplicationState
+from vmtune.model.evacuation.evacuation import EvacuationState, LeavingState
+from vmtune.model.migration.record import Kept, MigrationState
+from vmtune.model.plan.outcome import ApplicationState
 from vmtune.store.database import Database
 from vmtune.store.schema import (
     ApplicationRow,

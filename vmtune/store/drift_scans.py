@@ -8,12 +8,12 @@ from uuid import UUID
 
 from sqlalchemy import func, or_, select, tuple_
 
-from vmtune.domain.access import EVERYTHING, Reach
-from vmtune.domain.drift import Drift, DriftScan, Found
-from vmtune.domain.inventory import Vm
-from vmtune.domain.outcome import Application, ApplicationState
-from vmtune.domain.tuning import TuningState
 from vmtune.errors import NotFound
+from vmtune.model.access.scopes import EVERYTHING, Reach
+from vmtune.model.host.inventory import Vm
+from vmtune.model.plan.drift import Drift, DriftScan, Found
+from vmtune.model.plan.outcome import Application, ApplicationState
+from vmtune.model.plan.tuning_state import TuningState
 from vmtune.store import codec
 from vmtune.store.applications import as_application
 from vmtune.store.database import Database

@@ -10,8 +10,9 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from vmtune.documents.dataclass_json import to_json
-from vmtune.domain.access import EVERYTHING, Reach
-from vmtune.domain.evacuation import (
+from vmtune.errors import Conflict, NotFound
+from vmtune.model.access.scopes import EVERYTHING, Reach
+from vmtune.model.evacuation.evacuation import (
     NEXT,
     Evacuation,
     EvacuationState,
@@ -20,8 +21,7 @@ from vmtune.domain.evacuation import (
     Order,
     Tally,
 )
-from vmtune.domain.findings import FINDINGS, Finding
-from vmtune.errors import Conflict, NotFound
+from vmtune.model.findings.table import FINDINGS, Finding
 from vmtune.store.columns import storable
 from vmtune.store.database import Database
 from vmtune.store.paging import Page, check_limit, make_cursor, page, read_cursor

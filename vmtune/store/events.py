@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from sqlalchemy import delete, func, select
 
-from vmtune.domain.inventory import Event, EventTopic
+from vmtune.model.host.inventory import Event, EventTopic
 from vmtune.store.database import Database
 from vmtune.store.paging import check_limit
 from vmtune.store.schema import EventRow

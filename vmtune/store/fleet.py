@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
-from vmtune.domain.fleet import JobOrder, Service, ServiceState
-from vmtune.domain.inventory import Host
 from vmtune.errors import Conflict, NotFound
+from vmtune.model.cluster import JobOrder, Service, ServiceState
+from vmtune.model.host.inventory import Host
 from vmtune.store.database import Database, Lease, rows_met
 from vmtune.store.inventory import as_host, host_row, open_operation
 from vmtune.store.schema import HostRow, OperationRow

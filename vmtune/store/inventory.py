@@ -11,11 +11,11 @@ from sqlalchemy import Row, bindparam, delete, select
 from sqlalchemy.orm import Session
 
 from vmtune.bench.model.scenario.block_target import VM_HOST
-from vmtune.domain.access import EVERYTHING, Reach
-from vmtune.domain.inventory import Host, Vm
-from vmtune.domain.migration import MigrationState
-from vmtune.domain.outcome import ApplicationState
 from vmtune.errors import Conflict, DuplicateName, NotFound
+from vmtune.model.access.scopes import EVERYTHING, Reach
+from vmtune.model.host.inventory import Host, Vm
+from vmtune.model.migration.record import MigrationState
+from vmtune.model.plan.outcome import ApplicationState
 from vmtune.store.database import Database
 from vmtune.store.paging import Page, check_limit, make_cursor, page, read_cursor
 from vmtune.store.schema import (

@@ -11,9 +11,9 @@ from datetime import datetime, timedelta
 from sqlalchemy import ColumnElement, delete, func, select
 from sqlalchemy.orm import Session
 
-from vmtune.domain.audit import Act, Cut, Outcome
-from vmtune.domain.keeping import thin
-from vmtune.domain.migration import Kept, MigrationState
+from vmtune.model.access.audit import Act, Cut, Outcome
+from vmtune.model.migration.record import Kept, MigrationState
+from vmtune.model.retention import thin
 from vmtune.store import auditing, samples
 from vmtune.store.audit_log import newest_cut
 from vmtune.store.database import Database, rows_met

@@ -8,9 +8,9 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, func, select, tuple_
 from sqlalchemy.orm import Session
 
-from vmtune.domain.access import EVERYTHING, Reach
-from vmtune.domain.inventory import Vm
-from vmtune.domain.tuning import TuningState
+from vmtune.model.access.scopes import EVERYTHING, Reach
+from vmtune.model.host.inventory import Vm
+from vmtune.model.plan.tuning_state import TuningState
 from vmtune.store.database import Database
 from vmtune.store.paging import Page, check_limit, make_cursor, page, read_cursor
 from vmtune.store.schema import TuningRow, VmRow

@@ -12,11 +12,11 @@ from uuid import UUID, uuid4
 from sqlalchemy import Row, bindparam, func, select
 from sqlalchemy.orm import Session
 
-from vmtune.domain.access import EVERYTHING, Reach
-from vmtune.domain.admission import Slot
-from vmtune.domain.changes import Change
-from vmtune.domain.controlled import ReaperReport, ReaperRound, StepRecord
-from vmtune.domain.migration import (
+from vmtune.errors import Conflict, DuplicateName, NotFound, Problem, TooLate
+from vmtune.model.access.scopes import EVERYTHING, Reach
+from vmtune.model.migration.admission import Slot
+from vmtune.model.migration.controller_record import ReaperReport, ReaperRound, StepRecord
+from vmtune.model.migration.record import (
     AbortState,
     Kept,
     Migration,
@@ -25,10 +25,10 @@ from vmtune.domain.migration import (
     Totals,
     Trigger,
 )
-from vmtune.domain.outcome import Outcome
-from vmtune.domain.steps import Step, dump_steps
-from vmtune.domain.tunables import Value
-from vmtune.errors import Conflict, DuplicateName, NotFound, Problem, TooLate
+from vmtune.model.migration.steps import Step, dump_steps
+from vmtune.model.plan.changes import Change
+from vmtune.model.plan.outcome import Outcome
+from vmtune.model.tunables.tunable import Value
 from vmtune.store import codec, operations, rounds, samples, slots
 from vmtune.store.columns import storable
 from vmtune.store.database import Database

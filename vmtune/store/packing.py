@@ -20,7 +20,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from vmtune.domain.migration import QemuStatus, Sample
+from vmtune.model.migration.record import QemuStatus, Sample
 
 _AS_IS = ("status", "boundary", "expected_downtime_ms")  # a word, a truth value, or None
 _NAMES = tuple(field.name for field in fields(Sample))

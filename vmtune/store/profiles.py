@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from vmtune.domain.profile import Profile, Revision, describe
-from vmtune.domain.steps import Step, dump_steps
-from vmtune.domain.tunables import Value
 from vmtune.errors import Conflict, DuplicateName, NotFound, StaleRevision
+from vmtune.model.migration.steps import Step, dump_steps
+from vmtune.model.profile import Profile, Revision, describe
+from vmtune.model.tunables.tunable import Value
 from vmtune.store import codec
 from vmtune.store.assignments import to_assignment
 from vmtune.store.database import Database

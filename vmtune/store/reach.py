@@ -9,7 +9,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, or_, select
 from sqlalchemy.orm import InstrumentedAttribute
 
-from vmtune.domain.access import Reach
+from vmtune.model.access.scopes import Reach
 from vmtune.store.schema import VmRow
 
 

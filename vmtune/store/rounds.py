@@ -16,7 +16,7 @@ from typing import Any
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from vmtune.domain.controlled import ReaperRound
+from vmtune.model.migration.controller_record import ReaperRound
 from vmtune.store.schema import ReaperChunkRow
 
 CHUNK = 400

@@ -12,7 +12,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from vmtune.bench.model.runs.run import Place, RunState
-from vmtune.domain.tunables import Value
+from vmtune.model.tunables.tunable import Value
 from vmtune.store.run_rows import RunFilter, filtered
 from vmtune.store.schema import RunMetricRow, RunRow
 

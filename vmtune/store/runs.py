@@ -11,8 +11,8 @@ from sqlalchemy import func, select
 from vmtune.bench.model.runs.run import Place, Run, RunRecord, RunState, Slot
 from vmtune.bench.model.runs.series import KINDS, Head, Series, together
 from vmtune.bench.model.scenario.block_target import vm_of_setup
-from vmtune.domain.tunables import Value
 from vmtune.errors import NotFound
+from vmtune.model.tunables.tunable import Value
 from vmtune.store import operations
 from vmtune.store.columns import storable
 from vmtune.store.columns_packed import unpack

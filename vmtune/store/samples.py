@@ -14,7 +14,7 @@ from dataclasses import replace
 from sqlalchemy import bindparam, func, select
 from sqlalchemy.orm import Session
 
-from vmtune.domain.migration import Sample
+from vmtune.model.migration.record import Sample
 from vmtune.store.packing import pack, unpack
 from vmtune.store.schema import SampleChunkRow
 

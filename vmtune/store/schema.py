@@ -145,7 +145,7 @@ class ApplicationRow(Base):
 
 
 class TuningRow(Base):
-    """How a VM stood when it was last looked at (vmtune.domain.tuning)."""
+    """How a VM stood when it was last looked at (vmtune.model.plan.tuning_state)."""
 
     __tablename__ = "tunings"
 
@@ -162,7 +162,7 @@ class TuningRow(Base):
 class MigrationRow(Base):
     """*number* orders them: clocks can be set back.
 
-    :param samples_kept: what is left of its samples (vmtune.domain.keeping).
+    :param samples_kept: what is left of its samples (vmtune.model.retention).
     :param samples_thinned_s: to so many seconds, where they were thinned.
     """
 

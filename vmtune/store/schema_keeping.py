@@ -12,7 +12,7 @@ from vmtune.store.schema import Base, JsonList
 
 
 class DriftScanRow(Base):
-    """The last scan of a host for drift, and how often one was asked for (vmtune.domain.drift).
+    """The last scan of a host for drift, and how often one was asked for (vmtune.model.plan.drift).
 
     Without *ended_at* none was made yet, and the counts say nothing.
     """

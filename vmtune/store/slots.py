@@ -12,7 +12,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, func, select, update
 from sqlalchemy.orm import Session
 
-from vmtune.domain.admission import Limits, Place, Slot, admit, why_waiting
+from vmtune.model.migration.admission import Limits, Place, Slot, admit, why_waiting
 from vmtune.store.database import Database
 from vmtune.store.schema_evacuations import SlotRow
 

@@ -13,17 +13,17 @@ from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from vmtune.bench.model.runs.run import RunState
-from vmtune.domain.evacuation import EvacuationState
-from vmtune.domain.exported import (
+from vmtune.model.cluster import ServiceState
+from vmtune.model.evacuation.evacuation import EvacuationState
+from vmtune.model.migration.record import MigrationState
+from vmtune.model.plan.outcome import ApplicationState
+from vmtune.model.plan.tuning_state import TuningState
+from vmtune.model.service_metrics import (
     DRIFT,
     OPEN_APPLICATIONS,
     OPEN_EVACUATIONS,
     OPEN_MIGRATIONS,
 )
-from vmtune.domain.fleet import ServiceState
-from vmtune.domain.migration import MigrationState
-from vmtune.domain.outcome import ApplicationState
-from vmtune.domain.tuning import TuningState
 from vmtune.store.database import Database
 from vmtune.store.known_vms import counts_by_tuning
 from vmtune.store.schema import ApplicationRow, HostRow, MigrationRow, RunRow
@@ -44,7 +44,7 @@ class Tally:
         jobs that wait for another service to begin them.
     :param vms: every VM that was ever seen, by how it stood when it was last looked at.
     :param drift: what the last scan of each host came to, added up, by
-        :data:`vmtune.domain.exported.DRIFT`.
+        :data:`vmtune.model.service_metrics.DRIFT`.
     :param oldest_scan: when the host whose last scan lies furthest back was scanned.
     :param hosts: by the service that drives them; under an empty name those that none does.
     """

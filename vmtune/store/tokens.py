@@ -9,9 +9,9 @@ from datetime import datetime
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from vmtune.domain.access import Identity, Kind, Reach, Rights, Scope
-from vmtune.domain.tokens import Token
 from vmtune.errors import DuplicateName, NotFound
+from vmtune.model.access.scopes import Identity, Kind, Reach, Rights, Scope
+from vmtune.model.access.tokens import Token
 from vmtune.store.database import Database
 from vmtune.store.paging import Page, check_limit, make_cursor, page, read_cursor
 from vmtune.store.schema import JsonObject

@@ -11,8 +11,8 @@ from uuid import UUID
 from sqlalchemy import Row, select
 from sqlalchemy.orm import Session
 
-from vmtune.domain.outcome import ApplicationState, Outcome
-from vmtune.domain.tuning import Tuning, TuningState, differing, tuning_state
+from vmtune.model.plan.outcome import ApplicationState, Outcome
+from vmtune.model.plan.tuning_state import Tuning, TuningState, differing, tuning_state
 from vmtune.store import codec
 from vmtune.store.database import Database
 from vmtune.store.schema import ApplicationRow, OperationRow, TuningRow

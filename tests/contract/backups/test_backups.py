@@ -22,9 +22,9 @@ from tests.support.backed_up import (
     url,
 )  # fmt: skip
 from tests.support.fakes import VM
-from vmtune.domain.inventory import Host
-from vmtune.domain.migration import MigrationState
 from vmtune.errors import Conflict
+from vmtune.model.host.inventory import Host
+from vmtune.model.migration.record import MigrationState
 from vmtune.services.backup_archive import read
 from vmtune.services.backups import Place, backup, restore
 from vmtune.services.database_check import check

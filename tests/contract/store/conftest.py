@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from tests.support.postgres import libpq_url, new_database, running_postgres, why_no_postgres
-from vmtune.domain.inventory import Host
+from vmtune.model.host.inventory import Host
 from vmtune.store import Store, upgrade
 from vmtune.store.schema import Base
 

@@ -5,10 +5,10 @@ from uuid import UUID, uuid4
 import pytest
 
 from tests.contract.store.conftest import Clock
-from vmtune.domain.access import Reach
-from vmtune.domain.inventory import Host
-from vmtune.domain.tuning import TuningState
 from vmtune.errors import InvalidInput
+from vmtune.model.access.scopes import Reach
+from vmtune.model.host.inventory import Host
+from vmtune.model.plan.tuning_state import TuningState
 from vmtune.store import Store
 
 LIST = "live_vms"

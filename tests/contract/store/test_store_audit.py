@@ -14,14 +14,14 @@ from sqlalchemy.exc import DBAPIError
 
 from tests.contract.store.conftest import Clock
 from tests.support.fakes import VM
-from vmtune.domain.access import Identity, Kind
-from vmtune.domain.audit import FIRST, Act, Change, Entry, Outcome, check
-from vmtune.domain.changes import Change as Setting
-from vmtune.domain.inventory import EventTopic, Host
-from vmtune.domain.migration import MigrationState
-from vmtune.domain.outcome import ApplicationState
-from vmtune.domain.profile import Target
 from vmtune.errors import DuplicateName
+from vmtune.model.access.audit import FIRST, Act, Change, Entry, Outcome, check
+from vmtune.model.access.scopes import Identity, Kind
+from vmtune.model.host.inventory import EventTopic, Host
+from vmtune.model.migration.record import MigrationState
+from vmtune.model.plan.changes import Change as Setting
+from vmtune.model.plan.outcome import ApplicationState
+from vmtune.model.profile import Target
 from vmtune.store import Store
 from vmtune.store.audit_log import AuditFilter
 from vmtune.store.auditing import ACT, AUDITED, NOT_AUDITED

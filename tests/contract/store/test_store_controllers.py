@@ -8,10 +8,10 @@ from uuid import UUID, uuid4
 import pytest
 
 from tests.support.rounds import REPORT, make_rounds
-from vmtune.domain.changes import Change
-from vmtune.domain.controlled import ReaperEnd, ReaperRound, StepEffect, StepRecord
-from vmtune.domain.migration import Migration
-from vmtune.domain.steps import (
+from vmtune.errors import NotFound
+from vmtune.model.migration.controller_record import ReaperEnd, ReaperRound, StepEffect, StepRecord
+from vmtune.model.migration.record import Migration
+from vmtune.model.migration.steps import (
     AfterIterations,
     AfterSeconds,
     Deed,
@@ -19,7 +19,7 @@ from vmtune.domain.steps import (
     Stalled,
     Step,
 )
-from vmtune.errors import NotFound
+from vmtune.model.plan.changes import Change
 from vmtune.store import Store
 from vmtune.store import rounds as chunks
 

@@ -8,12 +8,12 @@ from uuid import UUID
 import pytest
 
 from tests.contract.store.conftest import Clock
-from vmtune.domain.access import Reach
-from vmtune.domain.drift import DriftScan, Found
-from vmtune.domain.inventory import Host
-from vmtune.domain.outcome import ApplicationState, Outcome, Status
-from vmtune.domain.tuning import TuningState
 from vmtune.errors import NotFound, Problem
+from vmtune.model.access.scopes import Reach
+from vmtune.model.host.inventory import Host
+from vmtune.model.plan.drift import DriftScan, Found
+from vmtune.model.plan.outcome import ApplicationState, Outcome, Status
+from vmtune.model.plan.tuning_state import TuningState
 from vmtune.store import Store
 from vmtune.store.tunings import Seen
 

@@ -8,10 +8,10 @@ import pytest
 from sqlalchemy import text
 
 from tests.contract.store.conftest import NO_POSTGRES
-from vmtune.domain.fleet import ServiceState
-from vmtune.domain.inventory import Host
-from vmtune.domain.migration import MigrationState
 from vmtune.errors import Conflict, NotFound, SetupError, TakenOver
+from vmtune.model.cluster import ServiceState
+from vmtune.model.host.inventory import Host
+from vmtune.model.migration.record import MigrationState
 from vmtune.store import Store, database
 
 VM = UUID("00000000-0000-4000-8000-000000000001")

@@ -6,10 +6,10 @@ from uuid import UUID, uuid4
 import pytest
 
 from tests.contract.store.conftest import Clock
-from vmtune.domain.inventory import Host, Vm
-from vmtune.domain.migration import MigrationState
-from vmtune.domain.outcome import ApplicationState
 from vmtune.errors import Conflict, DuplicateName, InvalidInput, NotFound
+from vmtune.model.host.inventory import Host, Vm
+from vmtune.model.migration.record import MigrationState
+from vmtune.model.plan.outcome import ApplicationState
 from vmtune.store import Store
 
 VM = UUID("00000000-0000-4000-8000-00000000000a")

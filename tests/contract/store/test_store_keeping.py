@@ -14,10 +14,10 @@ from tests.contract.store.conftest import Clock
 from tests.support.fakes import VM
 from tests.support.rounds import make_rounds
 from tests.support.samples import make_samples
-from vmtune.domain.access import SERVICE
-from vmtune.domain.audit import NO_CUT, Act, Outcome
-from vmtune.domain.keeping import thin
-from vmtune.domain.migration import Kept, Migration, MigrationState, Sample
+from vmtune.model.access.audit import NO_CUT, Act, Outcome
+from vmtune.model.access.scopes import SERVICE
+from vmtune.model.migration.record import Kept, Migration, MigrationState, Sample
+from vmtune.model.retention import thin
 from vmtune.store import Store, samples
 from vmtune.store.audit_log import AuditFilter
 from vmtune.store.keeping import Old

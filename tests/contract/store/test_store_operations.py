@@ -10,10 +10,6 @@ import pytest
 
 from tests.contract.store.conftest import Clock
 from vmtune.bench.model.runs.run import RunState
-from vmtune.domain.changes import Change
-from vmtune.domain.inventory import Host
-from vmtune.domain.migration import AbortState, Migration, MigrationState, Totals, Trigger
-from vmtune.domain.outcome import Application, ApplicationState, Outcome, Status
 from vmtune.errors import (
     Conflict,
     DuplicateName,
@@ -22,6 +18,10 @@ from vmtune.errors import (
     Problem,
     TooLate,
 )
+from vmtune.model.host.inventory import Host
+from vmtune.model.migration.record import AbortState, Migration, MigrationState, Totals, Trigger
+from vmtune.model.plan.changes import Change
+from vmtune.model.plan.outcome import Application, ApplicationState, Outcome, Status
 from vmtune.store import Store
 from vmtune.store.applications import TRANSITIONS as APPLICATION_TRANSITIONS
 from vmtune.store.migration_records import TRANSITIONS as MIGRATION_TRANSITIONS

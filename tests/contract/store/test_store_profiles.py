@@ -6,9 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from vmtune.domain.profile import Subject, Target, explain
-from vmtune.domain.tunables import Value
 from vmtune.errors import Conflict, DuplicateName, InvalidInput, NotFound, StaleRevision
+from vmtune.model.profile import Subject, Target, explain
+from vmtune.model.tunables.tunable import Value
 from vmtune.store import Store
 
 VM = UUID("00000000-0000-4000-8000-00000000000a")

@@ -8,12 +8,12 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from vmtune.domain.access import Reach
-from vmtune.domain.admission import Limits
-from vmtune.domain.evacuation import EvacuationState, LeavingState, LeavingVm
-from vmtune.domain.findings import Finding
-from vmtune.domain.migration import Migration, MigrationState
 from vmtune.errors import Conflict, NotFound
+from vmtune.model.access.scopes import Reach
+from vmtune.model.evacuation.evacuation import EvacuationState, LeavingState, LeavingVm
+from vmtune.model.findings.table import Finding
+from vmtune.model.migration.admission import Limits
+from vmtune.model.migration.record import Migration, MigrationState
 from vmtune.store import Store
 
 LIMITS = Limits(2, 2, 5)

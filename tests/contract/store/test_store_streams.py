@@ -10,8 +10,8 @@ from uuid import UUID, uuid4
 import pytest
 
 from tests.support.samples import make_samples
-from vmtune.domain.inventory import EventTopic
 from vmtune.errors import NotFound, OperationInProgress, StaleRevision
+from vmtune.model.host.inventory import EventTopic
 from vmtune.store import Store
 from vmtune.store.samples import CHUNK
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from uuid import uuid4
 
 from tests.contract.store.conftest import Clock
-from vmtune.domain.drift import Found
-from vmtune.domain.fleet import ServiceState
-from vmtune.domain.inventory import Host
-from vmtune.domain.migration import MigrationState
-from vmtune.domain.outcome import ApplicationState, Outcome, Status
-from vmtune.domain.tuning import TuningState
+from vmtune.model.cluster import ServiceState
+from vmtune.model.host.inventory import Host
+from vmtune.model.migration.record import MigrationState
+from vmtune.model.plan.drift import Found
+from vmtune.model.plan.outcome import ApplicationState, Outcome, Status
+from vmtune.model.plan.tuning_state import TuningState
 from vmtune.store import Store
 
 BAD = (Outcome("downtime_limit_ms", Status.OVERWRITTEN, 700, 5),)

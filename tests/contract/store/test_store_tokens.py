@@ -8,9 +8,9 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from tests.contract.store.conftest import Clock
-from vmtune.domain.access import Identity, Kind, Reach, Rights, Scope
-from vmtune.domain.tokens import Secret, Token, TokenState
 from vmtune.errors import DuplicateName, NotFound
+from vmtune.model.access.scopes import Identity, Kind, Reach, Rights, Scope
+from vmtune.model.access.tokens import Secret, Token, TokenState
 from vmtune.store import Store
 
 TIME = datetime(2026, 11, 21, tzinfo=UTC)

@@ -8,8 +8,8 @@ from uuid import UUID
 import pytest
 
 from tests.contract.store.conftest import Clock
-from vmtune.domain.outcome import Application, ApplicationState, Outcome, Status
-from vmtune.domain.tuning import Tuning, TuningState
+from vmtune.model.plan.outcome import Application, ApplicationState, Outcome, Status
+from vmtune.model.plan.tuning_state import Tuning, TuningState
 from vmtune.store import Store
 
 VM = UUID("00000000-0000-4000-8000-00000000000a")

@@ -21,20 +21,20 @@ from tests.support.rounds import REPORT, make_rounds
 from tests.support.samples import make_samples
 from vmtune.bench.model.campaign.record import CampaignState
 from vmtune.bench.model.runs.run import RunState, Slot
-from vmtune.domain.access import SERVICE, Identity, Kind, Reach, Rights, Scope
-from vmtune.domain.audit import Act
-from vmtune.domain.changes import Change
-from vmtune.domain.controlled import StepEffect, StepRecord
-from vmtune.domain.drift import Found
-from vmtune.domain.evacuation import EvacuationState, LeavingState, LeavingVm
-from vmtune.domain.findings import Finding
-from vmtune.domain.inventory import EventTopic, Host
-from vmtune.domain.migration import MigrationState, Totals
-from vmtune.domain.outcome import ApplicationState, Outcome, Status
-from vmtune.domain.profile import Target
-from vmtune.domain.steps import AfterSeconds, Deed, Step
-from vmtune.domain.tokens import Token
 from vmtune.errors import Problem
+from vmtune.model.access.audit import Act
+from vmtune.model.access.scopes import SERVICE, Identity, Kind, Reach, Rights, Scope
+from vmtune.model.access.tokens import Token
+from vmtune.model.evacuation.evacuation import EvacuationState, LeavingState, LeavingVm
+from vmtune.model.findings.table import Finding
+from vmtune.model.host.inventory import EventTopic, Host
+from vmtune.model.migration.controller_record import StepEffect, StepRecord
+from vmtune.model.migration.record import MigrationState, Totals
+from vmtune.model.migration.steps import AfterSeconds, Deed, Step
+from vmtune.model.plan.changes import Change
+from vmtune.model.plan.drift import Found
+from vmtune.model.plan.outcome import ApplicationState, Outcome, Status
+from vmtune.model.profile import Target
 from vmtune.stats.model import Design, NoiseFloor, Scale
 from vmtune.store import Store, upgrade
 from vmtune.store.campaigns import StoredFloor

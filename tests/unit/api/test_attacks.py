@@ -21,8 +21,8 @@ from tests.support.asking import Door, Headers, Reply
 from tests.support.fakes import VM
 from tests.support.served_api import served_api
 from vmtune.api.web import BUILT
-from vmtune.domain.access import FULL, Identity, Kind, Reach, Rights, Scope
-from vmtune.domain.tokens import Secret, Token
+from vmtune.model.access.scopes import FULL, Identity, Kind, Reach, Rights, Scope
+from vmtune.model.access.tokens import Secret, Token
 from vmtune.services.access_tokens import _HASHER
 from vmtune.store import Store
 

@@ -10,12 +10,12 @@ from tests.support.api import running_api
 from tests.support.fakes import VM
 from vmtune.api import deps
 from vmtune.config.settings import Settings
-from vmtune.domain.changes import Change
-from vmtune.domain.inventory import Host
-from vmtune.domain.migration import MigrationState, Trigger
 from vmtune.errors import SchemaMismatch
 from vmtune.hypervisor.qmp.driver import QmpDriver
 from vmtune.jobs.inline import InlineEngine
+from vmtune.model.host.inventory import Host
+from vmtune.model.migration.record import MigrationState, Trigger
+from vmtune.model.plan.changes import Change
 from vmtune.store import Store
 
 

@@ -9,7 +9,7 @@ import httpx
 from tests.support.api import Api, Json, admin_token
 from tests.support.fakes import VM
 from tests.support.samples import make_samples
-from vmtune.domain.migration import MigrationState
+from vmtune.model.migration.record import MigrationState
 from vmtune.store import Store
 
 

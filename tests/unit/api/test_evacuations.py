@@ -7,7 +7,7 @@ from uuid import UUID
 
 from tests.support.api import Api
 from tests.support.fakes import VM
-from vmtune.domain.migration import MigrationState
+from vmtune.model.migration.record import MigrationState
 
 
 async def test_a_plan_then_an_evacuation_to_its_end(api: Api) -> None:

@@ -13,7 +13,7 @@ from tests.support.api import ROOT, Api, as_peer
 from tests.support.fakes import VM
 from vmtune.api.main import create_app
 from vmtune.api.routes import events
-from vmtune.domain.inventory import EventTopic
+from vmtune.model.host.inventory import EventTopic
 from vmtune.services.access import Access
 
 

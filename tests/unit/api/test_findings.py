@@ -9,7 +9,7 @@ import pytest
 from tests.support.api import Api
 from tests.unit.services.test_doctor import eyes
 from vmtune.api.doctor import diagnose_here
-from vmtune.domain.findings import FINDINGS
+from vmtune.model.findings.table import FINDINGS
 from vmtune.services.doctor import DoctorService
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.support.api import PREFIX, Api, admin_token, problems, running_api
 from tests.support.fakes import VM
-from vmtune.domain.migration import MigrationState, Trigger
+from vmtune.model.migration.record import MigrationState, Trigger
 from vmtune.store import Store
 
 SECRET = "hunter2"

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.api import Api, running_api
 from tests.support.fakes import VM
-from vmtune.domain.tunable_table import TUNABLES
+from vmtune.model.tunables.table import TUNABLES
 
 
 async def test_health_says_how_the_service_is(api: Api) -> None:

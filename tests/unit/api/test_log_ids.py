@@ -12,10 +12,10 @@ from structlog.testing import capture_logs
 from tests.support.api import Api
 from tests.support.fakes import VM
 from vmtune.client.cli import PLACES
-from vmtune.domain.exported import JOBS
 from vmtune.errors import CommandRefused
 from vmtune.jobs.base import JobStatus
 from vmtune.jobs.inline import InlineEngine
+from vmtune.model.service_metrics import JOBS
 from vmtune.services.watched_jobs import RECORD, WatchedJobs
 from vmtune.testing.fake.driver import FakeDriver
 

@@ -16,9 +16,9 @@ from tests.support.api import PREFIX, Api, admin_token, running_api
 from tests.support.fakes import VM
 from tests.unit.api.test_hooks import DOMAIN, XML
 from tests.unit.api.test_route_scopes import ROUTES
-from vmtune.domain.exported import EXPORTED, FLEET, Kind
-from vmtune.domain.migration import MigrationState
 from vmtune.errors import SetupError
+from vmtune.model.migration.record import MigrationState
+from vmtune.model.service_metrics import EXPORTED, FLEET, Kind
 from vmtune.services import telemetry
 from vmtune.store import Store
 from vmtune.store.tallies import Tallies

@@ -18,8 +18,8 @@ from tests.support.api import Api
 from tests.support.asking import Door, Reply
 from tests.support.served_api import served_api
 from vmtune.config.oidc import OidcSettings, read_oidc
-from vmtune.domain.access import Scope
 from vmtune.errors import SetupError
+from vmtune.model.access.scopes import Scope
 from vmtune.services import access_oidc
 from vmtune.services.access_oidc import OidcService
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.api import Api, running_api
 from tests.support.fakes import VM
-from vmtune.domain.migration import QemuStatus
+from vmtune.model.migration.record import QemuStatus
 from vmtune.testing.fake.qemu import Fault, FaultKind
 
 MIGRATE = {"vm": str(VM), "destination": "b"}

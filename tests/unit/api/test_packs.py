@@ -13,10 +13,10 @@ import pytest
 from tests.support.api import Api, running_api
 from tests.support.fakes import VM
 from tests.support.patched_qemu import CONSENTS, COUNTERS, TYPE, PatchedQemu
-from vmtune.domain import tunable_table
-from vmtune.domain.changes import Change
-from vmtune.domain.tunable_table import BUILT_IN, TUNABLES
 from vmtune.errors import InvalidInput, SetupError
+from vmtune.model.plan.changes import Change
+from vmtune.model.tunables import table as tunable_table
+from vmtune.model.tunables.table import BUILT_IN, TUNABLES
 from vmtune.testing.fake.qemu import Fault, FaultKind
 
 WANTED = {

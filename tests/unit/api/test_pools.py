@@ -11,8 +11,8 @@ import pytest
 from tests.support.api import Api, running_api
 from tests.support.fakes import VM
 from vmtune.api import limits
-from vmtune.domain.facts import MemoryMaps, VmFacts
-from vmtune.domain.host_limits import SYSCTLS
+from vmtune.model.host.facts import MemoryMaps, VmFacts
+from vmtune.model.host.limits import SYSCTLS
 
 MAPS = "vm_max_map_count"
 LIMITS = "/hosts/a/limits"

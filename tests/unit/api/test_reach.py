@@ -19,12 +19,12 @@ from fastapi.routing import APIRoute
 from tests.support.api import PREFIX, Api, admin_token, running_api
 from tests.support.fakes import VM
 from tests.unit.api.test_route_scopes import ROUTES
-from vmtune.domain.access import EVERYTHING, NOBODY, Identity, Kind, Reach, Rights
-from vmtune.domain.evacuation import EvacuationState, LeavingState, LeavingVm
-from vmtune.domain.inventory import Event, EventTopic
-from vmtune.domain.migration import MigrationState
-from vmtune.domain.outcome import ApplicationState
-from vmtune.domain.profile import Target
+from vmtune.model.access.scopes import EVERYTHING, NOBODY, Identity, Kind, Reach, Rights
+from vmtune.model.evacuation.evacuation import EvacuationState, LeavingState, LeavingVm
+from vmtune.model.host.inventory import Event, EventTopic
+from vmtune.model.migration.record import MigrationState
+from vmtune.model.plan.outcome import ApplicationState
+from vmtune.model.profile import Target
 from vmtune.services.bus import Progress
 from vmtune.store import Store
 

@@ -17,7 +17,7 @@ from vmtune.api.main import create_app
 from vmtune.api.security import READ, declared
 from vmtune.api.web import WebUi
 from vmtune.config.settings import Settings
-from vmtune.domain.access import FULL, Identity, Kind, Rights, Scope
+from vmtune.model.access.scopes import FULL, Identity, Kind, Rights, Scope
 from vmtune.services.access_users import LocalUsers
 
 READING_POSTS = {

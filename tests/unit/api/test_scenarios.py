@@ -17,8 +17,8 @@ from vmtune.bench.model.scenario.any_kind import from_json as any_from_json
 from vmtune.bench.model.scenario.any_kind import kind_of
 from vmtune.bench.model.scenario.migration import from_json
 from vmtune.bench.order import LibvirtPlace
-from vmtune.domain.versions import Version
 from vmtune.errors import SetupError
+from vmtune.model.versions import Version
 
 
 @pytest.fixture

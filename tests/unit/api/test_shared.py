@@ -9,8 +9,8 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from vmtune.api.shared import Shared
-from vmtune.domain.access import FULL, Identity, Kind, Rights
-from vmtune.domain.access import Scope as Right
+from vmtune.model.access.scopes import FULL, Identity, Kind, Rights
+from vmtune.model.access.scopes import Scope as Right
 
 READER = Identity(Kind.TOKEN, "1", "dashboard", Rights(frozenset({Right.READ})))
 

@@ -15,7 +15,7 @@ from tests.support.api import Api, admin_token, running_api
 from tests.support.asking import Door
 from tests.support.fakes import VM
 from tests.support.served_api import served_api
-from vmtune.domain.access import Scope
+from vmtune.model.access.scopes import Scope
 
 TCP = "http://localhost:8470"
 

@@ -13,10 +13,10 @@ from tests.support import facts
 from vmtune.bench.block_stage import _tune, foresee
 from vmtune.bench.model.scenario.block import BlockScenario
 from vmtune.bench.model.scenario.matrix_cells import BlockCell, IoPattern, NodeKind
-from vmtune.domain.changes import Change
-from vmtune.domain.facts import MemoryMaps, Reading
-from vmtune.domain.versions import Version
 from vmtune.errors import CommandRefused
+from vmtune.model.host.facts import MemoryMaps, Reading
+from vmtune.model.plan.changes import Change
+from vmtune.model.versions import Version
 
 CELL = BlockCell(NodeKind.NULL, IoPattern.RANDREAD, 4096, 64, 4)
 FACTS = replace(

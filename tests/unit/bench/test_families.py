@@ -6,8 +6,8 @@ import pytest
 
 from vmtune.bench.families import FAMILIES, GUESTPERF_NAMES, SCENARIOS
 from vmtune.bench.model.scenario.migration import GIB, MIB, from_json, to_json
-from vmtune.domain.steps import AfterIterations, Deed, Step
-from vmtune.domain.tunable_table import TUNABLES
+from vmtune.model.migration.steps import AfterIterations, Deed, Step
+from vmtune.model.tunables.table import TUNABLES
 
 # What guestperf's names say they vary, and to what. The names are those of
 # tests/migration-stress/guestperf/comparison.py of QEMU 10.

@@ -32,9 +32,9 @@ from vmtune.bench.guestperf_format import (
 from vmtune.bench.guestperf_kept import patch_between, patched
 from vmtune.bench.model.runs.run import CpuSample, GuestPass, HostSide, Run, RunRecord, RunState
 from vmtune.bench.model.scenario.migration import GIB, MIB, Scenario, from_json, to_json
-from vmtune.domain.migration import QemuStatus, Sample, Totals
-from vmtune.domain.steps import AfterIterations, AfterSeconds, Deed, Step
 from vmtune.errors import InvalidInput
+from vmtune.model.migration.record import QemuStatus, Sample, Totals
+from vmtune.model.migration.steps import AfterIterations, AfterSeconds, Deed, Step
 
 FOLDER = Path(__file__).parents[2] / "data/guestperf"
 ID = UUID("7f0c2c9e-1a51-4c05-8b7e-6f3c0d5f2a11")

@@ -14,8 +14,8 @@ from pyarrow import parquet
 from tests.unit.bench.test_exchange import RUN, any_run
 from vmtune.bench.model.runs.run import Run
 from vmtune.bench.parquet import MARK, from_parquet, to_parquet
-from vmtune.domain.migration import Sample
 from vmtune.errors import InvalidInput
+from vmtune.model.migration.record import Sample
 
 
 @given(any_run)

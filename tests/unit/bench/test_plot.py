@@ -32,9 +32,15 @@ from vmtune.bench.plot_marks import marks_of
 from vmtune.bench.plot_scale import Scale, decades, figure, spread, thinned, ticks, within
 from vmtune.bench.plot_tracks import COLUMNS, Shape, Track, tracks_of, window_of
 from vmtune.bench.reduce import reduce
-from vmtune.domain.controlled import ReaperEnd, ReaperReport, ReaperRound, StepEffect, StepRecord
-from vmtune.domain.migration import QemuStatus, Sample, Totals
-from vmtune.domain.outcome import Outcome, Status
+from vmtune.model.migration.controller_record import (
+    ReaperEnd,
+    ReaperReport,
+    ReaperRound,
+    StepEffect,
+    StepRecord,
+)
+from vmtune.model.migration.record import QemuStatus, Sample, Totals
+from vmtune.model.plan.outcome import Outcome, Status
 
 ID = UUID("7f0c2c9e-1a51-4c05-8b7e-6f3c0d5f2a11")
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

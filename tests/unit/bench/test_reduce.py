@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from vmtune.bench.model.metrics.table import MIGRATION_METRICS
 from vmtune.bench.model.runs.run import CpuSample, GuestPass, HostSide, RunRecord, RunState, Silence
 from vmtune.bench.reduce import reduce
-from vmtune.domain.controlled import ReaperEnd, ReaperReport, ReaperRound
-from vmtune.domain.migration import QemuStatus, Sample, Totals
+from vmtune.model.migration.controller_record import ReaperEnd, ReaperReport, ReaperRound
+from vmtune.model.migration.record import QemuStatus, Sample, Totals
 
 MIB = 1 << 20
 COMPLETED, FAILED, LIMIT = RunState.COMPLETED, RunState.FAILED, RunState.NOT_CONVERGED

@@ -10,11 +10,11 @@ from tests.support import facts
 from vmtune.bench.families import FAMILIES, SCENARIOS
 from vmtune.bench.model.scenario.migration import GIB, MIB, Scenario
 from vmtune.bench.scenarios import Ground, quick, quick_selection, select, why_not
-from vmtune.domain.facts import VmFacts
-from vmtune.domain.steps import AfterIterations, SetValues, Step
-from vmtune.domain.tunables import Value
-from vmtune.domain.versions import Version
 from vmtune.errors import InvalidInput
+from vmtune.model.host.facts import VmFacts
+from vmtune.model.migration.steps import AfterIterations, SetValues, Step
+from vmtune.model.tunables.tunable import Value
+from vmtune.model.versions import Version
 
 
 def ground(version: Version = facts.QEMU_10, kvm: bool = True, **changes: object) -> Ground:

@@ -18,11 +18,11 @@ from vmtune.bench.proof import Proof
 from vmtune.bench.recorder import Recorder
 from vmtune.bench.stage import Side
 from vmtune.bench.trip import Trip, Verdict
-from vmtune.domain.facts import VmState
-from vmtune.domain.migration import QemuStatus, Snapshot, Totals
-from vmtune.domain.outcome import Status
-from vmtune.domain.steps import AfterIterations, Deed, Step
 from vmtune.errors import Blocked, CommandRefused, HostUnreachable, NotFound, TooLate, VmtuneError
+from vmtune.model.host.facts import VmState
+from vmtune.model.migration.record import QemuStatus, Snapshot, Totals
+from vmtune.model.migration.steps import AfterIterations, Deed, Step
+from vmtune.model.plan.outcome import Status
 
 TOTALS = Totals(500, 30, 5, 1000, 2)
 LOOK = replace(make_samples(1)[0], status=QemuStatus.ACTIVE)

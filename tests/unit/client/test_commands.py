@@ -9,7 +9,7 @@ from tests.support.stub_service import Reply, StubService, page, refusal
 from tests.unit.client.conftest import Vmtune
 from vmtune.client.commands.vm import _TUNING
 from vmtune.client.render import moment
-from vmtune.domain.tuning import TuningState
+from vmtune.model.plan.tuning_state import TuningState
 
 GONE = {"field": "", "code": "not_found", "message": "nothing was applied"}
 

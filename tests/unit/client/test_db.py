@@ -14,7 +14,7 @@ from tests.support.fakes import VM
 from tests.support.samples import make_samples
 from tests.unit.client.conftest import Ran, Vmtune
 from vmtune.client.demo_service import running_service
-from vmtune.domain.migration import Kept, MigrationState
+from vmtune.model.migration.record import Kept, MigrationState
 from vmtune.store import Store, upgrade
 
 Db = Callable[..., Ran]

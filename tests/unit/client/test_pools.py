@@ -10,7 +10,7 @@ from tests.support.api import Api
 from tests.support.fakes import VM
 from tests.support.stub_service import StubService, page
 from tests.unit.client.conftest import Vmtune
-from vmtune.domain.host_limits import SYSCTLS
+from vmtune.model.host.limits import SYSCTLS
 
 FINDING = {
     "code": "maps_may_run_out",

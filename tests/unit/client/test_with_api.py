@@ -13,7 +13,7 @@ from tests.support.fakes import VM
 from tests.unit.client.conftest import Vmtune
 from vmtune.client.http import Document
 from vmtune.client.progress import Lines
-from vmtune.domain.migration import QemuStatus
+from vmtune.model.migration.record import QemuStatus
 
 ID = str(VM)
 

@@ -19,10 +19,10 @@ from vmtune.bench.model.runs.run import RunRecord, Silence
 from vmtune.bench.model.runs.series import KINDS, Head, Series, apart, together
 from vmtune.documents.dataclass_json import from_columns, from_json, to_columns, to_json
 from vmtune.documents.strict import Reader
-from vmtune.domain.controlled import ReaperRound
-from vmtune.domain.migration import Sample
-from vmtune.domain.tunables import Value
 from vmtune.errors import InvalidInput
+from vmtune.model.migration.controller_record import ReaperRound
+from vmtune.model.migration.record import Sample
+from vmtune.model.tunables.tunable import Value
 
 
 class Word(StrEnum):

@@ -7,11 +7,11 @@ from uuid import UUID
 import pytest
 
 from tests.support.fakes import VM
-from vmtune.domain.facts import Reading
 from vmtune.engine import arrival as arrived
 from vmtune.engine.arrival import read_arrived
 from vmtune.errors import CommandRefused, NotFound, VmtuneError
 from vmtune.hypervisor.protocol import Driver
+from vmtune.model.host.facts import Reading
 
 
 class Host:

@@ -5,10 +5,10 @@ from collections.abc import AsyncGenerator
 from typing import Any
 from uuid import uuid4
 
-from vmtune.domain.migration import QemuStatus, Snapshot
 from vmtune.engine.watch import watch
 from vmtune.errors import CommandRefused
 from vmtune.hypervisor.protocol import DriverEvent
+from vmtune.model.migration.record import QemuStatus, Snapshot
 
 
 class Handle:

@@ -17,7 +17,6 @@ from uuid import UUID
 
 import pytest
 
-from vmtune.domain.facts import VmState
 from vmtune.errors import (
     CommandRefused,
     HostUnreachable,
@@ -40,6 +39,7 @@ from vmtune.hypervisor.libvirt.monitor import NOT_RUNNING, LibvirtMonitor
 from vmtune.hypervisor.libvirt.threads import Workers
 from vmtune.hypervisor.libvirt.vm import read_totals
 from vmtune.hypervisor.protocol import DriverEvent, EventKind
+from vmtune.model.host.facts import VmState
 
 VM = UUID("09c0f619-80b8-5779-af9e-2b2ab883721e")
 

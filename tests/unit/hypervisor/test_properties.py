@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.fakes import NEWEST, OLDEST, recording
-from vmtune.domain.changes import Change, in_order
-from vmtune.domain.facts import Reading
-from vmtune.domain.migration import QemuStatus, read_query_migrate
+from vmtune.model.host.facts import Reading
+from vmtune.model.migration.record import QemuStatus, read_query_migrate
+from vmtune.model.plan.changes import Change, in_order
 
 REPLIES = [
     reply

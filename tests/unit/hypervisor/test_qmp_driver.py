@@ -10,10 +10,10 @@ from uuid import UUID
 import pytest
 
 from tests.support.fakes import VM, fake_qemu
-from vmtune.domain.changes import Change
-from vmtune.domain.facts import Reading, VmState
 from vmtune.errors import CommandRefused, HostUnreachable, MonitorBusy, NotFound, OutcomeUnknown
 from vmtune.hypervisor.protocol import EventKind
+from vmtune.model.host.facts import Reading, VmState
+from vmtune.model.plan.changes import Change
 from vmtune.testing.fake.driver import FakeDriver
 from vmtune.testing.fake.qemu import FakeQemu, Fault, FaultKind
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from tests.support.fakes import NEWEST, OLDEST, recording
-from vmtune.domain.tunable_table import NOT_TUNED, TUNABLES, by_qmp
-from vmtune.domain.tunables import Kind, QmpKind
-from vmtune.domain.versions import Version
 from vmtune.hypervisor.qemu import names as qemu_names
+from vmtune.model.tunables.table import NOT_TUNED, TUNABLES, by_qmp
+from vmtune.model.tunables.tunable import Kind, QmpKind
+from vmtune.model.versions import Version
 
 VERSIONS = pytest.mark.parametrize("version", [OLDEST, NEWEST])
 

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from vmtune.client.cli import PLACES
-from vmtune.domain.exported import EXPORTED, Across, Exported, Kind
+from vmtune.model.service_metrics import EXPORTED, Across, Exported, Kind
 
 FOLDER = Path(__file__).parents[3] / "packaging/monitoring"
 DASHBOARD: dict[str, Any] = json.loads((FOLDER / "grafana-dashboard.json").read_text())

@@ -26,10 +26,10 @@ from vmtune.bench.model.runs.run import Run, RunRecord, RunState
 from vmtune.bench.model.scenario.migration import Scenario
 from vmtune.bench.model.scenario.migration import to_json as scenario_to_json
 from vmtune.bench.scenarios import Ground, why_not
-from vmtune.domain.controlled import ReaperEnd, ReaperReport
-from vmtune.domain.versions import Version
 from vmtune.engine.reaper.settings import ReaperPolicy
 from vmtune.errors import NotFound
+from vmtune.model.migration.controller_record import ReaperEnd, ReaperReport
+from vmtune.model.versions import Version
 from vmtune.reference.facts import FACTS, Facts, Role
 from vmtune.reference.files import FileKind, ScenarioFile, scenario_file, scenario_files
 from vmtune.reference.loading import reference, references, table_of

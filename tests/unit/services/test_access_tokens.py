@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from vmtune.domain.access import FULL, Identity, Kind, Scope
-from vmtune.domain.tokens import Secret
 from vmtune.errors import Forbidden, InvalidInput, NotFound, Unauthenticated
+from vmtune.model.access.scopes import FULL, Identity, Kind, Scope
+from vmtune.model.access.tokens import Secret
 from vmtune.services import access_tokens
 from vmtune.services.access_browsers import BrowserService
 from vmtune.services.access_tokens import TokenService

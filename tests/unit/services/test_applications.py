@@ -9,10 +9,6 @@ import pytest
 
 from tests.support.fakes import VM
 from tests.support.world import World, world
-from vmtune.domain.changes import Change
-from vmtune.domain.outcome import ApplicationState, Outcome, Status
-from vmtune.domain.profile import Target
-from vmtune.domain.tuning import TuningState
 from vmtune.errors import (
     Blocked,
     Conflict,
@@ -21,6 +17,10 @@ from vmtune.errors import (
     NotFound,
     OperationInProgress,
 )
+from vmtune.model.plan.changes import Change
+from vmtune.model.plan.outcome import ApplicationState, Outcome, Status
+from vmtune.model.plan.tuning_state import TuningState
+from vmtune.model.profile import Target
 from vmtune.testing.fake.qemu import Fault, FaultKind
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.world import World, world
-from vmtune.domain.inventory import Event, EventTopic
+from vmtune.model.host.inventory import Event, EventTopic
 from vmtune.services import bus
 
 

@@ -12,9 +12,6 @@ import pytest
 
 from tests.support.fakes import OLDEST, VM
 from tests.support.world import World, assemble, world
-from vmtune.domain.controlled import ReaperEnd, StepEffect, StepRecord
-from vmtune.domain.migration import Migration, MigrationState
-from vmtune.domain.outcome import Status
 from vmtune.errors import (
     Blocked,
     CommandRefused,
@@ -24,6 +21,9 @@ from vmtune.errors import (
     SetupError,
     TooLate,
 )
+from vmtune.model.migration.controller_record import ReaperEnd, StepEffect, StepRecord
+from vmtune.model.migration.record import Migration, MigrationState
+from vmtune.model.plan.outcome import Status
 from vmtune.services.migrations import MigrationRequest
 from vmtune.testing.fake.qemu import DIRTIED_BYTES_PER_S, Fault, FaultKind
 

@@ -9,12 +9,12 @@ import pytest
 from tests.support.facts import direct_host, host
 from tests.support.fakes import VM
 from tests.support.world import World, world
-from vmtune.domain.doctor import diagnose
-from vmtune.domain.doctor_facts import Examined, KvmSeen, Seen
-from vmtune.domain.profile import Target
-from vmtune.domain.versions import Version
 from vmtune.errors import HostUnreachable, NotFound
 from vmtune.hypervisor.linux.doctor_probe import Eyes
+from vmtune.model.doctor.facts import Examined, KvmSeen, Seen
+from vmtune.model.doctor.rules import diagnose
+from vmtune.model.profile import Target
+from vmtune.model.versions import Version
 from vmtune.services.doctor import DoctorService, known_by
 
 CPUS = {"proc/cpuinfo": "processor\t: 0\nprocessor\t: 1\n"}

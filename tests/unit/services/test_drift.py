@@ -12,10 +12,10 @@ import pytest
 
 from tests.support.fakes import VM, fake_qemu
 from tests.support.world import World, world
-from vmtune.domain.inventory import EventTopic
-from vmtune.domain.profile import Target
-from vmtune.domain.tuning import TuningState
 from vmtune.errors import NotFound
+from vmtune.model.host.inventory import EventTopic
+from vmtune.model.plan.tuning_state import TuningState
+from vmtune.model.profile import Target
 from vmtune.services import drift as scans
 from vmtune.services.drift import DriftService
 from vmtune.testing.fake.qemu import Fault, FaultKind

@@ -13,11 +13,11 @@ import pytest
 
 from tests.support.fleet import Fleet, loads
 from tests.support.world import World, after_death, fleet_world
-from vmtune.domain.admission import Limits
-from vmtune.domain.evacuation import EvacuationState, LeavingState, Order, migration_id
-from vmtune.domain.facts import Connection, VmState
-from vmtune.domain.migration import MigrationState
 from vmtune.errors import Conflict, InvalidInput, NotFound, TooLate
+from vmtune.model.evacuation.evacuation import EvacuationState, LeavingState, Order, migration_id
+from vmtune.model.host.facts import Connection, VmState
+from vmtune.model.migration.admission import Limits
+from vmtune.model.migration.record import MigrationState
 from vmtune.services.evacuations import EvacuationStatus
 from vmtune.services.evacuations_plan import EvacuationRequest
 from vmtune.services.hosts import HostService

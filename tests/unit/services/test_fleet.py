@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from tests.support.fakes import fake_pair
-from vmtune.domain.fleet import ServiceState
-from vmtune.domain.inventory import EventTopic, Host
 from vmtune.errors import HostUnreachable, SetupError
 from vmtune.hypervisor.protocol import Driver
 from vmtune.jobs.inline import InlineEngine
+from vmtune.model.cluster import ServiceState
+from vmtune.model.host.inventory import EventTopic, Host
 from vmtune.services import fleet as fleets
 from vmtune.services.bus import EventBus
 from vmtune.services.fleet import SILENT_S, Fleet

@@ -10,13 +10,13 @@ import pytest
 
 from tests.support.fakes import VM
 from tests.support.world import World, world
-from vmtune.domain.changes import Change
-from vmtune.domain.facts import HostFacts, MemoryMaps, VmFacts
-from vmtune.domain.host_limits import OPERATOR, SYSCTLS, Wish
-from vmtune.domain.outcome import ApplicationState, Status
-from vmtune.domain.situation import Permissions
 from vmtune.errors import CommandRefused, Forbidden, InvalidInput
 from vmtune.hypervisor.linux.sysctl import FILE_NAME, Sysctls, WishFile
+from vmtune.model.host.facts import HostFacts, MemoryMaps, VmFacts
+from vmtune.model.host.limits import OPERATOR, SYSCTLS, Wish
+from vmtune.model.plan.changes import Change
+from vmtune.model.plan.outcome import ApplicationState, Status
+from vmtune.model.plan.situation import Permissions
 from vmtune.services.applications import ApplyService
 from vmtune.services.host_limits import HostLimits, is_local
 from vmtune.services.planning import PlanService

@@ -10,10 +10,10 @@ import pytest
 
 from tests.support.fakes import VM
 from tests.support.samples import make_samples
-from vmtune.domain.access import SERVICE
-from vmtune.domain.audit import Act, Outcome
-from vmtune.domain.keeping import Keeping
-from vmtune.domain.migration import Kept, MigrationState
+from vmtune.model.access.audit import Act, Outcome
+from vmtune.model.access.scopes import SERVICE
+from vmtune.model.migration.record import Kept, MigrationState
+from vmtune.model.retention import Keeping
 from vmtune.services import keeping as keeping_service
 from vmtune.services.keeping import KeepingService, Pruned, old, prune
 from vmtune.store import Store, upgrade

@@ -11,10 +11,10 @@ import pytest
 
 from tests.support.fleet import Fleet
 from tests.support.world import World, fleet_world
-from vmtune.domain.access import EVERYTHING, Reach
-from vmtune.domain.facts import VmState
-from vmtune.domain.tuning import TuningState
 from vmtune.errors import NotFound
+from vmtune.model.access.scopes import EVERYTHING, Reach
+from vmtune.model.host.facts import VmState
+from vmtune.model.plan.tuning_state import TuningState
 from vmtune.services import queries as module
 from vmtune.services.hosts import HostService
 from vmtune.services.migrations import MigrationRequest

@@ -10,8 +10,6 @@ import pytest
 
 from tests.support.fakes import OLDEST, VM, only
 from tests.support.world import World, assemble, world
-from vmtune.domain.migration import AbortState, Migration, MigrationState, QemuStatus
-from vmtune.domain.outcome import Outcome, Status
 from vmtune.errors import (
     Blocked,
     InvalidInput,
@@ -21,6 +19,8 @@ from vmtune.errors import (
     VmtuneError,
 )
 from vmtune.hypervisor.protocol import MigrationHandle
+from vmtune.model.migration.record import AbortState, Migration, MigrationState, QemuStatus
+from vmtune.model.plan.outcome import Outcome, Status
 from vmtune.services import migration_job
 from vmtune.services.migrations import MigrationRequest
 from vmtune.testing.fake.qemu import DIRTIED_BYTES_PER_S, Fault, FaultKind

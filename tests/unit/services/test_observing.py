@@ -15,14 +15,14 @@ import pytest
 from tests.support.fakes import NEWEST, OLDEST, VM
 from tests.support.world import World, assemble, world
 from vmtune.bench.model.runs.run import RunState
-from vmtune.domain.controlled import StepEffect
-from vmtune.domain.migration import AbortState, Migration, MigrationState, QemuStatus, Trigger
-from vmtune.domain.observed import BEGUN_WITHOUT, missing_flags
-from vmtune.domain.outcome import ApplicationState, Status
-from vmtune.domain.profile import Target
 from vmtune.errors import Conflict, VmtuneError
 from vmtune.hypervisor.protocol import DriverEvent, EventKind
 from vmtune.jobs.inline import InlineEngine
+from vmtune.model.migration.controller_record import StepEffect
+from vmtune.model.migration.observed import BEGUN_WITHOUT, missing_flags
+from vmtune.model.migration.record import AbortState, Migration, MigrationState, QemuStatus, Trigger
+from vmtune.model.plan.outcome import ApplicationState, Status
+from vmtune.model.profile import Target
 from vmtune.services.profiles import Chosen
 from vmtune.testing.fake.driver import FakeDriver
 from vmtune.testing.fake.qemu import DIRTIED_BYTES_PER_S, Fault, FaultKind

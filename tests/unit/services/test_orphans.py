@@ -9,8 +9,8 @@ import pytest
 
 from tests.support.fakes import VM
 from tests.support.world import World, world
-from vmtune.domain.migration import MigrationState
 from vmtune.errors import SetupError
+from vmtune.model.migration.record import MigrationState
 from vmtune.services import patience
 from vmtune.services.migrations import MigrationRequest
 from vmtune.testing.fake.qemu import DIRTIED_BYTES_PER_S

@@ -20,8 +20,6 @@ from vmtune.bench.model.runs.run import Place, Run, RunState, Slot
 from vmtune.bench.model.runs.series import Series
 from vmtune.bench.order import DirectPlace, LibvirtPlace
 from vmtune.config.settings import BenchQemu
-from vmtune.domain.inventory import Event, EventTopic, Host
-from vmtune.domain.steps import AfterSeconds, Deed, Step
 from vmtune.errors import (
     Blocked,
     CommandRefused,
@@ -34,6 +32,8 @@ from vmtune.errors import (
 )
 from vmtune.hypervisor.protocol import Driver
 from vmtune.jobs.inline import InlineEngine
+from vmtune.model.host.inventory import Event, EventTopic, Host
+from vmtune.model.migration.steps import AfterSeconds, Deed, Step
 from vmtune.services.bus import EventBus, Progress
 from vmtune.services.hosts import DriverFactory, HostService
 from vmtune.services.profiles import ProfileService

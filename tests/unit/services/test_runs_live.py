@@ -18,8 +18,6 @@ from vmtune.bench.environment import Subject, host_name
 from vmtune.bench.live_order import LiveOrder
 from vmtune.bench.model.runs.run import Run, RunState
 from vmtune.bench.model.scenario.any_kind import to_json
-from vmtune.domain.facts import MemoryMaps, VmFacts
-from vmtune.domain.outcome import ApplicationState
 from vmtune.errors import (
     Conflict,
     HostUnreachable,
@@ -29,6 +27,8 @@ from vmtune.errors import (
     SetupError,
 )
 from vmtune.hypervisor.qemu.block_export import BlockNode
+from vmtune.model.host.facts import MemoryMaps, VmFacts
+from vmtune.model.plan.outcome import ApplicationState
 from vmtune.services import runs_live
 from vmtune.services.runs import RunRequest
 from vmtune.store import Store, upgrade

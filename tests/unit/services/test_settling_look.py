@@ -10,16 +10,16 @@ from uuid import UUID, uuid4
 import pytest
 
 from tests.support.fakes import VM
-from vmtune.domain.facts import VmState, VmSummary
-from vmtune.domain.migration import (
+from vmtune.errors import NotFound
+from vmtune.hypervisor.protocol import Driver
+from vmtune.model.host.facts import VmState, VmSummary
+from vmtune.model.migration.record import (
     Migration,
     MigrationState,
     QemuStatus,
     Snapshot,
     Trigger,
 )
-from vmtune.errors import NotFound
-from vmtune.hypervisor.protocol import Driver
 from vmtune.services import settling_look
 from vmtune.services.settling_look import Evidence, look
 

@@ -13,8 +13,8 @@ from tests.support.records import any_record, make_record
 from tests.support.samples import make_samples
 from vmtune.bench.model.runs.run import RunRecord, Silence
 from vmtune.bench.model.runs.series import KINDS, apart
-from vmtune.domain.migration import Sample
 from vmtune.errors import InvalidInput
+from vmtune.model.migration.record import Sample
 from vmtune.store.columns_packed import pack, unpack
 
 

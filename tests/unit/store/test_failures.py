@@ -20,8 +20,8 @@ from tests.support.postgres import (
     running_postgres,
     why_no_postgres,
 )
-from vmtune.domain.inventory import EventTopic, Host
 from vmtune.errors import SchemaMismatch, SetupError
+from vmtune.model.host.inventory import EventTopic, Host
 from vmtune.store import Store, current_revision, database, upgrade
 from vmtune.store.database import Database
 from vmtune.store.failures import masked, parse_url, translated

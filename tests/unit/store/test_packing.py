@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.samples import make_samples
-from vmtune.domain.migration import QemuStatus, Sample
+from vmtune.model.migration.record import QemuStatus, Sample
 from vmtune.store.packing import pack, unpack
 
 any_sample = st.builds(

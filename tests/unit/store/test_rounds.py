@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.rounds import make_rounds
-from vmtune.domain.controlled import ReaperRound
+from vmtune.model.migration.controller_record import ReaperRound
 from vmtune.store.rounds import pack, unpack
 
 tenths = st.integers(0, 10**7).map(lambda n: n / 10)

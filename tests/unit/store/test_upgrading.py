@@ -15,12 +15,12 @@ from tests.support.campaigns import a_campaign
 from tests.support.records import make_record
 from tests.support.rounds import REPORT
 from vmtune.bench.model.runs.run import RunState
-from vmtune.domain.evacuation import EvacuationState, LeavingState
-from vmtune.domain.migration import Kept, MigrationState
-from vmtune.domain.outcome import ApplicationState
-from vmtune.domain.profile import Target
-from vmtune.domain.tuning import TuningState
 from vmtune.errors import OperationInProgress, SchemaMismatch, SetupError
+from vmtune.model.evacuation.evacuation import EvacuationState, LeavingState
+from vmtune.model.migration.record import Kept, MigrationState
+from vmtune.model.plan.outcome import ApplicationState
+from vmtune.model.plan.tuning_state import TuningState
+from vmtune.model.profile import Target
 from vmtune.store import Store, current_revision, upgrade
 from vmtune.store.upgrading import known_revisions, migrations_folder
 

@@ -18,7 +18,7 @@ from vmtune.client.session import CLEAN, ERROR, INTERRUPTED, Session, common, pa
 from vmtune.client.values import parse_assignments
 from vmtune.client.virsh_options import named, virsh_options
 from vmtune.client.vms import resolve
-from vmtune.domain.virsh_options import meant
+from vmtune.model.tunables.virsh_options import meant
 
 
 @click.command()

@@ -13,8 +13,8 @@ from vmtune.client.http import Document
 from vmtune.client.output import Column, table
 from vmtune.client.session import Session, common, pass_session
 from vmtune.config.settings import Settings
-from vmtune.domain.pack import Pack
-from vmtune.domain.pack_access import consent_to_qom
+from vmtune.model.tunables.packs.access import consent_to_qom
+from vmtune.model.tunables.packs.pack import Pack
 
 _OBJECTS = consent_to_qom("")
 

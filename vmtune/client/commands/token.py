@@ -12,8 +12,8 @@ from vmtune.client.http import Client, Document, segment
 from vmtune.client.output import Column, fields, table
 from vmtune.client.render import moment
 from vmtune.client.session import Session, common, pass_session
-from vmtune.domain.access import MEANINGS, Scope
 from vmtune.errors import InvalidInput
+from vmtune.model.access.scopes import MEANINGS, Scope
 
 _LASTS = re.compile(r"([0-9]{1,5})([hdwy])")
 _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
@@ -224,7 +224,7 @@ def _end(lasts: str) -> datetime | None:
 
 
 def _labels(selector: str | None) -> dict[str, str]:
-    from vmtune.domain.profile import parse_selector  # noqa: PLC0415 - only where it is used
+    from vmtune.model.profile import parse_selector  # noqa: PLC0415 - only where it is used
 
     return dict(parse_selector(selector)) if selector else {}
 

@@ -11,8 +11,8 @@ from vmtune.client.complete import hosts, profiles
 from vmtune.client.http import Document
 from vmtune.client.session import CLEAN, Session, common, pass_session
 from vmtune.client.vms import resolve
-from vmtune.domain.virsh import Spoken, Unsaid, VirshOption, known_options, only_known
 from vmtune.errors import InvalidInput, SetupError
+from vmtune.model.tunables.virsh import Spoken, Unsaid, VirshOption, known_options, only_known
 
 _ANSWERS_WITHIN_S = 20.0
 

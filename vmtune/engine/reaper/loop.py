@@ -15,8 +15,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from vmtune.domain.controlled import ReaperEnd, ReaperReport, ReaperRound
-from vmtune.domain.dirty_rates import DirtyRates
 from vmtune.engine.reaper.policies import begin
 from vmtune.engine.reaper.settings import (
     LEAST_INTERVAL_MS,
@@ -34,6 +32,8 @@ from vmtune.errors import (
     OutcomeUnknown,
     VmtuneError,
 )
+from vmtune.model.host.dirty_rates import DirtyRates
+from vmtune.model.migration.controller_record import ReaperEnd, ReaperReport, ReaperRound
 
 MEASURE_MS = LEAST_INTERVAL_MS
 """How long a round measures: the least that QEMU can."""

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from vmtune.domain.control_rows import CONTROL, OFF
-from vmtune.domain.tunables import Value
 from vmtune.errors import InvalidInput, Problem
+from vmtune.model.tunables.control_rows import CONTROL, OFF
+from vmtune.model.tunables.tunable import Value
 
 LEAST_INTERVAL_MS = 50
 """The shortest time that calc-dirty-rate measures, QEMU 8.2 and later (migration/dirtyrate.c)."""

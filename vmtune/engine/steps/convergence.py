@@ -25,8 +25,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from vmtune import units
-from vmtune.domain.migration import QemuStatus, Sample
-from vmtune.domain.steps import AfterIterations, AfterSeconds, Stalled, Step
+from vmtune.model.migration.record import QemuStatus, Sample
+from vmtune.model.migration.steps import AfterIterations, AfterSeconds, Stalled, Step
 from vmtune.units import Unit
 
 

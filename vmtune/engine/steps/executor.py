@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from uuid import UUID
 
-from vmtune.domain.changes import Change, in_order, undo
-from vmtune.domain.controlled import StepEffect, StepRecord
-from vmtune.domain.facts import VmState
-from vmtune.domain.migration import QemuStatus, Sample
-from vmtune.domain.step_text import told
-from vmtune.domain.steps import Action, Deed, SetValues, Step
-from vmtune.domain.tunables import Value
 from vmtune.engine.steps.convergence import FiredStep, History, due
 from vmtune.engine.surroundings import Controls, NoteStep
 from vmtune.errors import CommandRefused, Conflict, InvalidInput, NotFound, VmtuneError
+from vmtune.model.host.facts import VmState
+from vmtune.model.migration.controller_record import StepEffect, StepRecord
+from vmtune.model.migration.record import QemuStatus, Sample
+from vmtune.model.migration.step_text import told
+from vmtune.model.migration.steps import Action, Deed, SetValues, Step
+from vmtune.model.plan.changes import Change, in_order, undo
+from vmtune.model.tunables.tunable import Value
 
 _REFUSALS = (CommandRefused, Conflict, InvalidInput, NotFound)
 _UNDER_WAY = (

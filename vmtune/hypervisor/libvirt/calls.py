@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from vmtune.domain.facts import VmState
-from vmtune.domain.versions import Version
 from vmtune.hypervisor.libvirt.errors import (
     OPERATION_UNSUPPORTED,
     LibvirtRefused,
@@ -17,6 +15,8 @@ from vmtune.hypervisor.libvirt.errors import (
     unreachable,
 )
 from vmtune.hypervisor.libvirt.library import Library, load_library
+from vmtune.model.host.facts import VmState
+from vmtune.model.versions import Version
 
 # virDomainState and its reasons: libvirt's ABI.
 _RUNNING_POSTCOPY = (1, 10)

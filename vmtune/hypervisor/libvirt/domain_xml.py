@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
-from vmtune.domain.facts import Reading
-from vmtune.domain.tunables import Value
 from vmtune.hypervisor.libvirt.checked_xml import check_xml
+from vmtune.model.host.facts import Reading
+from vmtune.model.tunables.tunable import Value
 
 _UNITS = {
     "b": 1, "bytes": 1, "KB": 10**3, "k": 1 << 10, "KiB": 1 << 10, "MB": 10**6, "M": 1 << 20,

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from xml.dom import minidom
 from xml.dom.minidom import Document, Element
 
-from vmtune.domain.arriving import GIVEN_ON_ARRIVAL
-from vmtune.domain.changes import Change
-from vmtune.domain.tunable_table import TUNABLES
-from vmtune.domain.tunables import QmpKind, Side, Value
 from vmtune.errors import CommandRefused
 from vmtune.hypervisor.libvirt.checked_xml import check_xml
+from vmtune.model.migration.arriving import GIVEN_ON_ARRIVAL
+from vmtune.model.plan.changes import Change
+from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.tunable import QmpKind, Side, Value
 
 _QEMU_NAMESPACE = "http://libvirt.org/schemas/domain/qemu/1.0"
 _DISK_ATTRIBUTES = {"virtio_blk_queues": "queues", "virtio_blk_queue_size": "queue_size"}
@@ -130,7 +130,7 @@ def edit_arriving_xml(xml: str, values: Mapping[str, Value]) -> str | None:
 
     Other such arguments stay: whose they are cannot be told from this XML.
 
-    :param values: of :data:`~vmtune.domain.arriving.GIVEN_ON_ARRIVAL`.
+    :param values: of :data:`~vmtune.model.migration.arriving.GIVEN_ON_ARRIVAL`.
     """
     document = _parse(xml)
     words = {GIVEN_ON_ARRIVAL[name]: f"{GIVEN_ON_ARRIVAL[name]}={v}" for name, v in values.items()}

@@ -8,10 +8,6 @@ import itertools
 from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from uuid import UUID
 
-from vmtune.domain.changes import Change
-from vmtune.domain.dirty_rates import DirtyRates
-from vmtune.domain.facts import HostFacts, Reading, VmFacts, VmState, VmSummary
-from vmtune.domain.migration import QemuStatus, Snapshot, Totals, read_query_migrate
 from vmtune.errors import CommandRefused, NotFound, TooLate
 from vmtune.hypervisor.guard import OPEN, Guard
 from vmtune.hypervisor.libvirt.agent import LibvirtChannel
@@ -50,6 +46,10 @@ from vmtune.hypervisor.qemu.block_export import BlockNode, Export
 from vmtune.hypervisor.qemu.guest_agent import GuestAgent
 from vmtune.hypervisor.qemu.probe import QemuProbe
 from vmtune.hypervisor.qemu.replies import understanding
+from vmtune.model.host.dirty_rates import DirtyRates
+from vmtune.model.host.facts import HostFacts, Reading, VmFacts, VmState, VmSummary
+from vmtune.model.migration.record import QemuStatus, Snapshot, Totals, read_query_migrate
+from vmtune.model.plan.changes import Change
 
 _RESETS_WITHIN_S = 10.0
 _LOOK_AGAIN_S = 0.05

@@ -6,8 +6,8 @@ import json
 from typing import Any
 from uuid import UUID
 
-from vmtune.domain.facts import VmState
 from vmtune.hypervisor.protocol import DriverEvent, EventKind
+from vmtune.model.host.facts import VmState
 
 _STARTED, _STOPPED = 2, 5
 _BY_MIGRATION = {_STARTED: 1, _STOPPED: 3}

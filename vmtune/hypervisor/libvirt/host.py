@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-from vmtune.domain import facts
-from vmtune.domain.facts import HostFacts
 from vmtune.hypervisor.libvirt import domain_xml as libvirt_xml
 from vmtune.hypervisor.libvirt.calls import Connection
 from vmtune.hypervisor.libvirt.errors import LibvirtRefused
 from vmtune.hypervisor.linux.local_host import read_local_host
 from vmtune.hypervisor.linux.qemu_process import PROC, QemuProcess, has_capability
+from vmtune.model.host import facts
+from vmtune.model.host.facts import HostFacts
 
 _CAP_SYS_RESOURCE = 24  # linux/capability.h
 _SOCKETS = ("/run/libvirt/virtqemud-sock", "/run/libvirt/libvirt-sock")

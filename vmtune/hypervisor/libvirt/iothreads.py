@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from vmtune.domain.changes import Change
-from vmtune.domain.facts import Reading
-from vmtune.domain.tunable_table import TUNABLES
-from vmtune.domain.tunables import LibvirtKind, QmpKind, Value
 from vmtune.errors import CommandRefused
 from vmtune.hypervisor.libvirt.calls import Domain
 from vmtune.hypervisor.qemu.write import blamed
+from vmtune.model.host.facts import Reading
+from vmtune.model.plan.changes import Change
+from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.tunable import LibvirtKind, QmpKind, Value
 
 _MIN, _MAX = "iothread_thread_pool_min", "iothread_thread_pool_max"
 _PARTNER = {_MIN: _MAX, _MAX: _MIN}

@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from vmtune.domain.tunable_table import TUNABLES
-from vmtune.domain.tunables import LibvirtKind, Route, Tunable, Value
 from vmtune.errors import CommandRefused, OutcomeUnknown, VmtuneError
 from vmtune.hypervisor.guard import OPEN, Guard
 from vmtune.hypervisor.libvirt.calls import Connection, Parameters
 from vmtune.hypervisor.libvirt.threads import settle
+from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.tunable import LibvirtKind, Route, Tunable, Value
 
 UNLIMITED_MIB_PER_S = 8796093022207
 """libvirt's greatest bandwidth, the most that fits QEMU's int64 in bytes. 0 would mean the

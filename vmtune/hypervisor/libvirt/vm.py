@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from vmtune.domain.facts import Reading, VmFacts, VmState
-from vmtune.domain.migration import Totals
-from vmtune.domain.versions import Version
 from vmtune.hypervisor.libvirt.calls import Connection, Domain, VmStatus
 from vmtune.hypervisor.libvirt.domain_xml import DomainXml, boot_readings, read_domain
 from vmtune.hypervisor.libvirt.host import LocalDaemon
 from vmtune.hypervisor.linux.qemu_process import QemuProcess
+from vmtune.model.host.facts import Reading, VmFacts, VmState
+from vmtune.model.migration.record import Totals
+from vmtune.model.versions import Version
 
 _NOT_SEEN = "libvirt holds the VM's XML back until the migration has ended"
 RING = "dirty_ring_size_entries"

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from vmtune.domain.doctor import PROGRAMS, QEMU_PROGRAM
-from vmtune.domain.doctor_facts import Examined, KvmSeen, NicSeen, QemuSeen, Seen, Unseen
-from vmtune.domain.versions import Version
 from vmtune.hypervisor.linux.kernel_calls import ask_kvm, ask_scatter_gather
 from vmtune.hypervisor.linux.qemu_process import QemuProcess, has_capability
+from vmtune.model.doctor.facts import Examined, KvmSeen, NicSeen, QemuSeen, Seen, Unseen
+from vmtune.model.doctor.rules import PROGRAMS, QEMU_PROGRAM
+from vmtune.model.versions import Version
 
 _CAP_SYS_RESOURCE = 24  # linux/capability.h
 _VERSION = re.compile(r"(?:version|libvirt\)) (\d{1,4}\.\d{1,4}\.\d{1,4})", re.ASCII)

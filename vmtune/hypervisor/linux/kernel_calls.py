@@ -10,7 +10,7 @@ import socket
 import struct
 from pathlib import Path
 
-from vmtune.domain.doctor_facts import KvmSeen
+from vmtune.model.doctor.facts import KvmSeen
 
 # linux/kvm.h: _IO(0xAE, 0x00), _IO(0xAE, 0x03) and the capabilities' numbers.
 _KVM_GET_API_VERSION = 0xAE00

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from vmtune.domain.host_limits import SYSCTLS
 from vmtune.hypervisor.linux.qemu_process import has_capability
+from vmtune.model.host.limits import SYSCTLS
 
 _CAP_SYS_RESOURCE = 24  # linux/capability.h
 

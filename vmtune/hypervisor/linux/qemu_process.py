@@ -6,7 +6,7 @@ import itertools
 import os
 from pathlib import Path
 
-from vmtune.domain.facts import MemoryMaps
+from vmtune.model.host.facts import MemoryMaps
 
 PROC = Path("/proc")
 UNLIMITED_BYTES = 1 << 62

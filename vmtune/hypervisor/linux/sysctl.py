@@ -15,8 +15,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from vmtune.domain.host_limits import SYSCTLS, Entry, Floor, Step, Wish, next_step
 from vmtune.errors import CommandRefused, SetupError
+from vmtune.model.host.limits import SYSCTLS, Entry, Floor, Step, Wish, next_step
 
 PROC_SYS = Path("/proc/sys")
 SYSCTL_D = Path("/etc/sysctl.d")
@@ -30,7 +30,7 @@ Journal = Mapping[str, Entry]
 
 
 class Sysctls:
-    """Writes the sysctls of :data:`~vmtune.domain.host_limits.SYSCTLS`. Needs root for the real
+    """Writes the sysctls of :data:`~vmtune.model.host.limits.SYSCTLS`. Needs root for the real
     ones. Safe for several processes at once, who wait for each other.
 
     :param journal: the file that remembers what was before; its folder has to exist.

@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from vmtune.domain.host_limits import Entry, Step, Wish, next_step
 from vmtune.errors import CommandRefused
 from vmtune.hypervisor.linux.sysctl import PROC_SYS, Sysctls, Wishes, read_journal
+from vmtune.model.host.limits import Entry, Step, Wish, next_step
 
 ROOT_JOURNAL = Path("/var/lib/vmtune-limits/journal.json")
 """The unit's own: who may ask for limits must not say what they were before."""

@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from vmtune.domain.pack_access import consent_to_qom
-from vmtune.domain.tunable_table import TUNABLES
-from vmtune.domain.tunables import QmpKind
 from vmtune.errors import CommandRefused
 from vmtune.hypervisor.qemu import block_allowlist as block_allowed
+from vmtune.model.tunables.packs.access import consent_to_qom
+from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.tunable import QmpKind
 
 Arguments = Mapping[str, Any]  # any JSON
 NOT_ALLOWED = "qmp_not_allowed"
@@ -152,7 +152,7 @@ def check(command: str, arguments: Arguments | None, more: Collection[str] = ())
     """Let a command through to a QEMU.
 
     :param more: what the operator allows beside: names of commands, and consents to objects
-        (:func:`vmtune.domain.pack_access.consent_to_qom`).
+        (:func:`vmtune.model.tunables.packs.access.consent_to_qom`).
     :raise CommandRefused: it is not sent, and why; code ``qmp_not_allowed``.
     """
     if command not in ALLOWED:

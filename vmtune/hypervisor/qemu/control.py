@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from vmtune.domain.dirty_rates import DirtyRates, read_query_dirty_rate
 from vmtune.errors import CommandRefused
 from vmtune.hypervisor.qemu.monitor import Monitor
 from vmtune.hypervisor.qemu.replies import understanding
+from vmtune.model.host.dirty_rates import DirtyRates, read_query_dirty_rate
 
 ALREADY_MEASURING = "already_measuring"
 """Code of the refusal where somebody else measures dirty rates."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from vmtune.domain.facts import VmState
-from vmtune.domain.tunables import Value
-from vmtune.domain.versions import Version
+from vmtune.model.host.facts import VmState
+from vmtune.model.tunables.tunable import Value
+from vmtune.model.versions import Version
 
 MAIN_LOOP_ID = "main-loop"
 """The id that libvirt gives the main-loop object too (its <defaultiothread>)."""

@@ -8,14 +8,14 @@ from collections.abc import Awaitable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from vmtune.domain.changes import Change
-from vmtune.domain.facts import Reading
-from vmtune.domain.pack_access import CommandAccess, QomAccess, filled_in
-from vmtune.domain.tunables import Kind, QmpKind, Tunable, Value
 from vmtune.errors import CommandRefused
 from vmtune.hypervisor.qemu.allowlist import OBJECT_FOLDERS
 from vmtune.hypervisor.qemu.monitor import Monitor
 from vmtune.hypervisor.qemu.qom import children_of
+from vmtune.model.host.facts import Reading
+from vmtune.model.plan.changes import Change
+from vmtune.model.tunables.packs.access import CommandAccess, QomAccess, filled_in
+from vmtune.model.tunables.tunable import Kind, QmpKind, Tunable, Value
 
 PACK_KINDS = (QmpKind.QOM, QmpKind.COMMAND)
 """Where in QEMU the tunables of packs are."""

@@ -8,11 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from vmtune.domain.facts import Reading, VmFacts
-from vmtune.domain.migration import read_query_migrate
-from vmtune.domain.tunable_table import TUNABLES
-from vmtune.domain.tunables import QmpKind, Tunable, Value
-from vmtune.domain.versions import Version
 from vmtune.errors import CommandRefused
 from vmtune.hypervisor.linux.qemu_process import ProgramFile, QemuProcess
 from vmtune.hypervisor.qemu import names as qemu_names
@@ -21,6 +16,11 @@ from vmtune.hypervisor.qemu.monitor import Monitor
 from vmtune.hypervisor.qemu.packs import PACK_KINDS, PackProbe, PackSeen
 from vmtune.hypervisor.qemu.qom import children_of
 from vmtune.hypervisor.qemu.replies import understanding
+from vmtune.model.host.facts import Reading, VmFacts
+from vmtune.model.migration.record import read_query_migrate
+from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.tunable import QmpKind, Tunable, Value
+from vmtune.model.versions import Version
 
 # "virtio-blk-pci" and its kin: disks whose queues count for the coroutine pool.
 _VIRTIO_BLK = (

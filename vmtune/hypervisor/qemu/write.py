@@ -9,15 +9,15 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from vmtune.domain.changes import Change
-from vmtune.domain.migration import QemuStatus, read_query_migrate
-from vmtune.domain.tunables import QmpKind, Value
 from vmtune.errors import CommandRefused, InvalidInput
 from vmtune.hypervisor.qemu.monitor import Monitor
 from vmtune.hypervisor.qemu.names import MAIN_LOOP_ID
 from vmtune.hypervisor.qemu.packs import PACK_KINDS, set_values
 from vmtune.hypervisor.qemu.probe import KnownObjects, find_main_loop
 from vmtune.hypervisor.qemu.replies import understanding
+from vmtune.model.migration.record import QemuStatus, read_query_migrate
+from vmtune.model.plan.changes import Change
+from vmtune.model.tunables.tunable import QmpKind, Value
 
 
 async def write(

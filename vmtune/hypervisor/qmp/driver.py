@@ -11,10 +11,6 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 from uuid import UUID
 
-from vmtune.domain.changes import Change
-from vmtune.domain.dirty_rates import DirtyRates
-from vmtune.domain.facts import Connection, HostFacts, Reading, VmFacts, VmState, VmSummary
-from vmtune.domain.migration import QemuStatus, Snapshot, Totals, read_query_migrate
 from vmtune.errors import (
     CommandRefused,
     HostUnreachable,
@@ -38,6 +34,10 @@ from vmtune.hypervisor.qmp.agent_socket import SocketChannel, find_socket
 from vmtune.hypervisor.qmp.migration import DirectMigration, Side, defaults
 from vmtune.hypervisor.qmp.monitor import NO_QEMU, QmpMonitor
 from vmtune.hypervisor.qmp.qemu import Link, OnEvent, Qemu
+from vmtune.model.host.dirty_rates import DirtyRates
+from vmtune.model.host.facts import Connection, HostFacts, Reading, VmFacts, VmState, VmSummary
+from vmtune.model.migration.record import QemuStatus, Snapshot, Totals, read_query_migrate
+from vmtune.model.plan.changes import Change
 
 _T = TypeVar("_T")
 _SUFFIXES = (".sock", ".qmp")

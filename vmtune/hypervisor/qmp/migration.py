@@ -6,17 +6,17 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Mapping
 
-from vmtune.domain import tunables
-from vmtune.domain.changes import Change, in_order, undo
-from vmtune.domain.migration import QemuStatus, Snapshot, read_query_migrate
-from vmtune.domain.tunable_table import TUNABLES
-from vmtune.domain.tunables import QmpKind, Route, Value
 from vmtune.errors import CommandRefused, OutcomeUnknown, VmtuneError
 from vmtune.hypervisor.event_hub import Watch
 from vmtune.hypervisor.protocol import EventKind, MigrateOrder
 from vmtune.hypervisor.qemu.replies import understanding
 from vmtune.hypervisor.qemu.write import write
 from vmtune.hypervisor.qmp.qemu import Qemu
+from vmtune.model.migration.record import QemuStatus, Snapshot, read_query_migrate
+from vmtune.model.plan.changes import Change, in_order, undo
+from vmtune.model.tunables import tunable as tunables
+from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.tunable import QmpKind, Route, Value
 
 _LOOK_EVERY_S = 0.5
 _TOTALS_AFTER_S = 0.02

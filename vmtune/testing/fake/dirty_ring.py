@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from vmtune.domain.versions import Version
 from vmtune.errors import CommandRefused
+from vmtune.model.versions import Version
 
 _MILLISECONDS_SINCE = Version(8, 2)
 

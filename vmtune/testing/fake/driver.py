@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from vmtune.domain.facts import Connection, HostFacts, Reading, VmFacts
 from vmtune.errors import CommandRefused, HostUnreachable, MonitorBusy, OutcomeUnknown
 from vmtune.hypervisor.qemu.allowlist import check
 from vmtune.hypervisor.qmp.driver import QmpDriver
 from vmtune.hypervisor.qmp.monitor import NO_QEMU
 from vmtune.hypervisor.qmp.qemu import Link, OnEvent
+from vmtune.model.host.facts import Connection, HostFacts, Reading, VmFacts
 from vmtune.testing.fake.qemu import FakeQemu, FaultKind
 
 RING = "dirty_ring_size_entries"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from vmtune.domain.migration import QemuStatus
+from vmtune.model.migration.record import QemuStatus
 
 _PAGE_BYTES = 4096
 _STEP_MS = 100

@@ -14,11 +14,11 @@ from enum import Enum, auto
 from typing import Any
 from uuid import UUID
 
-from vmtune.domain.migration import QemuStatus
-from vmtune.domain.tunable_table import by_qmp
-from vmtune.domain.tunables import Kind, QmpKind, Value
 from vmtune.errors import CommandRefused
 from vmtune.hypervisor.qemu import names as qemu_names
+from vmtune.model.migration.record import QemuStatus
+from vmtune.model.tunables.table import by_qmp
+from vmtune.model.tunables.tunable import Kind, QmpKind, Value
 from vmtune.testing.fake.dirty_ring import FakeRing
 from vmtune.testing.fake.migration import FakeMigration
 

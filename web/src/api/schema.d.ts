@@ -3295,7 +3295,7 @@ export interface components {
         };
         /**
          * Foreseen
-         * @description What the pool model (:mod:`vmtune.domain.pools`) says before the load.
+         * @description What the pool model (:mod:`vmtune.model.host.pools`) says before the load.
          *
          *     :param requests: that QEMU handles at once, at most.
          *     :param hard_limit: None; earlier records have what QEMU's source means it to be.
@@ -3633,7 +3633,7 @@ export interface components {
         };
         /**
          * Kept
-         * @description What is left of a migration's samples (vmtune.domain.keeping).
+         * @description What is left of a migration's samples (vmtune.model.retention).
          * @enum {string}
          */
         Kept: "whole" | "thinned" | "dropped";

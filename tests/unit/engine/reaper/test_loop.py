@@ -11,8 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.control import BUSY, VM, MadeQemu, MadeTime, sample
-from vmtune.domain.controlled import ReaperEnd, ReaperReport
-from vmtune.domain.migration import QemuStatus
 from vmtune.engine.controllers import Controllers, Past
 from vmtune.engine.reaper.loop import FIRST_ROUND_WITHIN_S
 from vmtune.engine.reaper.settings import ReaperPolicy, ReaperSettings, usable_entries
@@ -24,6 +22,8 @@ from vmtune.errors import (
     OutcomeUnknown,
     VmtuneError,
 )
+from vmtune.model.migration.controller_record import ReaperEnd, ReaperReport
+from vmtune.model.migration.record import QemuStatus
 
 REFUSED = CommandRefused("mode dirty-ring is not enabled, use other method instead.")
 GONE = NotFound("no such VM")

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmtune.domain.migration import QemuStatus, Sample
-from vmtune.domain.steps import (
+from vmtune.engine.steps.convergence import FiredStep, History, due
+from vmtune.model.migration.record import QemuStatus, Sample
+from vmtune.model.migration.steps import (
     AfterIterations,
     AfterSeconds,
     Deed,
@@ -19,7 +20,6 @@ from vmtune.domain.steps import (
     Step,
     Trigger,
 )
-from vmtune.engine.steps.convergence import FiredStep, History, due
 
 MIB = 1 << 20
 SLACK = SetValues((("downtime_limit_ms", 500),))

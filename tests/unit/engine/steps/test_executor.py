@@ -8,11 +8,6 @@ from dataclasses import replace
 import pytest
 
 from tests.support.control import VM, MadeQemu, MadeTime, sample
-from vmtune.domain.changes import Change
-from vmtune.domain.controlled import StepEffect, StepRecord
-from vmtune.domain.facts import VmState
-from vmtune.domain.migration import QemuStatus
-from vmtune.domain.steps import AfterIterations, AfterSeconds, Deed, SetValues, Stalled, Step
 from vmtune.engine.controllers import Controllers, Past
 from vmtune.errors import (
     CommandRefused,
@@ -24,6 +19,18 @@ from vmtune.errors import (
     TooLate,
     VmtuneError,
 )
+from vmtune.model.host.facts import VmState
+from vmtune.model.migration.controller_record import StepEffect, StepRecord
+from vmtune.model.migration.record import QemuStatus
+from vmtune.model.migration.steps import (
+    AfterIterations,
+    AfterSeconds,
+    Deed,
+    SetValues,
+    Stalled,
+    Step,
+)
+from vmtune.model.plan.changes import Change
 
 SLACK = Step(AfterIterations(2), SetValues((("downtime_limit_ms", 900),)))
 HURRY = Step(Stalled(4), SetValues((("max_bandwidth_bytes_per_s", 0), ("downtime_limit_ms", 1500))))

@@ -7,11 +7,6 @@ from xml.etree.ElementTree import canonicalize
 
 import pytest
 
-from vmtune.domain.arriving import GIVEN_ON_ARRIVAL
-from vmtune.domain.changes import Change
-from vmtune.domain.facts import Reading
-from vmtune.domain.tunable_table import TUNABLES
-from vmtune.domain.tunables import Route, Side, Value
 from vmtune.errors import CommandRefused
 from vmtune.hypervisor.libvirt.domain_xml import boot_readings, read_domain
 from vmtune.hypervisor.libvirt.domain_xml_edit import (
@@ -19,6 +14,11 @@ from vmtune.hypervisor.libvirt.domain_xml_edit import (
     edit_boot_xml,
     edit_destination_xml,
 )
+from vmtune.model.host.facts import Reading
+from vmtune.model.migration.arriving import GIVEN_ON_ARRIVAL
+from vmtune.model.plan.changes import Change
+from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.tunable import Route, Side, Value
 
 DOMAIN = """\
 <domain type='kvm' xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'>

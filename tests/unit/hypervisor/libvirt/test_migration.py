@@ -7,8 +7,6 @@ from uuid import UUID
 
 import pytest
 
-from vmtune.domain.tunable_table import TUNABLES
-from vmtune.domain.tunables import Kind, LibvirtKind, Route, Value
 from vmtune.errors import CommandRefused, HostUnreachable, OutcomeUnknown
 from vmtune.hypervisor.libvirt.migration import (
     UNLIMITED_MIB_PER_S,
@@ -17,6 +15,8 @@ from vmtune.hypervisor.libvirt.migration import (
     migration_arguments,
     migration_flags,
 )
+from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.tunable import Kind, LibvirtKind, Route, Value
 
 MIB = 1 << 20
 COMPRESSED = ("VIR_MIGRATE_COMPRESSED",)

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from tests.support.qemu import installed, running
-from vmtune.domain.doctor import diagnose
-from vmtune.domain.doctor_facts import KvmSeen, NicSeen, Seen
-from vmtune.domain.versions import Version
 from vmtune.hypervisor.linux.doctor_probe import Eyes, examine
 from vmtune.hypervisor.linux.kernel_calls import ask_kvm, ask_scatter_gather
+from vmtune.model.doctor.facts import KvmSeen, NicSeen, Seen
+from vmtune.model.doctor.rules import diagnose
+from vmtune.model.versions import Version
 
 GIB = 1 << 30
 FILES = {

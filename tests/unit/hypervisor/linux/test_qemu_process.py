@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from vmtune.domain.facts import MemoryMaps
 from vmtune.hypervisor.linux.local_host import read_local_host
 from vmtune.hypervisor.linux.qemu_process import UNLIMITED_BYTES, QemuProcess
+from vmtune.model.host.facts import MemoryMaps
 
 
 @pytest.fixture

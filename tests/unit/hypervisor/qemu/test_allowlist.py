@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 import vmtune
 from vmtune.api.deps import make_driver
-from vmtune.domain.inventory import Host
-from vmtune.domain.tunable_table import TUNABLES
-from vmtune.domain.tunables import QmpKind
 from vmtune.errors import CommandRefused, HostUnreachable
 from vmtune.hypervisor.libvirt.monitor import LibvirtMonitor
 from vmtune.hypervisor.qemu.allowlist import ALLOWED, FOR_TUNABLES, GUARDS, NOT_ALLOWED, check
 from vmtune.hypervisor.qmp.monitor import QmpMonitor
+from vmtune.model.host.inventory import Host
+from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.tunable import QmpKind
 
 MAIN_LOOP = {"qom-type": "main-loop", "id": "main-loop"}
 NBD = {"addr": {"type": "unix", "data": {"path": "/run/x/vmtune-nbd.sock"}}}

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from vmtune.domain.changes import Change
-from vmtune.domain.facts import Reading
-from vmtune.domain.pack import read_toml
-from vmtune.domain.pack_access import consent_to_qom
-from vmtune.domain.tunable_table import TUNABLES, extended
 from vmtune.errors import CommandRefused, OutcomeUnknown
 from vmtune.hypervisor.qemu.allowlist import NOT_ALLOWED, check
 from vmtune.hypervisor.qemu.packs import NOT_OFFERED, PackProbe, set_values
 from vmtune.hypervisor.qemu.write import write
+from vmtune.model.host.facts import Reading
+from vmtune.model.plan.changes import Change
+from vmtune.model.tunables.packs.access import consent_to_qom
+from vmtune.model.tunables.packs.pack import read_toml
+from vmtune.model.tunables.table import TUNABLES, extended
 
 PACK = """
 format = 1

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.fakes import NEWEST, OLDEST, VM, recording
-from vmtune.domain.tunable_table import TUNABLES
 from vmtune.errors import VmtuneError
+from vmtune.model.tunables.table import TUNABLES
 from vmtune.testing.fake.driver import FakeDriver
 from vmtune.testing.fake.qemu import FakeQemu
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from tests.support.fakes import OLDEST, VM, fake_pair, fake_qemu, only
-from vmtune.domain.changes import Change
-from vmtune.domain.facts import Reading
 from vmtune.errors import CommandRefused, InvalidInput, OutcomeUnknown
+from vmtune.model.host.facts import Reading
+from vmtune.model.plan.changes import Change
 from vmtune.testing.fake.driver import FakeDriver
 from vmtune.testing.fake.qemu import FakeQemu, Fault, FaultKind
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from tests.support.fakes import NEWEST, OLDEST, VM, fake_pair, fake_qemu, only
-from vmtune.domain.changes import Change
-from vmtune.domain.migration import QemuStatus
-from vmtune.domain.tunables import Value
 from vmtune.errors import CommandRefused, MonitorBusy, OutcomeUnknown, TooLate
 from vmtune.hypervisor.protocol import DriverEvent, EventKind, MigrateOrder
+from vmtune.model.migration.record import QemuStatus
+from vmtune.model.plan.changes import Change
+from vmtune.model.tunables.tunable import Value
 from vmtune.testing.fake.driver import FakeDriver
 from vmtune.testing.fake.migration import FakeMigration
 from vmtune.testing.fake.qemu import Fault, FaultKind

@@ -17,10 +17,10 @@ from typing import Any
 from vmtune.bench.model.kinds import ScenarioKind
 from vmtune.bench.model.metrics.table import METRICS, METRICS_OF, PRIMARY, judged_metrics
 from vmtune.bench.model.scenario.any_kind import AnyScenario, from_json, kind_of
-from vmtune.domain.profile import Revision
-from vmtune.domain.steps import dump_steps
-from vmtune.domain.tunables import Value
 from vmtune.errors import InvalidInput, Problem
+from vmtune.model.migration.steps import dump_steps
+from vmtune.model.profile import Revision
+from vmtune.model.tunables.tunable import Value
 
 DEFAULT_BLOCKS = 10
 QUICK_BLOCKS = 6

@@ -46,9 +46,9 @@ from vmtune.bench.model.scenario import any_kind as any_scenario
 from vmtune.bench.model.scenario.any_kind import OVERRIDABLE, AnyScenario
 from vmtune.bench.model.scenario.migration import MOST_TEXT
 from vmtune.documents.strict import Reader, join, parse_toml, short
-from vmtune.domain.rules import unknown_tunable
-from vmtune.domain.tunable_table import TUNABLES
-from vmtune.domain.tunables import Value
+from vmtune.model.tunables.rules import unknown_tunable
+from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.tunable import Value
 
 Known = Mapping[str, AnyScenario]
 """Scenarios that may be called by their names."""

@@ -75,9 +75,9 @@ from vmtune.bench.model.scenario.migration import (
 )
 from vmtune.documents.dataclass_json import to_json
 from vmtune.documents.strict import Reader, join, parse_toml, short
-from vmtune.domain.profile import check_name
-from vmtune.domain.rules import accept_values
-from vmtune.domain.tunables import Value
+from vmtune.model.profile import check_name
+from vmtune.model.tunables.rules import accept_values
+from vmtune.model.tunables.tunable import Value
 from vmtune.units import Unit
 
 _KINDS = (ScenarioKind.BLOCK.value, ScenarioKind.BOOT.value)

@@ -19,10 +19,10 @@ from uuid import UUID
 from vmtune.bench.model.kinds import ScenarioKind, kind_of_setup
 from vmtune.bench.model.runs.boot_record import BootRecord
 from vmtune.bench.model.scenario.block import BlockRecord
-from vmtune.domain.controlled import ReaperReport, StepRecord
-from vmtune.domain.migration import Sample, Totals
-from vmtune.domain.outcome import Outcome
-from vmtune.domain.tunables import Value
+from vmtune.model.migration.controller_record import ReaperReport, StepRecord
+from vmtune.model.migration.record import Sample, Totals
+from vmtune.model.plan.outcome import Outcome
+from vmtune.model.tunables.tunable import Value
 
 
 class RunState(StrEnum):

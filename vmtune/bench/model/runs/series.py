@@ -14,9 +14,9 @@ from typing import Any
 from vmtune.bench.model.runs.boot_record import BootRecord
 from vmtune.bench.model.runs.run import CpuSample, GuestPass, RunRecord, Silence
 from vmtune.bench.model.scenario.block import BlockRecord, CpuMark, ProcessSample
-from vmtune.domain.controlled import ReaperReport, ReaperRound, StepRecord
-from vmtune.domain.migration import Sample, Totals
-from vmtune.domain.outcome import Outcome
+from vmtune.model.migration.controller_record import ReaperReport, ReaperRound, StepRecord
+from vmtune.model.migration.record import Sample, Totals
+from vmtune.model.plan.outcome import Outcome
 
 
 class Series(StrEnum):

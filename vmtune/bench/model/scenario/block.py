@@ -19,10 +19,10 @@ from vmtune.bench.model.scenario.matrix_cells import BlockCell, IoPattern, NodeK
 from vmtune.bench.model.scenario.migration import GIB, MIB, MOST_TEXT
 from vmtune.bench.model.scenario.names import NAME, NAME_FORM, usual_name
 from vmtune.documents.strict import Reader, join, short
-from vmtune.domain.rules import accept_values
-from vmtune.domain.tunable_table import TUNABLES
-from vmtune.domain.tunables import Route, Value
 from vmtune.errors import InvalidInput, Problem
+from vmtune.model.tunables.rules import accept_values
+from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.tunable import Route, Value
 from vmtune.units import Unit
 
 KIND = "block"
@@ -284,7 +284,7 @@ class CpuMark:
 
 @dataclass(frozen=True, slots=True)
 class Foreseen:
-    """What the pool model (:mod:`vmtune.domain.pools`) says before the load.
+    """What the pool model (:mod:`vmtune.model.host.pools`) says before the load.
 
     :param requests: that QEMU handles at once, at most.
     :param hard_limit: None; earlier records have what QEMU's source means it to be.

@@ -22,9 +22,9 @@ from vmtune.bench.model.scenario.migration import (
 )
 from vmtune.bench.model.scenario.names import NAME, NAME_FORM, usual_name
 from vmtune.documents.strict import Reader, join, short
-from vmtune.domain.rules import accept_values
-from vmtune.domain.tunables import Value
 from vmtune.errors import InvalidInput, Problem
+from vmtune.model.tunables.rules import accept_values
+from vmtune.model.tunables.tunable import Value
 from vmtune.units import Unit
 
 KIND = "boot"

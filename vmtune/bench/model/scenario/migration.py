@@ -24,10 +24,10 @@ from vmtune import units
 from vmtune.bench.model.scenario.names import NAME, NAME_FORM
 from vmtune.bench.model.scenario.workload import Workload
 from vmtune.documents.strict import Reader, join, parse_toml, short
-from vmtune.domain.rules import accept_values
-from vmtune.domain.steps import Step, dump_steps, lacking, parse_steps
-from vmtune.domain.tunables import Value
 from vmtune.errors import InvalidInput, Problem
+from vmtune.model.migration.steps import Step, dump_steps, lacking, parse_steps
+from vmtune.model.tunables.rules import accept_values
+from vmtune.model.tunables.tunable import Value
 from vmtune.units import Unit
 
 MIB = 1 << 20

@@ -28,9 +28,9 @@ from vmtune.bench.model.metrics.table import METRICS, Direction, judged_metrics
 from vmtune.bench.model.scenario.migration import MIB, Scenario, VmShape
 from vmtune.bench.model.scenario.workload import Workload
 from vmtune.documents.strict import MOST_FILE_CHARACTERS
-from vmtune.domain.profile import Revision
-from vmtune.domain.steps import AfterSeconds, Deed, Step
 from vmtune.errors import InvalidInput
+from vmtune.model.migration.steps import AfterSeconds, Deed, Step
+from vmtune.model.profile import Revision
 
 SMALL = Scenario("lab/small", vm=VmShape(256 * MIB, 1), workload=Workload(region_bytes=96 * MIB))
 KNOWN = {SMALL.name: SMALL}

@@ -31,9 +31,9 @@ from vmtune.bench.model.scenario.block_target import LiveTarget, vm_of_setup
 from vmtune.bench.model.scenario.matrix_cells import BlockCell, IoPattern, NodeKind
 from vmtune.bench.model.scenario.migration import MIB
 from vmtune.documents import dataclass_json as documents
-from vmtune.domain.tunable_table import TUNABLES
-from vmtune.domain.tunables import Kind, Route
 from vmtune.errors import InvalidInput
+from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.tunable import Kind, Route
 
 CELL = BlockCell(NodeKind.NULL, IoPattern.RANDREAD, 4096, 64, 1)
 LEAST: dict[str, Any] = {"cell": {"node": "null-co", "rw": "randread"}}

@@ -23,8 +23,15 @@ from vmtune.bench.model.scenario.migration import (
 )
 from vmtune.bench.model.scenario.workload import Workload
 from vmtune.documents.strict import MOST_FILE_CHARACTERS
-from vmtune.domain.steps import AfterIterations, AfterSeconds, Deed, SetValues, Stalled, Step
 from vmtune.errors import InvalidInput
+from vmtune.model.migration.steps import (
+    AfterIterations,
+    AfterSeconds,
+    Deed,
+    SetValues,
+    Stalled,
+    Step,
+)
 
 VALUES = (
     {},

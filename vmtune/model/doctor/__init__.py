@@ -1,0 +1,1 @@
+"""The doctor's rules: host diagnostics, judged from facts alone."""

@@ -1,0 +1,117 @@
+"""What a doctor looks at: a host's kernel, KVM, limits, network and programs. Pure data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from vmtune.model.versions import Version
+
+T = TypeVar("T", bool, int, str)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen(Generic[T]):
+    """A value, and the place that it was read from."""
+
+    value: T
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """What could not be looked at, and why."""
+
+    what: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class KvmSeen:
+    """/dev/kvm.
+
+    :param why_not: why it cannot be used by who looked; empty where it can.
+    :param dirty_ring_bytes: the largest ring of a vCPU; 0 where KVM has none, None where it
+        could not be asked.
+    """
+
+    present: bool
+    why_not: str = ""
+    dirty_ring_bytes: int | None = None
+    where: str = "/dev/kvm"
+
+
+@dataclass(frozen=True, slots=True)
+class QemuSeen:
+    """A QEMU process.
+
+    :param memory_bytes: its guest's memory; None where its command line does not say.
+    :param memlock_bytes: soft RLIMIT_MEMLOCK; None where it cannot be seen.
+    :param may_lock: it has CAP_IPC_LOCK, so that the limit does not bind it.
+    :param root: it runs as root.
+    """
+
+    pid: int
+    vcpus: int
+    maps: int | None = None
+    memory_bytes: int | None = None
+    memlock_bytes: int | None = None
+    may_lock: bool | None = None
+    root: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NicSeen:
+    """A network card that is up.
+
+    :param speed_mbit: None where it does not say (virtual cards).
+    :param gathers: scatter-gather is on; None where it cannot be asked.
+    """
+
+    name: str
+    speed_mbit: int | None = None
+    gathers: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the assigned profiles want of a host.
+
+    :param profile: the one that wants the most channels; empty where none wants any.
+    """
+
+    channels: int = 0
+    profile: str = ""
+    zero_copy: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """All that was seen of a host. None and absent is: it could not be seen, and *unseen*
+    says why.
+
+    :param srcu: the parameters of the module srcutree.
+    :param userfaultfd_device: how /dev/userfaultfd is: ``missing``, or its mode such as 0600.
+    :param can_raise_memlock: libvirt's daemon, or what starts QEMU, has CAP_SYS_RESOURCE.
+    :param programs: whether each program that vmtune runs was found.
+    """
+
+    hostname: str = ""
+    user: str = ""
+    kernel: Seen[str] | None = None
+    srcu: Mapping[str, str] = field(default_factory=dict)
+    max_map_count: Seen[int] | None = None
+    optmem_max_bytes: Seen[int] | None = None
+    unprivileged_userfaultfd: Seen[int] | None = None
+    userfaultfd_device: str = ""
+    userfaultfd_for_all: bool = False
+    kvm: KvmSeen | None = None
+    cpus: Seen[int] | None = None
+    qemus: tuple[QemuSeen, ...] = ()
+    nics: tuple[NicSeen, ...] = ()
+    can_raise_memlock: Seen[bool] | None = None
+    qemu_versions: tuple[tuple[str, Version], ...] = ()
+    libvirt: Seen[str] | None = None
+    programs: Mapping[str, bool] = field(default_factory=dict)
+    unseen: tuple[Unseen, ...] = ()

@@ -1,0 +1,1 @@
+"""Evacuations: all VMs of a host move to others."""

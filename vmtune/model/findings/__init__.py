@@ -1,0 +1,1 @@
+"""Every finding of preflight and doctor, once: code, severity, reason and remedy."""

@@ -1,0 +1,274 @@
+"""What a preflight or a doctor can find: each code once, with its severity, reason and remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from vmtune import units
+from vmtune.model.findings.doctor_rows import DOCTOR_ROWS
+from vmtune.model.findings.kinds import FindingKind, Severity, blocker, warning
+from vmtune.model.findings.pack_rows import PACK_ROWS
+from vmtune.model.findings.pool_rows import POOL_ROWS
+from vmtune.units import Unit
+
+__all__ = ["FINDINGS", "Finding", "FindingKind", "Severity"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was found.
+
+    :param tunable: the tunable concerned, empty where it is the VM or a host.
+    :param evidence: what was seen, by name; of a doctor with ``where`` it was read.
+    """
+
+    code: str
+    tunable: str = ""
+    evidence: Mapping[str, str | int] = field(default_factory=dict)
+
+    @property
+    def kind(self) -> FindingKind:
+        """The row of the table that this finding is an instance of."""
+        return FINDINGS[self.code]
+
+    @property
+    def severity(self) -> Severity:
+        """Blocker, warning or info."""
+        return self.kind.severity
+
+    @property
+    def message(self) -> str:
+        """Why it matters, with the evidence filled in."""
+        return self.kind.why.format_map(self._shown())
+
+    @property
+    def remedy(self) -> str:
+        """What to do about it, with the evidence filled in."""
+        return self.kind.remedy.format_map(self._shown())
+
+    @property
+    def field(self) -> str:
+        """What of the profile it is about, or else the VM."""
+        if "step" in self.evidence:
+            return f"steps.{self.evidence['step']}"
+        return f"values.{self.tunable}" if self.tunable else "vm"
+
+    def _shown(self) -> dict[str, str]:
+        """The evidence as people read it; what ends in ``_bytes`` with its unit, and steps
+        counted from 1."""
+        shown = {"step": str(int(self.evidence["step"]) + 1)} if "step" in self.evidence else {}
+        return {
+            name: units.render(value, Unit.BYTES)
+            if name.endswith("_bytes") and isinstance(value, int)
+            else str(value)
+            for name, value in self.evidence.items()
+        } | shown
+
+
+_TABLE = (
+    blocker(
+        "not_offered_by_qemu",
+        "QEMU {version} on the {side} does not offer it; {since}",
+        "unset it, or use a QEMU that has it",
+    ),
+    blocker(
+        "needs_newer_libvirt",
+        "libvirt {version} does not know it, and both sides need it; libvirt {since} does",
+        "unset it, or upgrade libvirt on both hosts",
+    ),
+    blocker(
+        "compression_not_built_in",
+        "QEMU on the {side} was built without {method}; it has {methods}",
+        "choose one of {methods}",
+    ),
+    blocker(
+        "postcopy_excludes_multifd",
+        "QEMU {version} refuses post-copy together with multifd",
+        "unset postcopy or multifd, or use QEMU 10.1 or newer",
+    ),
+    blocker(
+        "dirty_limit_needs_ring",
+        "the VM tracks dirty pages with {tracking}; dirty_limit needs KVM with a dirty ring",
+        "set dirty_ring_size_entries and restart the VM, or unset dirty_limit",
+    ),
+    blocker(
+        "dirty_limit_not_alone",
+        "{conflict} is on in QEMU, and it excludes {wanted}",
+        "set {conflict} to off in the profile",
+    ),
+    blocker(
+        "thread_pool_out_of_order",
+        "the least would be {least} and the most {most}",
+        "set {missing} as well",
+    ),
+    blocker(
+        "throttle_out_of_order",
+        "the first throttle step would be {first} % and the most {most} %",
+        "set {missing} as well",
+    ),
+    blocker(
+        "no_such_part",
+        "it needs {part}, and the VM has none",
+        "unset it, or give the VM {part} and restart it",
+    ),
+    blocker(
+        "not_whole_mib",
+        "libvirt takes this value in MiB/s, and {value} bytes/s are not whole MiB/s",
+        "use {below} or {above}",
+    ),
+    blocker(
+        "set_by_libvirt",
+        "libvirt {how}; it cannot be asked for",
+        "unset it",
+    ),
+    blocker(
+        "tls_creds_missing",
+        "QEMU that is driven without libvirt needs the id of its TLS credentials object",
+        "set tls_creds",
+    ),
+    blocker(
+        "destination_needs_command_line",
+        "under libvirt the destination QEMU takes this only as a -global argument, which marks "
+        "the guest as tainted",
+        "allow it with the setting destination_command_line, or unset it",
+    ),
+    blocker(
+        "boot_needs_owner",
+        "this QEMU was not started by libvirt, so vmtune has no configuration to change",
+        "start QEMU with {option}",
+    ),
+    blocker(
+        "host_value_differs",
+        "the {side}'s {name} is {value}, not {wanted}; vmtune was not allowed to change hosts",
+        "run: {command}",
+    ),
+    warning(
+        "host_changes",
+        "{name} is {value} and becomes {wanted}, for all of the host's VMs, now and after a reboot",
+        "`vmtune revert` puts it back; what running VMs need is kept",
+    ),
+    blocker(
+        "migration_active",
+        "a migration of this VM is active, and QEMU would crash or refuse",
+        "wait until it has ended, or abort it",
+    ),
+    blocker(
+        "vm_not_running",
+        "the VM is {state}",
+        "start it first",
+    ),
+    blocker(
+        "vm_cannot_migrate",
+        "QEMU says: {reason}",
+        "remove what blocks the migration",
+    ),
+    blocker(
+        "vm_on_destination",
+        "the destination already has a running VM of this name or UUID",
+        "remove it there, or choose another destination",
+    ),
+    blocker(
+        "no_incoming_qemu",
+        "no QEMU on the destination waits for this VM",
+        "start one there with the same devices and -incoming defer",
+    ),
+    blocker(
+        "no_peer_uri",
+        "vmtune does not know how the source reaches the destination's libvirt",
+        "set the host's peer_uri, such as qemu+tls://{host}/system",
+    ),
+    blocker(
+        "locked_memory_too_low",
+        "zero-copy needs {needed_bytes} of lockable memory; QEMU has {limit_bytes} and may not "
+        "be given more",
+        "run libvirtd with CAP_SYS_RESOURCE, start the VM with a memtune hard_limit, or unset "
+        "zero_copy_send",
+    ),
+    blocker(
+        "optmem_too_low",
+        "net.core.optmem_max is {value}; zero-copy fails below {least}",
+        "run: sysctl -w net.core.optmem_max={wanted}",
+    ),
+    blocker(
+        "reaper_needs_ring",
+        "the VM tracks dirty pages with {tracking}; the reaper needs KVM with a dirty ring",
+        "set dirty_ring_size_entries to 65536 and restart the VM, or unset reaper_policy",
+    ),
+    blocker(
+        "reaper_ring_unknown",
+        "the size of the VM's dirty ring is unknown: it is not in QMP, and QEMU's process cannot "
+        "be seen",
+        "let vmtune's user see QEMU's process in /proc, or unset reaper_policy",
+    ),
+    blocker(
+        "reaper_against_dirty_limit",
+        "dirty_limit is on in QEMU, which holds vCPUs back when their rings are full; the reaper "
+        "would keep it from working",
+        "set dirty_limit to off in the profile, or unset reaper_policy",
+    ),
+    blocker(
+        "step_not_offered",
+        "step {step} sets {name}, which QEMU {version} does not have; it came with QEMU {since}",
+        "remove the step, or use a QEMU that has it",
+    ),
+    warning(
+        "step_without_switch",
+        "step {step} will be refused: {switch} cannot be switched on here",
+        "mend what stands against {switch}, or remove the step",
+    ),
+    warning(
+        "reaper_small_ring",
+        "a ring of {entries} entries is full after {interval} where a vCPU dirties {rate}",
+        "set dirty_ring_size_entries to 65536 and restart the VM",
+    ),
+    warning(
+        "dirty_rate_being_measured",
+        "somebody is measuring this VM's dirty rate; the reaper waits until that has ended, a "
+        "minute at most",
+        "wait until it has ended, or see who measures",
+    ),
+    warning(
+        "optmem_low",
+        "net.core.optmem_max is {value}; with {channels} channels zero-copy may run out of it "
+        "and fail",
+        "run: sysctl -w net.core.optmem_max={wanted}",
+    ),
+    warning(
+        "more_channels_than_cpus",
+        "{channels} channels want as many CPUs; the {side} has {cpus}, which its guests use too",
+        "use {cpus} channels or fewer, or measure that more do help",
+    ),
+    warning(
+        "monitor_taints",
+        "libvirt marks a guest as tainted (custom-monitor) when its monitor is used",
+        "nothing to do; leave the route monitor unused where that matters",
+    ),
+    warning(
+        "pending_restart",
+        "it changes only when the VM is shut off and started again; a reboot inside the guest "
+        "is not enough",
+        "shut the VM off and start it when that suits",
+    ),
+    warning(
+        "transient_vm",
+        "the VM is transient: it has no persistent configuration that could be changed",
+        "make it persistent with virsh define, or unset what needs a restart",
+    ),
+    warning(
+        "fresh_destination",
+        "QEMU's parameters do not travel: the destination starts with defaults",
+        "nothing to do; vmtune sets the standing application's values there again",
+    ),
+    warning(
+        "postcopy_can_lose_guest",
+        "once in post-copy, a failure of either host or the network loses the guest",
+        "use post-copy where a migration does not converge otherwise",
+    ),
+)
+
+_ROWS = (*_TABLE, *POOL_ROWS, *DOCTOR_ROWS, *PACK_ROWS)
+FINDINGS: Mapping[str, FindingKind] = MappingProxyType({kind.code: kind for kind in _ROWS})
+"""Every finding by code."""
+assert len(FINDINGS) == len(_ROWS), "a finding code is defined twice"

@@ -1,0 +1,1 @@
+"""Facts of hosts, VMs and QEMUs, as they were probed."""

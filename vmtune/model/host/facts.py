@@ -1,0 +1,155 @@
+"""What was probed of a host, of a VM and of its QEMU: the ground on which a plan stands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from uuid import UUID
+
+from vmtune.model.tunables.tunable import Value
+from vmtune.model.versions import Version
+
+
+class Connection(StrEnum):
+    """How a host's QEMUs are reached."""
+
+    LIBVIRT = "libvirt"
+    QMP = "qmp"
+
+
+class VmState(StrEnum):
+    """What a VM is doing."""
+
+    RUNNING = "running"
+    PAUSED = "paused"
+    INCOMING = "incoming"
+    SHUT_OFF = "shut off"
+    MIGRATED = "migrated away"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class VmSummary:
+    """A VM as a host lists it."""
+
+    uuid: UUID
+    name: str
+    state: VmState
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one tunable is set to right now.
+
+    :param value: the value, or None where it cannot be read or parts differ.
+    :param parts: value by owner (``iothread1``, a disk) where a VM has several.
+    :param why_unknown: why there is no value; empty where there is one.
+    """
+
+    value: Value | None
+    parts: Mapping[str, Value] = field(default_factory=dict)
+    why_unknown: str = ""
+
+    @classmethod
+    def of_parts(cls, parts: Mapping[str, Value], nothing: str) -> Reading:
+        """One value where all parts agree; *nothing* says why where there are no parts."""
+        distinct = set(parts.values())
+        if len(distinct) == 1:
+            return cls(distinct.pop(), parts)
+        why = "its parts differ" if parts else nothing
+        return cls(None, parts, why)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryMaps:
+    """The memory maps of a QEMU process, as /proc/PID/maps lists them.
+
+    :param stacks: stacks of coroutines among them, in use and kept; each takes two maps.
+    """
+
+    total: int
+    stacks: int
+
+
+@dataclass(frozen=True, slots=True)
+class HostFacts:
+    """A host as vmtune sees it.
+
+    :param peer_uri: how other hosts reach this one's libvirt; empty where unknown.
+    :param migration_address: address that QEMU listens on for a migration, direct mode.
+    :param memory_bytes: all of the host's memory; None where it cannot be seen.
+    :param memory_available_bytes: what could be given away: free, or a cache's; likewise.
+    :param sysctls: current values of the host's tunables and of what preflight checks.
+    :param can_lock_beyond_limits: whether the daemon that starts QEMU may raise its
+        locked-memory limit (CAP_SYS_RESOURCE); None where it cannot be seen.
+    """
+
+    connection: Connection
+    hostname: str
+    uuid: str
+    qemu: Version | None
+    libvirt: Version | None
+    peer_uri: str = ""
+    migration_address: str = ""
+    kvm: bool | None = None
+    cpus: int | None = None
+    memory_bytes: int | None = None
+    kernel: str = ""
+    sysctls: Mapping[str, int] = field(default_factory=dict)
+    can_lock_beyond_limits: bool | None = None
+    local: bool = True
+    memory_available_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VmFacts:
+    """A running VM and its QEMU, as probed just now.
+
+    :param capabilities: migration capabilities that this QEMU has, on or off.
+    :param parameters: migration parameters, by QEMU's names.
+    :param compression_methods: what multifd-compression accepts in this build.
+    :param iothreads: ids of its iothreads; *main_loop* is whether a main-loop object exists.
+    :param readings: every tunable that was read, by vmtune's name.
+    :param boot_readings: what the persistent configuration says, for the boot route.
+    :param migrating: a migration is active, incoming or outgoing.
+    :param locked_memory_limit_bytes: QEMU's RLIMIT_MEMLOCK; None where it cannot be seen.
+    :param may_lock_memory: QEMU has CAP_IPC_LOCK, so that limit does not bind it.
+    :param blocked_reasons: why QEMU says that it cannot be migrated at all.
+    :param maps: its process's memory maps; None where they cannot be seen.
+    :param pack_offers: the packs' tunables that this QEMU has.
+    :param measuring_dirty_rate: somebody measures its dirty rate right now; looked at only where
+        it matters.
+    """
+
+    uuid: UUID
+    name: str
+    state: VmState
+    qemu: Version
+    machine: str
+    kvm: bool
+    memory_bytes: int
+    vcpus: int
+    capabilities: Mapping[str, bool]
+    parameters: Mapping[str, Value]
+    compression_methods: frozenset[str]
+    iothreads: tuple[str, ...] = ()
+    main_loop: bool = False
+    virtio_disks: tuple[str, ...] = ()
+    readings: Mapping[str, Reading] = field(default_factory=dict)
+    boot_readings: Mapping[str, Reading] = field(default_factory=dict)
+    persistent: bool = True
+    migrating: bool = False
+    locked_memory_limit_bytes: int | None = None
+    may_lock_memory: bool | None = None
+    blocked_reasons: tuple[str, ...] = ()
+    pid: int | None = None
+    measuring_dirty_rate: bool = False
+    pack_offers: frozenset[str] = frozenset()
+    maps: MemoryMaps | None = None
+
+    @property
+    def dirty_ring_size_entries(self) -> int | None:
+        """Entries of its dirty ring, 0 for bitmap tracking, None where unknown."""
+        value = self.readings.get("dirty_ring_size_entries", Reading(None)).value
+        return value if isinstance(value, int) else None

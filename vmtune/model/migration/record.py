@@ -1,0 +1,297 @@
+"""Live migrations: the record, its states, and what QEMU says of one while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from vmtune.errors import Problem
+from vmtune.model.migration.controller_record import ReaperReport, StepEffect, StepRecord
+from vmtune.model.migration.steps import Deed, Step
+from vmtune.model.plan.changes import Change
+from vmtune.model.plan.outcome import Outcome
+from vmtune.model.tunables.tunable import Value
+
+
+class MigrationState(StrEnum):
+    """Where a migration stands.
+
+    ``unknown`` is a final state only for a record whose hosts could not be asked; it is
+    settled as soon as they answer.
+    """
+
+    QUEUED = "queued"
+    PREPARING = "preparing"
+    STARTING = "starting"
+    ACTIVE = "active"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    UNKNOWN = "unknown"
+
+    @property
+    def ended(self) -> bool:
+        """Nothing more will happen, as far as is known."""
+        return self in _ENDED
+
+
+_ENDED = frozenset(
+    {
+        MigrationState.COMPLETED,
+        MigrationState.FAILED,
+        MigrationState.CANCELLED,
+        MigrationState.UNKNOWN,
+    }
+)
+
+
+class AbortState(StrEnum):
+    """What became of a request to abort."""
+
+    NONE = "none"
+    REQUESTED = "requested"
+    ABORTED = "aborted"
+    TOO_LATE = "too late"
+
+
+class Kept(StrEnum):
+    """What is left of a migration's samples (vmtune.model.retention)."""
+
+    WHOLE = "whole"
+    THINNED = "thinned"
+    """The last of each stretch, its peaks, and what marks an iteration or a phase."""
+    DROPPED = "dropped"
+    """None, nor the reaper's rounds. The record has its totals."""
+
+
+class Trigger(StrEnum):
+    """Who started a migration."""
+
+    VMTUNE = "vmtune"
+    OBSERVED = "observed"
+
+
+class QemuStatus(StrEnum):
+    """MigrationStatus of QEMU (qapi/migration.json), 7.2 to 10.0.
+
+    ``other`` is one that a later QEMU has: it is taken for running, so that it is watched.
+    """
+
+    NONE = "none"
+    SETUP = "setup"
+    CANCELLING = "cancelling"
+    CANCELLED = "cancelled"
+    ACTIVE = "active"
+    POSTCOPY_ACTIVE = "postcopy-active"
+    POSTCOPY_PAUSED = "postcopy-paused"
+    POSTCOPY_RECOVER_SETUP = "postcopy-recover-setup"
+    POSTCOPY_RECOVER = "postcopy-recover"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    COLO = "colo"
+    PRE_SWITCHOVER = "pre-switchover"
+    DEVICE = "device"
+    WAIT_UNPLUG = "wait-unplug"
+    OTHER = "other"
+
+    @property
+    def running(self) -> bool:
+        """A migration is in progress."""
+        return self not in _AT_REST
+
+    @property
+    def in_postcopy(self) -> bool:
+        """The guest runs on the destination already: nothing can be aborted."""
+        return self.value.startswith("postcopy")
+
+
+_STATUSES = {status.value: status for status in QemuStatus}
+_AT_REST = frozenset(
+    {QemuStatus.NONE, QemuStatus.CANCELLED, QemuStatus.COMPLETED, QemuStatus.FAILED}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One look at a running migration. Bytes and pages count from the migration's start.
+
+    :param at_ms: milliseconds since the migration was started.
+    :param boundary: taken because an iteration began, not because time had passed.
+    :param dirty_pages_per_s: what the guest dirtied in the last iteration.
+    :param throughput_bytes_per_s: what QEMU sent lately.
+    """
+
+    at_ms: int
+    status: QemuStatus
+    iteration: int
+    boundary: bool
+    transferred_bytes: int
+    remaining_bytes: int
+    total_bytes: int
+    zero_pages: int
+    normal_pages: int
+    page_size_bytes: int
+    dirty_pages_per_s: int
+    throughput_bytes_per_s: int
+    multifd_bytes: int
+    postcopy_bytes: int
+    expected_downtime_ms: int | None
+    throttle_percent: int
+    missed_zero_copy: int
+    dirty_limit_throttle_us: int
+    dirty_limit_ring_full_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What QEMU reports at the end of a migration."""
+
+    total_time_ms: int
+    downtime_ms: int
+    setup_time_ms: int | None
+    transferred_bytes: int
+    iterations: int
+    missed_zero_copy: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """query-migrate, read into fields.
+
+    :param sample: None where QEMU gives no RAM figures: in setup, failed or cancelled.
+    :param totals: only when completed, and then only once QEMU has filled them in.
+    :param elapsed_ms: since it was started, by QEMU's clock; None where QEMU does not say.
+    """
+
+    status: QemuStatus
+    sample: Sample | None = None
+    totals: Totals | None = None
+    error: str = ""
+    blocked_reasons: tuple[str, ...] = ()
+    elapsed_ms: int | None = None
+
+    @property
+    def final(self) -> bool:
+        """It has ended and its figures are complete.
+
+        QEMU 7.2 says ``completed`` before it has computed the times (migration.c sets the
+        status before migration_calculate_complete): such a reply has to be read again.
+        """
+        if self.status is QemuStatus.COMPLETED:
+            return self.totals is not None
+        return self.status in (QemuStatus.FAILED, QemuStatus.CANCELLED)
+
+
+def read_query_migrate(
+    reply: Mapping[str, Any],  # any JSON: the QMP reply as it came
+    at_ms: int = 0,
+) -> Snapshot:
+    """A reply of QMP's query-migrate as a snapshot. An empty reply is: never migrated."""
+    said = reply.get("status", "none")
+    status = _STATUSES.get(said, QemuStatus.OTHER)
+    ram: Mapping[str, Any] = reply.get("ram") or {}
+    sample = totals = None
+    if ram:
+        sample = Sample(
+            at_ms=at_ms,
+            status=status,
+            iteration=ram.get("dirty-sync-count", 0),
+            boundary=False,  # who watches knows the sample before, and marks it
+            transferred_bytes=ram.get("transferred", 0),
+            remaining_bytes=ram.get("remaining", 0),
+            total_bytes=ram.get("total", 0),
+            zero_pages=ram.get("duplicate", 0),
+            normal_pages=ram.get("normal", 0),
+            page_size_bytes=ram.get("page-size", 4096),
+            dirty_pages_per_s=ram.get("dirty-pages-rate", 0),
+            throughput_bytes_per_s=round(ram.get("mbps", 0) * 1e6 / 8),
+            multifd_bytes=ram.get("multifd-bytes", 0),
+            postcopy_bytes=ram.get("postcopy-bytes", 0),
+            expected_downtime_ms=reply.get("expected-downtime"),
+            throttle_percent=reply.get("cpu-throttle-percentage", 0),
+            missed_zero_copy=ram.get("dirty-sync-missed-zero-copy", 0),
+            dirty_limit_throttle_us=reply.get("dirty-limit-throttle-time-per-round", 0),
+            dirty_limit_ring_full_us=reply.get("dirty-limit-ring-full-time", 0),
+        )
+    if status is QemuStatus.COMPLETED and reply.get("total-time"):
+        totals = Totals(
+            total_time_ms=reply["total-time"],
+            downtime_ms=reply.get("downtime", 0),
+            setup_time_ms=reply.get("setup-time"),
+            transferred_bytes=ram.get("transferred", 0),
+            iterations=ram.get("dirty-sync-count", 0),
+            missed_zero_copy=ram.get("dirty-sync-missed-zero-copy", 0),
+        )
+    return Snapshot(
+        status,
+        sample,
+        totals,
+        reply.get("error-desc", ""),
+        tuple(reply.get("blocked-reasons", ())),
+        reply.get("total-time"),
+    )
+
+
+def progress(transferred_fraction: float, before: float) -> float:
+    """A share of 1 for a progress bar: never goes back, and is 1 only at the end."""
+    return max(before, min(transferred_fraction, 0.99))
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """The durable record of one live migration.
+
+    :param destination: empty where it is not known to which host an observed one went.
+    :param wanted: the revision's values, or none where it migrates untuned.
+    :param overrides: finding codes that were overridden by name.
+    :param journal: what has to be set on the source to undo what was set for this migration.
+    :param outcomes: each tunable as it was read back while the migration ran.
+    :param active_at: when QEMU first said that it is active; None if it never did.
+    :param failure: why it failed, was cancelled or is unknown, in QEMU's or libvirt's words.
+    :param steps: the revision's convergence steps; *step_records* those that came due, and what
+        users changed meanwhile.
+    :param reaper: what the reaper did, without its rounds; None where none was wanted.
+    :param samples_kept: what is left of its samples, and of the reaper's rounds.
+    :param samples_thinned_s: the stretch of which one and the peaks are left, where they were
+        thinned; it stays when they are dropped.
+    """
+
+    id: UUID
+    vm: UUID
+    vm_name: str
+    source: str
+    destination: str
+    trigger: Trigger
+    profile: str
+    revision: int
+    wanted: Mapping[str, Value]
+    overrides: tuple[str, ...]
+    state: MigrationState
+    created_at: datetime
+    abort: AbortState = AbortState.NONE
+    journal: tuple[Change, ...] = ()
+    outcomes: tuple[Outcome, ...] = ()
+    totals: Totals | None = None
+    failure: str = ""
+    problems: tuple[Problem, ...] = field(default=())
+    started_at: datetime | None = None
+    active_at: datetime | None = None
+    ended_at: datetime | None = None
+    steps: tuple[Step, ...] = ()
+    step_records: tuple[StepRecord, ...] = ()
+    reaper: ReaperReport | None = None
+    samples_kept: Kept = Kept.WHOLE
+    samples_thinned_s: int | None = None
+
+    def did(self, deed: Deed) -> StepRecord | None:
+        """The step that did *deed*, or may have; None where no step has."""
+        for record in self.step_records:
+            if record.number is None or record.effect is StepEffect.REFUSED:
+                continue
+            if self.steps[record.number].action is deed:
+                return record
+        return None

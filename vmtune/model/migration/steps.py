@@ -1,0 +1,396 @@
+"""Convergence steps: what to do when a migration does not come to an end.
+
+A profile may hold a list of steps, in the manner of oVirt's migration policies. Each is a trigger
+and an action, written as in::
+
+    [
+      {"when": {"after_iterations": 4}, "then": {"set": {"downtime_limit_ms": 500}}},
+      {"when": {"stalled_s": 10}, "then": {"set": {"max_cpu_throttle_percent": 80}}},
+      {"when": {"after_s": 300}, "then": {"do": "postcopy"}}
+    ]
+
+When they are due, :mod:`vmtune.engine.steps.convergence` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from vmtune.errors import InvalidInput, Problem
+from vmtune.model.tunables.rules import contradictions, unknown_tunable
+from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.tunable import Value
+
+MOST_STEPS = 32
+MOST_ITERATIONS = 10_000
+MOST_SECONDS = 7 * 24 * 3600
+LEAST_SHRINK_PERCENT = 1
+
+SETTABLE = (
+    "downtime_limit_ms",
+    "max_bandwidth_bytes_per_s",
+    "cpu_throttle_initial_percent",
+    "cpu_throttle_increment_percent",
+    "max_cpu_throttle_percent",
+    "vcpu_dirty_limit_mib_per_s",
+)
+"""What a step may set: QEMU heeds these while it migrates, and they help to end."""
+assert all(TUNABLES[name].running for name in SETTABLE)
+
+
+@dataclass(frozen=True, slots=True)
+class AfterIterations:
+    """Once *iterations* have been completed since the migration's start; 0: at once."""
+
+    iterations: int
+
+
+@dataclass(frozen=True, slots=True)
+class AfterSeconds:
+    """Once *seconds* have passed since the migration's start."""
+
+    seconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stalled:
+    """Once remaining bytes have stalled for *seconds*; see :mod:`vmtune.engine.steps.convergence`.
+
+    :param shrink_percent: less than this is no progress.
+    """
+
+    seconds: int
+    shrink_percent: int = LEAST_SHRINK_PERCENT
+
+
+Trigger = AfterIterations | AfterSeconds | Stalled
+
+
+@dataclass(frozen=True, slots=True)
+class SetValues:
+    """Set tunables while the migration runs, by the ``running`` route."""
+
+    values: tuple[tuple[str, Value], ...]
+
+
+class Deed(StrEnum):
+    """An action that sets no value.
+
+    ``pause`` stops the guest on the source until the migration has ended, one way or the other:
+    it then dirties nothing, so that the rest fits through any network.
+    """
+
+    PAUSE = "pause"
+    POSTCOPY = "postcopy"
+    ABORT = "abort"
+
+    @property
+    def final(self) -> bool:
+        """No step can follow."""
+        return self is not Deed.PAUSE
+
+
+Action = SetValues | Deed
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """When *trigger* has come, do *action*: once."""
+
+    trigger: Trigger
+    action: Action
+
+    @property
+    def switches(self) -> frozenset[str]:
+        """The tunables that have to be on for it to have an effect."""
+        if isinstance(self.action, SetValues):
+            names = (name for name, _ in self.action.values)
+            return frozenset(_SWITCHES[name] for name in names if name in _SWITCHES)
+        return frozenset({"postcopy"} if self.action is Deed.POSTCOPY else ())
+
+
+def parse_steps(raw: object, field: str = "steps") -> tuple[Step, ...]:
+    """Steps from JSON.
+
+    :param field: what problems call the list; parts follow as in ``steps.0.when.after_s``.
+    :raise InvalidInput: with a problem for each part that cannot be accepted, and for each step
+        that could never fire in its place.
+    """
+    if not isinstance(raw, list | tuple):
+        raise InvalidInput("the steps are no list", field=field, remedy=_FORM)
+    if len(raw) > MOST_STEPS:
+        raise InvalidInput(
+            f"there are {len(raw)} steps, and {MOST_STEPS} are the most", field=field
+        )
+    reader = _Reader()
+    steps = [reader.step(each, f"{field}.{index}") for index, each in enumerate(raw)]
+    read = [step for step in steps if step is not None]
+    problems = reader.problems or _misplaced(read, field)
+    if problems:
+        raise InvalidInput("the steps cannot be accepted", problems=problems)
+    return tuple(read)
+
+
+def dump_steps(steps: Sequence[Step]) -> list[dict[str, object]]:
+    """*steps* as JSON that :func:`parse_steps` reads back to the same."""
+    return [{"when": _dump_trigger(s.trigger), "then": _dump_action(s.action)} for s in steps]
+
+
+def load_steps(stored: Sequence[Mapping[str, Any]]) -> tuple[Step, ...]:  # any JSON
+    """The steps that :func:`dump_steps` made, as they were accepted then: what may be set and
+    how much of it can have changed since."""
+    return tuple(Step(_load_trigger(s["when"]), _load_action(s["then"])) for s in stored)
+
+
+def _load_trigger(when: Mapping[str, int]) -> Trigger:
+    if "after_iterations" in when:
+        return AfterIterations(when["after_iterations"])
+    if "after_s" in when:
+        return AfterSeconds(when["after_s"])
+    return Stalled(when["stalled_s"], when["shrink_percent"])
+
+
+def _load_action(then: Mapping[str, Any]) -> Action:  # any JSON
+    return Deed(then["do"]) if "do" in then else SetValues(tuple(then["set"].items()))
+
+
+def accept_steps(
+    raw: object, values: Mapping[str, Value], field: str = "steps"
+) -> tuple[Step, ...]:
+    """Steps from JSON that fit the profile's *values*.
+
+    :raise InvalidInput: with a problem for each part that cannot be accepted, for what the
+        profile lacks, and for values that contradict each other once a step has set its own.
+    """
+    steps = parse_steps(raw, field)
+    problems = [*lacking(steps, values, field), *_contradicting(steps, values, field)]
+    if problems:
+        raise InvalidInput("the steps do not fit the profile", problems=problems)
+    return steps
+
+
+def _contradicting(
+    steps: Sequence[Step], values: Mapping[str, Value], field: str
+) -> Iterator[Problem]:
+    """Rules that *values* break when the steps have set theirs, one after the other."""
+    known = {(problem.field, problem.code) for problem in contradictions(values, "")}
+    for index, step in enumerate(steps):
+        if not isinstance(step.action, SetValues):
+            continue
+        values = {**values, **dict(step.action.values)}
+        for problem in contradictions(values, ""):
+            fresh = (problem.field, problem.code) not in known
+            known.add((problem.field, problem.code))
+            if fresh and not problem.code.startswith(_LACKS):
+                where = f"{field}.{index}.then.set"
+                yield Problem(where, problem.code, problem.message, problem.remedy)
+
+
+def lacking(
+    steps: Sequence[Step], values: Mapping[str, Value], field: str = "steps"
+) -> list[Problem]:
+    """What the profile's *values* lack for its steps to have an effect."""
+    problems = []
+    for index, step in enumerate(steps):
+        if step.action is Deed.POSTCOPY and values.get("postcopy") is not True:
+            problems.append(_needs(f"{field}.{index}.then.do", "postcopy", "postcopy"))
+        if isinstance(step.action, SetValues):
+            for name, _ in step.action.values:
+                switch = _SWITCHES.get(name)
+                if switch and values.get(switch) is not True:
+                    problems.append(_needs(f"{field}.{index}.then.set.{name}", name, switch))
+    return problems
+
+
+_LACKS = "needs_"
+"""How the codes of rules begin that :func:`lacking` tells in the steps' own words."""
+_SWITCHES = {
+    "cpu_throttle_initial_percent": "auto_converge",
+    "cpu_throttle_increment_percent": "auto_converge",
+    "max_cpu_throttle_percent": "auto_converge",
+    "vcpu_dirty_limit_mib_per_s": "dirty_limit",
+}
+_FORM = 'write [{"when": {"after_iterations": 4}, "then": {"set": {"downtime_limit_ms": 500}}}]'
+_TRIGGERS = "after_iterations, after_s or stalled_s"
+
+
+def _needs(field: str, what: str, switch: str) -> Problem:
+    return Problem(
+        field,
+        f"needs_{switch}",
+        f"{what} has no effect unless the profile switches {switch} on",
+        f"set {switch} to on in the profile, or remove the step",
+    )
+
+
+class _Reader:
+    """Reads steps and gathers what is wrong with them."""
+
+    def __init__(self) -> None:
+        self.problems: list[Problem] = []
+
+    def step(self, raw: object, field: str) -> Step | None:
+        parts = self._object(raw, field, ("when", "then"))
+        if parts is None:
+            return None
+        for name in ("when", "then"):
+            if name not in parts:
+                self._refuse(f"{field}.{name}", "missing", f"{name} is missing", _FORM)
+        trigger = self._trigger(parts["when"], f"{field}.when") if "when" in parts else None
+        action = self._action(parts["then"], f"{field}.then") if "then" in parts else None
+        return Step(trigger, action) if trigger and action else None
+
+    def _trigger(self, raw: object, field: str) -> Trigger | None:
+        kinds = ("after_iterations", "after_s", "stalled_s")
+        parts = self._object(raw, field, (*kinds, "shrink_percent"))
+        if parts is None:
+            return None
+        given = [kind for kind in kinds if kind in parts]
+        if len(given) != 1:
+            self._refuse(field, "not_one", f"a step has one trigger, not {len(given)}",
+                         f"give one of {_TRIGGERS}")  # fmt: skip
+            return None
+        if "shrink_percent" in parts and given != ["stalled_s"]:
+            self._refuse(f"{field}.shrink_percent", "misplaced",
+                         "shrink_percent belongs to stalled_s alone", "remove it")  # fmt: skip
+            return None
+        most = MOST_ITERATIONS if given == ["after_iterations"] else MOST_SECONDS
+        least = 0 if given == ["after_iterations"] else 1
+        value = self._number(parts[given[0]], f"{field}.{given[0]}", most, least)
+        raw_shrink = parts.get("shrink_percent", LEAST_SHRINK_PERCENT)
+        shrink = self._number(raw_shrink, f"{field}.shrink_percent", 100)
+        if value is None or shrink is None:
+            return None
+        match given[0]:
+            case "after_iterations":
+                return AfterIterations(value)
+            case "after_s":
+                return AfterSeconds(value)
+            case _:
+                return Stalled(value, shrink)
+
+    def _action(self, raw: object, field: str) -> Action | None:
+        parts = self._object(raw, field, ("set", "do"))
+        if parts is None:
+            return None
+        if len(parts) != 1:
+            self._refuse(field, "not_one", f"a step has one action, not {len(parts)}",
+                         'give "set" or "do"')  # fmt: skip
+            return None
+        if "set" in parts:
+            return self._values(parts["set"], f"{field}.set")
+        try:
+            return Deed(parts["do"])  # type: ignore[arg-type]  # any JSON: refused if unknown
+        except ValueError:
+            self._refuse(f"{field}.do", "not_a_choice", f"{_short(parts['do'])} cannot be done",
+                         f"use {', '.join(Deed)}; values go to set")  # fmt: skip
+            return None
+
+    def _values(self, raw: object, field: str) -> SetValues | None:
+        if not isinstance(raw, Mapping) or not raw:
+            self._refuse(field, "invalid_value", f"{_short(raw)} names no value to set",
+                         f"set one or more of {', '.join(SETTABLE)}")  # fmt: skip
+            return None
+        values: list[tuple[str, Value]] = []
+        before = len(self.problems)
+        for name, given in raw.items():
+            where = f"{field}.{name}"
+            if name not in TUNABLES:
+                self.problems.append(unknown_tunable(str(name), where))
+            elif name not in SETTABLE:
+                self._refuse(where, "not_settable", f"a step cannot set {name}",
+                             f"it can set {', '.join(SETTABLE)}")  # fmt: skip
+            else:
+                try:
+                    values.append((name, TUNABLES[name].accept(given)))
+                except ValueError as error:
+                    allowed = f"allowed: {TUNABLES[name].allowed()}"
+                    self._refuse(where, "invalid_value", str(error), allowed)
+        return None if len(self.problems) > before else SetValues(tuple(values))
+
+    def _object(
+        self, raw: object, field: str, names: tuple[str, ...]
+    ) -> Mapping[str, object] | None:
+        if not isinstance(raw, Mapping):
+            self._refuse(field, "invalid_value", f"{_short(raw)} is no object", _FORM)
+            return None
+        unknown = [str(name) for name in raw if name not in names]
+        for name in unknown:
+            self._refuse(f"{field}.{name}", "unknown_field", f"there is no {_short(name)} here",
+                         f"known are {', '.join(names)}")  # fmt: skip
+        return None if unknown else raw
+
+    def _number(self, raw: object, field: str, most: int, least: int = 1) -> int | None:
+        if isinstance(raw, int) and not isinstance(raw, bool) and least <= raw <= most:
+            return raw
+        reach = f"{least} to {most}"
+        self._refuse(field, "invalid_value", f"{_short(raw)} is no whole number from {reach}",
+                     f"use {reach}")  # fmt: skip
+        return None
+
+    def _refuse(self, field: str, code: str, message: str, remedy: str) -> None:
+        self.problems.append(Problem(field, code, message, remedy))
+
+
+def _misplaced(steps: Sequence[Step], field: str) -> list[Problem]:
+    """Steps behind a final one, and those whose trigger has always come before their turn."""
+    problems = []
+    most: dict[type[Trigger], int] = {}
+    for index, step in enumerate(steps):
+        where = f"{field}.{index}"
+        before = steps[index - 1].action if index else None
+        if isinstance(before, Deed) and before.final:
+            problems.append(
+                Problem(
+                    where,
+                    "never_due",
+                    f"no step can follow {before}",
+                    f"make {before} the last step",
+                )
+            )
+        if step.action is Deed.PAUSE and any(s.action is Deed.PAUSE for s in steps[:index]):
+            problems.append(
+                Problem(where, "never_due", "the guest is paused by then", "pause it once")
+            )
+        if isinstance(step.trigger, Stalled):
+            continue
+        name, at = (
+            ("after_iterations", step.trigger.iterations)
+            if isinstance(step.trigger, AfterIterations)
+            else ("after_s", step.trigger.seconds)
+        )
+        if at < most.get(type(step.trigger), 0):
+            problems.append(
+                Problem(
+                    f"{where}.when.{name}",
+                    "out_of_order",
+                    f"{at} has passed when an earlier step's {most[type(step.trigger)]} has come",
+                    "order the steps as they are to be taken",
+                )
+            )
+        most[type(step.trigger)] = max(at, most.get(type(step.trigger), 0))
+    return problems
+
+
+def _dump_trigger(trigger: Trigger) -> dict[str, object]:
+    match trigger:
+        case AfterIterations():
+            return {"after_iterations": trigger.iterations}
+        case AfterSeconds():
+            return {"after_s": trigger.seconds}
+        case Stalled():
+            return {"stalled_s": trigger.seconds, "shrink_percent": trigger.shrink_percent}
+
+
+def _dump_action(action: Action) -> dict[str, object]:
+    if isinstance(action, SetValues):
+        return {"set": dict(action.values)}
+    return {"do": action.value}
+
+
+def _short(raw: object) -> str:
+    text = repr(raw)
+    return text if len(text) <= 40 else text[:37] + "..."

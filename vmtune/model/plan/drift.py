@@ -1,0 +1,78 @@
+"""Looking at all VMs of a host again: whether they still run with what was asked for. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from vmtune.errors import Problem
+from vmtune.model.host.inventory import Vm
+from vmtune.model.plan.tuning_state import Tuning
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What one scan of a host came to.
+
+    :param looked_at: running VMs that were held against what is wanted of them.
+    :param drifted: those of them that run otherwise than what was applied.
+    :param nothing_wanted: running VMs of which nothing is: no QEMU was asked.
+    :param left_out: running VMs that something was being done to, or that moved meanwhile.
+    :param failed: running VMs that could not be asked; they stand as they stood.
+    :param took_ms: from the question which VMs there are to the answer that was stored last.
+    :param problems: why the host, or a VM, could not be asked; at most the first few.
+    """
+
+    looked_at: int = 0
+    drifted: int = 0
+    nothing_wanted: int = 0
+    left_out: int = 0
+    failed: int = 0
+    took_ms: int = 0
+    problems: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DriftScan:
+    """The last scan of a host, and whether another one is asked for.
+
+    :param asked: how often one was asked for; *answered* up to which of these the last scan
+        answers. Counted, since the clocks of two services may differ.
+    :param service: which one made it; empty where one service uses the database.
+    :param ended_at: None where none was made yet; *found* is None then.
+    """
+
+    host: str
+    asked: int = 0
+    answered: int = 0
+    service: str = ""
+    ended_at: datetime | None = None
+    found: Found | None = None
+
+    @property
+    def pending(self) -> bool:
+        """Whether one was asked for that has not ended."""
+        return self.answered < self.asked
+
+    def due(self, now: datetime, interval_s: int) -> bool:
+        """Whether it is time for the next one.
+
+        A last one that lies further ahead than an interval was made before the clock was set
+        back.
+
+        :param interval_s: 0 for never but when asked for.
+        """
+        if self.pending:
+            return True
+        if not interval_s:
+            return False
+        interval = timedelta(seconds=interval_s)
+        return self.ended_at is None or abs(now - self.ended_at) >= interval
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """A VM that runs otherwise than what was applied to it, as it was last seen."""
+
+    vm: Vm
+    tuning: Tuning

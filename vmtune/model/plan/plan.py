@@ -1,0 +1,157 @@
+"""The plan: for one VM, one revision and (for a migration) one destination, what would
+be set where and when, and what stands against it. Pure data, computed from probed facts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from uuid import UUID
+
+from vmtune.model.findings.table import Finding, Severity
+from vmtune.model.host.facts import Connection, Reading
+from vmtune.model.migration.steps import Step
+from vmtune.model.plan.changes import Change
+from vmtune.model.plan.situation import Situation
+from vmtune.model.preflight.control import check_switches
+from vmtune.model.preflight.rules import check_destination, check_tunable, check_vm
+from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.tunable import Route, Side, Tunable, Value
+
+
+class TakesEffect(StrEnum):
+    """When a planned value takes effect."""
+
+    NOW = "now"
+    AT_MIGRATION = "at the next migration"
+    AT_RESTART = "at the VM's next start"
+    NEVER = "never"
+
+
+TAKES_EFFECT = {
+    Route.MIGRATE: TakesEffect.AT_MIGRATION,
+    Route.MONITOR: TakesEffect.NOW,
+    Route.LIVE: TakesEffect.NOW,
+    Route.RUNNING: TakesEffect.NOW,
+    Route.BOOT: TakesEffect.AT_RESTART,
+    Route.HOST: TakesEffect.NOW,
+    Route.CONTROL: TakesEffect.AT_MIGRATION,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PlanItem:
+    """One tunable of the plan.
+
+    :param route: the route that it takes, whether or not a blocker stands against it.
+    :param takes_effect: never, where a blocker stands against it.
+    :param overwriter: who would undo the value if it were set another way.
+    :param differs: what is set now is known to be another value.
+    """
+
+    tunable: str
+    wanted: Value
+    current: Reading
+    route: Route
+    side: Side
+    takes_effect: TakesEffect
+    overwriter: str
+    differs: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What would be done for one VM, and what stands against it.
+
+    :param destination: name of the destination host; empty for an application.
+    :param steps: what is done when the migration does not come to an end.
+    """
+
+    vm: UUID
+    vm_name: str
+    host: str
+    destination: str
+    connection: Connection
+    profile: str
+    revision: int
+    items: tuple[PlanItem, ...]
+    findings: tuple[Finding, ...]
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def clean(self) -> bool:
+        """Nothing would change, and nothing stands against it."""
+        return not self.blockers() and not any(item.differs for item in self.items)
+
+    def blockers(self, overrides: frozenset[str] = frozenset()) -> tuple[Finding, ...]:
+        """The findings that stop it and that *overrides* does not name."""
+        return tuple(
+            f for f in self.findings if f.severity is Severity.BLOCKER and f.code not in overrides
+        )
+
+    def reason_against(self, tunable: str) -> str:
+        """Why a tunable cannot be set; empty where it can."""
+        found = [f for f in self.blockers() if f.tunable == tunable]
+        return "; ".join(f"{f.message} ({f.remedy})" for f in found)
+
+    def changes(self, *routes: Route) -> list[Change]:
+        """What has to be set for *routes*, without what a blocker stands against."""
+        stopped = {f.tunable for f in self.blockers()}
+        return [
+            Change(item.tunable, item.wanted)
+            for item in self.items
+            if item.route in routes and item.tunable not in stopped
+        ]
+
+
+def make_plan(situation: Situation, host: str, profile: str, revision: int) -> Plan:
+    """The plan for a situation.
+
+    :param host: the name under which vmtune knows the VM's host.
+    """
+    findings = [*check_vm(situation), *check_destination(situation)]
+    items: list[PlanItem] = []
+    for name, wanted in situation.values.items():
+        if name not in TUNABLES:
+            findings.append(Finding("pack_not_loaded", name, {"name": name}))
+            continue
+        found = list(check_tunable(TUNABLES[name], wanted, situation))
+        findings += found
+        blocked = any(f.severity is Severity.BLOCKER for f in found)
+        items.append(_item(TUNABLES[name], wanted, situation, blocked))
+    stopped = {f.tunable for f in findings if f.severity is Severity.BLOCKER}
+    findings += check_switches(situation, stopped)
+    return Plan(
+        vm=situation.vm.uuid,
+        vm_name=situation.vm.name,
+        host=host,
+        destination=situation.destination.name if situation.destination else "",
+        connection=situation.host.connection,
+        profile=profile,
+        revision=revision,
+        items=tuple(items),
+        findings=tuple(findings),
+        steps=situation.steps,
+    )
+
+
+def _item(tunable: Tunable, wanted: Value, situation: Situation, blocked: bool) -> PlanItem:
+    route = situation.route(tunable)
+    current = situation.reading(tunable)
+    values = tuple(current.parts.values()) or (current.value,)
+    raises = situation.may_change_host(tunable.name) and _below(current.value, wanted)
+    of_host = tunable.route is Route.HOST and current.value is not None
+    enough = of_host and not blocked and not raises  # more than was asked for is as good
+    return PlanItem(
+        tunable=tunable.name,
+        wanted=wanted,
+        current=current,
+        route=route,
+        side=tunable.side,
+        takes_effect=TakesEffect.NEVER if blocked else TAKES_EFFECT[route],
+        overwriter=tunable.overwriter if situation.libvirt and route is Route.MIGRATE else "",
+        differs=not enough and any(v is not None and v != wanted for v in values),
+    )
+
+
+def _below(value: Value | None, wanted: Value) -> bool:
+    return isinstance(value, int) and isinstance(wanted, int) and value < wanted

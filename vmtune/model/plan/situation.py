@@ -1,0 +1,101 @@
+"""What a plan is made from: the wanted values, the VM, its host, and where it is to go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from vmtune.model.host.facts import Connection, HostFacts, Reading, VmFacts
+from vmtune.model.host.limits import SYSCTLS
+from vmtune.model.migration.steps import Step
+from vmtune.model.tunables.tunable import Route, Side, Tunable, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """Where a VM is to go.
+
+    :param vm: the QEMU that waits there, in direct mode; None where there is none yet.
+    :param occupied: a running VM of that UUID or name is there already.
+    """
+
+    name: str
+    host: HostFacts
+    vm: VmFacts | None = None
+    occupied: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Permissions:
+    """What the operator allows vmtune to do beyond the VM's own settings.
+
+    :param destination_command_line: -global arguments in the destination's XML, which
+        taint the guest.
+    :param host_changes: sysctls of the machine that the service runs on.
+    :param pack_consents: commands, properties and objects that tunable packs may use.
+    """
+
+    destination_command_line: bool = False
+    host_changes: bool = False
+    pack_consents: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """Everything that a preflight check may look at.
+
+    :param destination: None where the plan is for an application, not for a migration.
+    :param steps: the profile's convergence steps.
+    """
+
+    values: Mapping[str, Value]
+    vm: VmFacts
+    host: HostFacts
+    destination: Destination | None = None
+    permissions: Permissions = Permissions()
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def libvirt(self) -> bool:
+        """The source is driven through libvirt."""
+        return self.host.connection is Connection.LIBVIRT
+
+    def on(self, name: str) -> bool:
+        """Whether the profile switches *name* on."""
+        return self.values.get(name) is True
+
+    def reading(self, tunable: Tunable) -> Reading:
+        """What *tunable* is set to right now: on the host, or in QEMU."""
+        if tunable.route is Route.HOST and tunable.name in self.host.sysctls:
+            return Reading(self.host.sysctls[tunable.name])
+        return self.vm.readings.get(tunable.name, Reading(None, why_unknown="it cannot be read"))
+
+    def number(self, name: str) -> int | None:
+        """What *name* would be: the wanted number, else the current one."""
+        wanted = self.values.get(name)
+        if wanted is None:
+            wanted = self.vm.readings.get(name, Reading(None)).value
+        return wanted if isinstance(wanted, int) else None
+
+    def may_change_host(self, name: str) -> bool:
+        """Whether an application may set this tunable on the VM's host. A migration only
+        looks at hosts."""
+        here = self.host.local and self.destination is None
+        return self.permissions.host_changes and here and name in SYSCTLS
+
+    def route(self, tunable: Tunable) -> Route:
+        """The route that *tunable* takes here.
+
+        What libvirt is too old to know it does not overwrite either: a value of the
+        source alone then goes through the monitor.
+        """
+        known_from = tunable.libvirt.since if tunable.libvirt else None
+        too_old = (
+            self.libvirt
+            and known_from is not None
+            and self.host.libvirt is not None
+            and known_from > self.host.libvirt
+        )
+        if too_old and tunable.route is Route.MIGRATE and tunable.side is Side.SOURCE:
+            return Route.MONITOR
+        return tunable.route

@@ -1,0 +1,382 @@
+"""The preflight: what stands against a profile on a VM, its host and its destination.
+
+Each check is a pure function of the :class:`~vmtune.model.plan.situation.Situation` that
+yields findings. Sources of the rules: QEMU migration/options.c (migrate_caps_check,
+migrate_params_check), libvirt qemu_migration_params.c, kernel msg_zerocopy.rst.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from vmtune.model.findings.table import Finding
+from vmtune.model.host.facts import Connection, VmFacts, VmState
+from vmtune.model.plan.situation import Situation
+from vmtune.model.preflight.control import (
+    check_reaper,
+    check_steps,
+    offered_by_version,
+    uses_monitor,
+)
+from vmtune.model.preflight.host import check_host
+from vmtune.model.preflight.packs import check_pack
+from vmtune.model.preflight.pools import check_pools, check_queues
+from vmtune.model.tunables.control_rows import OFF
+from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.tunable import LibvirtKind, QmpKind, Route, Side, Tunable, Value
+from vmtune.model.versions import Version
+
+# QEMU 8.0 began to refuse the pair, 10.1 lifted it; 7.2 accepts it and leaves multifd
+# when post-copy begins (migration/ram.c).
+_POSTCOPY_REFUSES_MULTIFD = (Version(8), Version(10, 1))
+# Seen to fail below and to work from it, with 4 channels: 4,096 failed, 20,480 worked.
+LEAST_OPTMEM_BYTES = 20480
+GOOD_OPTMEM_BYTES = 131072
+# A notification takes some 5 KiB of it (20,480 bytes carried 4 channels).
+OPTMEM_PER_CHANNEL_BYTES = 5120
+
+
+def check_tunable(tunable: Tunable, wanted: Value, situation: Situation) -> Iterator[Finding]:
+    """What stands against one tunable."""
+    for check in _PER_TUNABLE:
+        yield from check(tunable, wanted, situation)
+
+
+def check_vm(situation: Situation) -> Iterator[Finding]:
+    """What stands against the VM as it is, whatever the tunables."""
+    vm = situation.vm
+    if vm.state not in (VmState.RUNNING, VmState.PAUSED):
+        yield Finding("vm_not_running", evidence={"state": vm.state.value})
+    if vm.migrating:
+        yield Finding("migration_active")
+    rows = [TUNABLES[name] for name in situation.values if name in TUNABLES]
+    monitor = any(situation.route(row) is Route.MONITOR for row in rows)
+    packs = any(row.pack for row in rows)
+    if situation.libvirt and (monitor or packs or uses_monitor(situation)):
+        yield Finding("monitor_taints")
+    if situation.destination is not None and monitor:
+        yield Finding("fresh_destination")
+    if situation.on("postcopy"):
+        yield Finding("postcopy_can_lose_guest", "postcopy")
+    yield from check_steps(situation, _has)
+    yield from check_pools(situation)
+
+
+def check_destination(situation: Situation) -> Iterator[Finding]:
+    """What stands against the migration as such."""
+    destination = situation.destination
+    if destination is None:
+        return
+    for reason in situation.vm.blocked_reasons:
+        yield Finding("vm_cannot_migrate", evidence={"reason": reason})
+    if destination.occupied:
+        yield Finding("vm_on_destination")
+    if destination.host.connection is Connection.QMP and destination.vm is None:
+        yield Finding("no_incoming_qemu")
+    if destination.host.connection is Connection.LIBVIRT and not destination.host.peer_uri:
+        yield Finding("no_peer_uri", evidence={"host": destination.host.hostname})
+
+
+def _offered(tunable: Tunable, wanted: Value, situation: Situation) -> Iterator[Finding]:
+    """QEMU must have the capability or parameter, on each side that needs it."""
+    if tunable.route is Route.CONTROL and wanted == OFF:
+        return
+    since = f"it came with QEMU {tunable.since.short}"
+    if tunable.until is not None:
+        since = f"QEMU {tunable.until.short} was the last that had it"
+    if tunable.pack:
+        since = f"the pack {tunable.pack} is for another"
+    if tunable.side is not Side.DESTINATION or situation.destination is None:
+        if not _has(tunable, situation.vm):
+            yield Finding(
+                "not_offered_by_qemu",
+                tunable.name,
+                {"version": str(situation.vm.qemu), "side": "source", "since": since},
+            )
+    destination = situation.destination
+    if destination is None or tunable.side is Side.SOURCE:
+        return
+    if destination.vm is not None:
+        missing = not _has(tunable, destination.vm)
+        version = destination.vm.qemu
+    else:
+        version = destination.host.qemu or tunable.since
+        missing = not tunable.in_release(version)
+    if missing:
+        yield Finding(
+            "not_offered_by_qemu",
+            tunable.name,
+            {"version": str(version), "side": "destination", "since": since},
+        )
+
+
+def _has(tunable: Tunable, vm: VmFacts) -> bool:
+    """Whether *vm*'s QEMU lists the capability or parameter; other kinds are no list."""
+    if tunable.qmp is None:
+        return offered_by_version(tunable, vm)
+    match tunable.qmp.kind:
+        case QmpKind.CAPABILITY:
+            return tunable.qmp.name in vm.capabilities
+        case QmpKind.PARAMETER:
+            return tunable.qmp.name in vm.parameters
+        case QmpKind.QOM | QmpKind.COMMAND:
+            return tunable.name in vm.pack_offers
+        case _:
+            return True
+
+
+def _known_to_libvirt(tunable: Tunable, wanted: Value, situation: Situation) -> Iterator[Finding]:
+    """libvirt must know what only libvirt can bring to both sides."""
+    name = tunable.libvirt
+    if not situation.libvirt or name is None or wanted is False or wanted == "none":
+        return
+    if name.kind is LibvirtKind.AUTOMATIC:
+        yield Finding("set_by_libvirt", tunable.name, {"how": _automatic(name.name)})
+        return
+    if situation.route(tunable) is not Route.MIGRATE:
+        return
+    hosts = [situation.host]
+    if situation.destination is not None:
+        hosts.append(situation.destination.host)
+    for host in hosts:
+        if host.libvirt is not None and name.since > host.libvirt:
+            yield Finding(
+                "needs_newer_libvirt",
+                tunable.name,
+                {"version": str(host.libvirt), "since": name.since.short},
+            )
+            return
+
+
+def _automatic(how: str) -> str:
+    return f"decides it on its own ({how})"
+
+
+def _whole_mib(tunable: Tunable, wanted: Value, situation: Situation) -> Iterator[Finding]:
+    """libvirt takes bandwidths in MiB/s."""
+    scale = tunable.libvirt.scale if tunable.libvirt else 1
+    through_libvirt = situation.libvirt and situation.route(tunable) is Route.MIGRATE
+    if through_libvirt and scale > 1 and isinstance(wanted, int) and wanted % scale:
+        below = wanted // scale
+        yield Finding(
+            "not_whole_mib",
+            tunable.name,
+            {"value": wanted, "below": f"{below}MiB/s", "above": f"{below + 1}MiB/s"},
+        )
+
+
+def _compression(tunable: Tunable, wanted: Value, situation: Situation) -> Iterator[Finding]:
+    """The method must be compiled in, on both sides."""
+    if tunable.name != "multifd_compression":
+        return
+    sides = [("source", situation.vm)]
+    if situation.destination is not None and situation.destination.vm is not None:
+        sides.append(("destination", situation.destination.vm))
+    for side, vm in sides:
+        if vm.compression_methods and wanted not in vm.compression_methods:
+            yield Finding(
+                "compression_not_built_in",
+                tunable.name,
+                {
+                    "side": side,
+                    "method": str(wanted),
+                    "methods": ", ".join(sorted(vm.compression_methods)),
+                },
+            )
+
+
+def _postcopy(tunable: Tunable, wanted: Value, situation: Situation) -> Iterator[Finding]:
+    first, fixed = _POSTCOPY_REFUSES_MULTIFD
+    if tunable.name == "postcopy" and wanted is True and situation.on("multifd"):
+        version = situation.vm.qemu
+        if first <= version < fixed:
+            yield Finding("postcopy_excludes_multifd", tunable.name, {"version": str(version)})
+
+
+def _dirty_limit(tunable: Tunable, wanted: Value, situation: Situation) -> Iterator[Finding]:
+    if tunable.name != "dirty_limit" or wanted is not True:
+        return
+    vm = situation.vm
+    ring = vm.dirty_ring_size_entries
+    if not vm.kvm or ring == 0:
+        tracking = "a bitmap" if vm.kvm else "TCG"
+        yield Finding("dirty_limit_needs_ring", tunable.name, {"tracking": tracking})
+    if vm.capabilities.get("auto-converge") and not situation.libvirt:
+        if situation.values.get("auto_converge") is None:
+            yield Finding(
+                "dirty_limit_not_alone",
+                tunable.name,
+                {"conflict": "auto_converge", "wanted": "dirty_limit"},
+            )
+
+
+def _auto_converge(tunable: Tunable, wanted: Value, situation: Situation) -> Iterator[Finding]:
+    """dirty-limit is left alone by libvirt, so it may be on from before."""
+    if tunable.name == "auto_converge" and wanted is True:
+        if situation.vm.capabilities.get("dirty-limit"):
+            if situation.values.get("dirty_limit") is None:
+                yield Finding(
+                    "dirty_limit_not_alone",
+                    tunable.name,
+                    {"conflict": "dirty_limit", "wanted": "auto_converge"},
+                )
+
+
+def _throttle_order(tunable: Tunable, wanted: Value, situation: Situation) -> Iterator[Finding]:
+    first, most = "cpu_throttle_initial_percent", "max_cpu_throttle_percent"
+    if tunable.name not in (first, most):
+        return
+    other = most if tunable.name == first else first
+    if other in situation.values:
+        return  # the profile's own rule has judged the pair
+    low, high = situation.number(first), situation.number(most)
+    if low is not None and high is not None and low > high:
+        yield Finding(
+            "throttle_out_of_order", tunable.name, {"first": low, "most": high, "missing": other}
+        )
+
+
+def _parts(tunable: Tunable, wanted: Value, situation: Situation) -> Iterator[Finding]:
+    """A setting of iothreads or disks needs at least one of them."""
+    kind = tunable.qmp.kind if tunable.qmp else None
+    if kind is QmpKind.IOTHREAD and not situation.vm.iothreads:
+        yield Finding("no_such_part", tunable.name, {"part": "an iothread"})
+    if kind is QmpKind.DEVICE and not situation.vm.virtio_disks:
+        yield Finding("no_such_part", tunable.name, {"part": "a virtio disk"})
+
+
+def _thread_pools(tunable: Tunable, wanted: Value, situation: Situation) -> Iterator[Finding]:
+    """Where the profile sets one limit, the present other one must fit it, in every part."""
+    prefix, _, end = tunable.name.rpartition("_thread_pool_")
+    if not prefix or not isinstance(wanted, int):
+        return
+    partner = f"{prefix}_thread_pool_{'max' if end == 'min' else 'min'}"
+    if partner in situation.values:
+        return
+    reading = situation.reading(TUNABLES[partner])
+    present = reading.parts.values() or (reading.value,)
+    for value in present:
+        if value is None:
+            continue
+        low, high = (wanted, int(value)) if end == "min" else (int(value), wanted)
+        if low > high:
+            yield Finding(
+                "thread_pool_out_of_order",
+                tunable.name,
+                {"least": low, "most": high, "missing": partner},
+            )
+            return
+
+
+def _tls(tunable: Tunable, wanted: Value, situation: Situation) -> Iterator[Finding]:
+    if tunable.name == "tls" and wanted is True and not situation.libvirt:
+        if "tls_creds" not in situation.values:
+            yield Finding("tls_creds_missing", tunable.name)
+
+
+def _destination_only(tunable: Tunable, wanted: Value, situation: Situation) -> Iterator[Finding]:
+    """libvirt's destination answers no monitor command until the migration has ended."""
+    if tunable.side is not Side.DESTINATION or not situation.libvirt:
+        return
+    if situation.destination is None or situation.permissions.destination_command_line:
+        return
+    yield Finding("destination_needs_command_line", tunable.name)
+
+
+def _boot(tunable: Tunable, wanted: Value, situation: Situation) -> Iterator[Finding]:
+    if tunable.route is not Route.BOOT:
+        return
+    if situation.reading(tunable).value == wanted:
+        return
+    if not situation.libvirt:
+        option = _BOOT_OPTIONS[tunable.name].format(value=wanted)
+        yield Finding("boot_needs_owner", tunable.name, {"option": option})
+    elif not situation.vm.persistent:
+        yield Finding("transient_vm", tunable.name)
+    else:
+        yield Finding("pending_restart", tunable.name)
+
+
+_BOOT_OPTIONS = {
+    "dirty_ring_size_entries": "-accel kvm,dirty-ring-size={value}",
+    "virtio_blk_queues": "-device virtio-blk-pci,num-queues={value},...",
+    "virtio_blk_queue_size": "-device virtio-blk-pci,queue-size={value},...",
+}
+
+
+def _zero_copy(tunable: Tunable, wanted: Value, situation: Situation) -> Iterator[Finding]:
+    """Lockable memory and socket option memory, without either of which zero-copy fails."""
+    if tunable.name != "zero_copy_send" or wanted is not True:
+        return
+    vm = situation.vm
+    limit = vm.locked_memory_limit_bytes
+    # libvirt asks for all guest memory, and raises the limit itself where it may.
+    if situation.libvirt:
+        short = limit is not None and limit < vm.memory_bytes
+        if short and situation.host.can_lock_beyond_limits is False:
+            yield _locked(tunable, vm.memory_bytes, limit)
+    elif vm.may_lock_memory is False and limit is not None and limit < vm.memory_bytes:
+        yield _locked(tunable, vm.memory_bytes, limit)
+    optmem = situation.host.sysctls.get("net_core_optmem_max_bytes")
+    channels = situation.number("multifd_channels") or 2
+    if optmem is None:
+        return
+    if optmem < LEAST_OPTMEM_BYTES:
+        yield Finding(
+            "optmem_too_low",
+            tunable.name,
+            {"value": optmem, "least": LEAST_OPTMEM_BYTES, "wanted": GOOD_OPTMEM_BYTES},
+        )
+    elif optmem < channels * OPTMEM_PER_CHANNEL_BYTES:
+        most = max(GOOD_OPTMEM_BYTES, channels * OPTMEM_PER_CHANNEL_BYTES)
+        yield Finding(
+            "optmem_low",
+            tunable.name,
+            {"value": optmem, "channels": channels, "wanted": most},
+        )
+
+
+def _locked(tunable: Tunable, needed: int, limit: int | None) -> Finding:
+    return Finding(
+        "locked_memory_too_low", tunable.name, {"needed_bytes": needed, "limit_bytes": limit or 0}
+    )
+
+
+def _channels(tunable: Tunable, wanted: Value, situation: Situation) -> Iterator[Finding]:
+    if tunable.name != "multifd_channels" or not isinstance(wanted, int):
+        return
+    sides = [("source", situation.host)]
+    if situation.destination is not None:
+        sides.append(("destination", situation.destination.host))
+    for side, host in sides:
+        if host.cpus is not None and wanted > host.cpus:
+            yield Finding(
+                "more_channels_than_cpus",
+                tunable.name,
+                {"channels": wanted, "cpus": host.cpus, "side": side},
+            )
+
+
+_PER_TUNABLE: tuple[Callable[[Tunable, Value, Situation], Iterator[Finding]], ...] = (
+    _offered,
+    _known_to_libvirt,
+    _whole_mib,
+    _compression,
+    _postcopy,
+    _dirty_limit,
+    _auto_converge,
+    _throttle_order,
+    _parts,
+    _thread_pools,
+    _tls,
+    _destination_only,
+    _boot,
+    check_host,
+    _zero_copy,
+    _channels,
+    check_reaper,
+    check_pack,
+    check_queues,
+)
+
+assert set(_BOOT_OPTIONS) == {n for n, t in TUNABLES.items() if t.route is Route.BOOT}

@@ -1,0 +1,109 @@
+"""What is kept for how long, and what is left of samples that are thinned. Pure.
+
+Records are kept for ever, and so are benchmark runs with all that they measured: they are
+results. What grows with every second that is watched is thinned first and dropped later.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime, timedelta
+
+from vmtune.model.migration.record import Sample
+
+_MS_IN_S = 1000
+MOST_BOUNDARIES = 10
+"""Marks of iterations that are kept of one stretch; each of a migration's last ones may take
+only a few milliseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """For how long what is kept; 0 days for ever. See vmtune.config.cluster.
+
+    :param samples_thinned_s: how long a stretch of which one sample and the peaks are left is.
+    """
+
+    samples_whole_days: int
+    samples_thinned_s: int
+    samples_days: int
+    audit_days: int
+
+    def until(self, now: datetime) -> Cutoffs:
+        """What is old enough by *now*."""
+        return Cutoffs(
+            _before(now, self.samples_whole_days),
+            _before(now, self.samples_days),
+            _before(now, self.audit_days),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Cutoffs:
+    """Samples of migrations that ended before, entries that were made before; None for none."""
+
+    thin: datetime | None
+    drop: datetime | None
+    audit: datetime | None
+
+
+def _before(now: datetime, days: int) -> datetime | None:
+    if not days:
+        return None
+    try:
+        return now - timedelta(days=days)
+    except OverflowError:
+        return None  # before the calendar begins
+
+
+MARKS = ("at_ms", "status", "boundary")
+COUNTERS = (
+    "iteration", "transferred_bytes", "total_bytes", "zero_pages", "normal_pages",
+    "page_size_bytes", "multifd_bytes", "postcopy_bytes", "missed_zero_copy",
+)  # fmt: skip
+"""They only grow, or stay: the last of a stretch says all."""
+GAUGES = (
+    "remaining_bytes", "dirty_pages_per_s", "throughput_bytes_per_s", "expected_downtime_ms",
+    "throttle_percent", "dirty_limit_throttle_us", "dirty_limit_ring_full_us",
+)  # fmt: skip
+"""They go up and down: the highest and the lowest of a stretch are kept."""
+assert sorted((*MARKS, *COUNTERS, *GAUGES)) == sorted(f.name for f in fields(Sample)), (
+    "a sample's field that thinning does not know"
+)
+_OF_GAUGE = tuple(operator.attrgetter(name) for name in GAUGES)
+
+
+def thin(samples: Iterable[Sample], stretch_s: int) -> Iterator[Sample]:
+    """Of *samples*, in their order, those that are kept of each stretch of so many seconds since
+    the migration's start: the last one; where each gauge is highest and lowest, first; the first
+    of each phase; the first few that begin an iteration.
+
+    Every one is a sample as it was taken. Thinning what is thin changes nothing.
+    """
+    stretch_ms = stretch_s * _MS_IN_S
+    held: list[Sample] = []
+    begins: set[int] = set()
+    status = None
+    for sample in samples:
+        if held and sample.at_ms // stretch_ms != held[0].at_ms // stretch_ms:
+            yield from _of_stretch(held, begins)
+            held, begins = [], set()
+        if sample.status is not status:
+            begins.add(len(held))
+            status = sample.status
+        held.append(sample)
+    if held:
+        yield from _of_stretch(held, begins)
+
+
+def _of_stretch(held: Sequence[Sample], begins: set[int]) -> Iterator[Sample]:
+    kept = {*begins, len(held) - 1}
+    kept.update([place for place, one in enumerate(held) if one.boundary][:MOST_BOUNDARIES])
+    for value_of in _OF_GAUGE:
+        known = [place for place, one in enumerate(held) if value_of(one) is not None]
+        if known:
+            kept.add(max(known, key=lambda place: value_of(held[place])))
+            kept.add(min(known, key=lambda place: value_of(held[place])))
+    return (held[place] for place in sorted(kept))

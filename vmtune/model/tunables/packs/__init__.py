@@ -1,0 +1,1 @@
+"""Tunable packs: TOML files that add tunables of a patched QEMU, without code."""

@@ -1,0 +1,243 @@
+"""What a tunable is: its name, type, unit, range, route, side, and the names that
+QEMU and libvirt have for it. The rows are in :mod:`vmtune.model.tunables.table`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from vmtune import units
+from vmtune.model.tunables.packs.access import Access
+from vmtune.model.versions import Version
+from vmtune.units import Unit
+
+Value = bool | int | str
+"""A tunable's value: true or false, an integer in the tunable's unit, or a word."""
+
+
+class Kind(StrEnum):
+    """The type of a tunable's value."""
+
+    BOOLEAN = "boolean"
+    INTEGER = "integer"
+    CHOICE = "choice"
+    TEXT = "text"
+
+
+class Route(StrEnum):
+    """How a value gets to where it sticks; see the routes table in the README."""
+
+    MIGRATE = "migrate"
+    MONITOR = "monitor"
+    LIVE = "live"
+    RUNNING = "running"
+    BOOT = "boot"
+    HOST = "host"
+    CONTROL = "control"
+
+
+class Side(StrEnum):
+    """Which QEMU of a migration must have the value."""
+
+    SOURCE = "source"
+    DESTINATION = "destination"
+    BOTH = "both"
+
+
+class QmpKind(StrEnum):
+    """Where QEMU keeps the value."""
+
+    CAPABILITY = "capability"
+    PARAMETER = "parameter"
+    IOTHREAD = "iothread property"
+    MAIN_LOOP = "main-loop property"
+    DEVICE = "device property"
+    ACCELERATOR = "accelerator option"
+    QOM = "object property"
+    COMMAND = "command of its own"
+
+
+@dataclass(frozen=True, slots=True)
+class QmpName:
+    """QEMU's own name of a tunable."""
+
+    kind: QmpKind
+    name: str
+
+
+class LibvirtKind(StrEnum):
+    """How libvirt is told the value."""
+
+    FLAG = "flag"
+    PARAMETER = "typed parameter"
+    CALL = "call"
+    XML = "domain XML"
+    AUTOMATIC = "set by libvirt itself"
+
+
+@dataclass(frozen=True, slots=True)
+class LibvirtName:
+    """libvirt's own name of a tunable, and virsh's.
+
+    :param scale: how many of the tunable's units one of libvirt's is; libvirt
+        takes bandwidths in MiB/s.
+    """
+
+    kind: LibvirtKind
+    name: str
+    virsh: str = ""
+    since: Version = Version(9)
+    scale: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Tunable:
+    """One setting, described once.
+
+    :param default: what QEMU 10 has when nobody sets it; None when it depends
+        on the host or the VM.
+    :param minimum: smallest allowed integer, inclusive; likewise *maximum*.
+    :param since: first QEMU release that offers it; *until* the last.
+    :param overwriter: who sets another value when this one is set behind its
+        back; empty when nobody does.
+    :param running: QEMU lets it change while a migration is active, and heeds it.
+    :param why: what it does and when to touch it, a sentence or two.
+    :param pack: the tunable pack that it is of; empty for vmtune's own.
+    :param access: how a pack's is read and set.
+    :param read_only: a counter: it is shown, and nobody can set it.
+    """
+
+    name: str
+    title: str
+    why: str
+    kind: Kind
+    route: Route
+    side: Side
+    unit: Unit = Unit.NONE
+    default: Value | None = None
+    minimum: int | None = None
+    maximum: int | None = None
+    power_of_two: bool = False
+    choices: tuple[str, ...] = ()
+    qmp: QmpName | None = None
+    libvirt: LibvirtName | None = None
+    since: Version = Version(7, 2)
+    until: Version | None = None
+    overwriter: str = ""
+    running: bool = False
+    pack: str = ""
+    access: Access | None = None
+    read_only: bool = False
+
+    @property
+    def probe(self) -> str:
+        """How it is found out whether a QEMU or host offers it, and what it is set to."""
+        if self.access is not None:
+            return self.access.probe
+        if self.qmp is not None:
+            return _PROBES[self.qmp.kind].format(name=self.qmp.name)
+        if self.route is Route.HOST:
+            return "/proc of the host"
+        if self.route is Route.CONTROL:
+            return "query-version, and whether the VM has a dirty ring"
+        return "query-migrate-parameters (tls-creds)"
+
+    def in_release(self, qemu: Version) -> bool:
+        """Whether releases of *qemu*'s number offer it, bugfix releases of the last included."""
+        return self.since <= qemu and (self.until is None or qemu[:2] <= self.until[:2])
+
+    def accept(self, raw: object) -> Value:
+        """*raw* as this tunable's value: checked, and converted to its unit.
+
+        :raise ValueError: wrong type, wrong unit or out of range; the message
+            names the reason and what would be accepted.
+        """
+        if self.read_only:
+            raise ValueError("it is a counter of QEMU, which can only be read")
+        if self.kind is Kind.BOOLEAN:
+            return _boolean(raw)
+        if self.kind is Kind.INTEGER:
+            return self._integer(raw)
+        if not isinstance(raw, str):
+            raise ValueError(f"expects a word, not {_type_name(raw)}")
+        if self.kind is Kind.CHOICE and raw not in self.choices:
+            raise ValueError(f"{raw!r} is none of {', '.join(self.choices)}")
+        if self.kind is Kind.TEXT and not _is_plain(raw):
+            raise ValueError("expects 1 to 253 letters, digits, dots, dashes or underscores")
+        return raw
+
+    def _integer(self, raw: object) -> int:
+        if not isinstance(raw, int | str):
+            raise ValueError(f"expects a whole number such as {units.examples(self.unit)}")
+        value = units.parse(raw, self.unit)
+        if self.minimum is not None and value < self.minimum:
+            raise ValueError(
+                f"{self.render(value)} is below the least, {self.render(self.minimum)}"
+            )
+        if self.maximum is not None and value > self.maximum:
+            raise ValueError(f"{self.render(value)} is above the most, {self.render(self.maximum)}")
+        if self.power_of_two and value & (value - 1):
+            below = 1 << (value.bit_length() - 1)
+            raise ValueError(f"{value} is no power of two; the nearest are {below} and {below * 2}")
+        return value
+
+    def render(self, value: Value | None) -> str:
+        """*value* as people read it: ``on``, ``64 MiB``, ``zstd``; None is ``unset``."""
+        if value is None:
+            return "unset"
+        if isinstance(value, bool):
+            return "on" if value else "off"
+        return units.render(value, self.unit) if isinstance(value, int) else value
+
+    def allowed(self) -> str:
+        """The accepted values in words, for help and error messages."""
+        if self.read_only:
+            return "nothing; it can only be read"
+        if self.kind is Kind.BOOLEAN:
+            return "on or off"
+        if self.kind is Kind.CHOICE:
+            return ", ".join(self.choices)
+        if self.kind is Kind.TEXT:
+            return "a name"
+        least, most = self.render(self.minimum), self.render(self.maximum)
+        text = f"at least {least}" if self.maximum is None else f"{least} to {most}"
+        return f"{text}, a power of two" if self.power_of_two else text
+
+
+_PROBES = {
+    QmpKind.CAPABILITY: "query-migrate-capabilities",
+    QmpKind.PARAMETER: "query-migrate-parameters",
+    QmpKind.IOTHREAD: "query-iothreads, and qom-get of {name} on each iothread",
+    QmpKind.MAIN_LOOP: "qom-get of {name} on the main-loop object",
+    QmpKind.DEVICE: "qom-get of {name} on each virtio-blk device",
+    QmpKind.ACCELERATOR: "the domain XML, or the command line of QEMU",
+    QmpKind.QOM: "qom-list-properties and qom-get of {name}",
+    QmpKind.COMMAND: "query-qmp-schema and {name}",
+}
+assert set(_PROBES) == set(QmpKind), "a place in QEMU without its probe"
+
+_TRUE = frozenset({"on", "true", "yes"})
+_FALSE = frozenset({"off", "false", "no"})
+
+
+def _boolean(raw: object) -> bool:
+    if isinstance(raw, bool):
+        return raw
+    if isinstance(raw, str) and raw.lower() in _TRUE | _FALSE:
+        return raw.lower() in _TRUE
+    raise ValueError(f"expects on or off, not {_shorten(raw)}")
+
+
+def _shorten(raw: object) -> str:
+    text = repr(raw)
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+def _type_name(raw: object) -> str:
+    names = {bool: "true or false", int: "a number", float: "a number", list: "a list",
+             dict: "an object", type(None): "null"}  # fmt: skip
+    return names.get(type(raw), type(raw).__name__)
+
+
+def _is_plain(text: str) -> bool:
+    return 0 < len(text) <= 253 and text.isascii() and all(c.isalnum() or c in ".-_" for c in text)
