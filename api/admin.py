@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vmtune import store
+from vmtune import storage as store
 from vmtune.config.settings import Settings
 
 

@@ -16,7 +16,7 @@ from vmtune.services.backup_archive import Manifest
 from vmtune.services.backups import Place, Restored
 from vmtune.services.database_check import Checked
 from vmtune.services.keeping import Pruned, WouldGo
-from vmtune.store import Store
+from vmtune.storage import Store
 
 
 def _place(settings: Settings) -> Place:

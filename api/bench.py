@@ -25,7 +25,7 @@ from vmtune.services.runs_job import RunJob, Runner
 from vmtune.services.runs_live import LiveRuns
 from vmtune.services.runs_places import BenchPlaces, Look, Sweep
 from vmtune.services.runs_scenarios import ScenarioService
-from vmtune.store import Store
+from vmtune.storage import Store
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ from vmtune.services.runs import RunService
 from vmtune.services.runs_scenarios import ScenarioService
 from vmtune.services.settling import Settler
 from vmtune.services.watched_jobs import WatchedJobs
-from vmtune.store import Store, head_revision
+from vmtune.storage import Store, head_revision
 
 log = structlog.get_logger(__name__)
 

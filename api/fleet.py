@@ -19,7 +19,7 @@ from vmtune.services.fleet import Engine, Fleet
 from vmtune.services.fleet_jobs import SharedJobs, carried_at
 from vmtune.services.hosts import DriverFactory, HostService, Place
 from vmtune.services.lease import Lease
-from vmtune.store import Store
+from vmtune.storage import Store
 
 
 async def open_hosts(

@@ -11,7 +11,7 @@ from vmtune.services.bus import EventBus
 from vmtune.services.drift import DriftService
 from vmtune.services.hosts import HostService
 from vmtune.services.planning import PlanService
-from vmtune.store import Store
+from vmtune.storage import Store
 
 
 def keeping_of(settings: Settings) -> Keeping:

@@ -1,11 +1,11 @@
-"""Runs revisions on the connection, and inside the transaction, of vmtune.store.upgrading."""
+"""Runs revisions on the connection, and inside the transaction, of vmtune.storage.upgrades."""
 
 from __future__ import annotations
 
 from alembic import context
 from sqlalchemy import Connection
 
-from vmtune.store.schema import VERSION_TABLE, Base
+from vmtune.storage.tables.core import VERSION_TABLE, Base
 
 
 def _run() -> None:

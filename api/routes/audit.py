@@ -20,7 +20,7 @@ from vmtune.api.routes.router import Router
 from vmtune.api.schemas.access import EntryPage, EntryView, IntegrityView
 from vmtune.api.security import ADMIN
 from vmtune.model.access.audit import Outcome
-from vmtune.store.audit_log import AuditFilter
+from vmtune.storage.repositories.audit_log import AuditFilter
 
 _Text = Annotated[str | None, Query(max_length=200)]
 

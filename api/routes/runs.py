@@ -45,7 +45,7 @@ from vmtune.bench.model.runs.series import Series
 from vmtune.documents.dataclass_json import to_json
 from vmtune.services.runs import QueuedRun, RunRequest
 from vmtune.services.runs_files import MEDIA_TYPES, FileFormat, exported, plotted
-from vmtune.store.run_rows import RunFilter
+from vmtune.storage.repositories.run_rows import RunFilter
 
 router = Router(tags=["runs"], dependencies=[EVERYWHERE])
 Rows = Annotated[Whole, Query(ge=1, le=1000, description="Most rows on the page.")]

@@ -40,7 +40,7 @@ from vmtune.model.migration.record import (
     Totals,
     Trigger,
 )
-from vmtune.store import Page as StoredPage
+from vmtune.storage import Page as StoredPage
 
 
 class MigrationCreate(Model):

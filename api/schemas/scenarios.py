@@ -15,7 +15,7 @@ from vmtune.bench.model.metrics.table import HEADLINE, METRICS_OF
 from vmtune.bench.model.scenario.any_kind import kind_of, to_json
 from vmtune.config.settings import BenchQemu
 from vmtune.services.runs_scenarios import OfferedScenario
-from vmtune.store.run_rows import MeasuredScenario
+from vmtune.storage.repositories.run_rows import MeasuredScenario
 from vmtune.units import Unit
 
 

@@ -1,6 +1,6 @@
 """Hosts, VMs, profiles, assignments, applications, migrations and events.
 
-The types are spelt out here, not taken from vmtune.store.schema: that describes the newest
+The types are spelt out here, not taken from vmtune.storage.tables.core: that describes the newest
 schema, and this one must stay what it was.
 """
 

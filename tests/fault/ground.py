@@ -18,7 +18,7 @@ from tests.support.postgres import Postgres, new_database, postgres_server
 from tests.support.sharing import SharingService
 from vmtune import lab
 from vmtune.errors import LabError
-from vmtune.store import Store
+from vmtune.storage import Store
 
 _FULL_DISK_BYTES = 48 << 20
 _LONG = struct.Struct("l")

@@ -32,7 +32,7 @@ from vmtune.bench.model.scenario.workload import Workload
 from vmtune.client.http import Document
 from vmtune.hypervisor.linux import cpus
 from vmtune.model.migration.record import MigrationState, Totals
-from vmtune.store import Store, upgrade
+from vmtune.storage import Store, upgrade
 
 RATE_PER_S = 310.0
 LEAST_PER_S, MOST_P99_MS = 300.0, 100.0

@@ -35,8 +35,8 @@ from vmtune.bench.model.runs.run import Run, RunRecord, RunState, Slot
 from vmtune.bench.model.runs.series import Series
 from vmtune.bench.model.scenario.migration import to_json
 from vmtune.services.comparisons import Asked, ComparisonService
-from vmtune.store import Store, upgrade
-from vmtune.store.run_rows import RunFilter
+from vmtune.storage import Store, upgrade
+from vmtune.storage.repositories.run_rows import RunFilter
 
 RUNS = 10_000
 SAMPLES = 1000

@@ -33,7 +33,7 @@ from vmtune.jobs.durable import DurableEngine
 from vmtune.jobs.inline import InlineEngine
 from vmtune.model.migration.admission import Limits
 from vmtune.services.migrations import MigrationRequest
-from vmtune.store import Store, upgrade
+from vmtune.storage import Store, upgrade
 
 MIGRATIONS = 400
 SAMPLES, FLUSHED = 600, 20

@@ -27,7 +27,7 @@ from vmtune.client.http import Client
 from vmtune.model.host.inventory import EventTopic
 from vmtune.model.migration.record import MigrationState
 from vmtune.services.migration_job import progress_data
-from vmtune.store import Store
+from vmtune.storage import Store
 
 KIB = 1024
 LOADS = 7

@@ -28,7 +28,7 @@ from vmtune.config.settings import BenchQemu, Settings
 from vmtune.jobs.inline import InlineEngine
 from vmtune.model.host.inventory import Host
 from vmtune.services.access_users import Peer
-from vmtune.store import upgrade
+from vmtune.storage import upgrade
 from vmtune.testing.fake.driver import FakeDriver
 from vmtune.testing.fake.qemu import FakeQemu
 

@@ -16,7 +16,7 @@ from vmtune.model.access.scopes import Identity, Kind
 from vmtune.model.host.inventory import Host
 from vmtune.services import database_check
 from vmtune.services.backups import Place
-from vmtune.store import Store, upgrade
+from vmtune.storage import Store, upgrade
 
 ACT = Act(Identity(Kind.USER, "0", "root"), "vmtune db", "db_restore", "the disk burnt")
 NOW = datetime(2026, 11, 21, 4, 30, tzinfo=UTC)

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID, uuid5
 
 from vmtune.bench.model.runs.run import Run, RunState, Slot
-from vmtune.store import Store
+from vmtune.storage import Store
 
 BEGAN = datetime(2026, 11, 1, tzinfo=UTC)
 PLACE: Mapping[str, Any] = {"cpu": {"count": 2}, "qemu": {"version": "10.0.2"}}

@@ -31,7 +31,7 @@ from vmtune.services.planning import PlanService
 from vmtune.services.profiles import AssignmentService, ProfileService
 from vmtune.services.records import MigrationRecords
 from vmtune.services.settling import Settler
-from vmtune.store import Store, upgrade
+from vmtune.storage import Store, upgrade
 from vmtune.testing.fake.driver import FakeDriver
 from vmtune.testing.fake.qemu import DIRTIED_BYTES_PER_S, FakeQemu
 

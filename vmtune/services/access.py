@@ -12,7 +12,7 @@ from vmtune.services.access_tokens import TokenService
 from vmtune.services.access_users import LocalUsers
 from vmtune.services.audit import AuditService
 from vmtune.services.hosts import HostService
-from vmtune.store import Store
+from vmtune.storage import Store
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,9 @@ from datetime import datetime, timedelta
 from vmtune.errors import Unauthenticated
 from vmtune.model.access.scopes import Identity
 from vmtune.services.access_tokens import Remembered, TokenService, utc_now
-from vmtune.store import Store
-from vmtune.store.paging import Page
-from vmtune.store.tokens import SignedIn, WebSession
+from vmtune.storage import Store
+from vmtune.storage.paging import Page
+from vmtune.storage.repositories.tokens import SignedIn, WebSession
 
 _COOKIE_BYTES = 32
 _LONGEST_COOKIE = 64

@@ -19,7 +19,7 @@ from vmtune.model.plan.outcome import Application
 from vmtune.model.profile import Assignment, Target, parse_selector
 from vmtune.services.bus import Progress
 from vmtune.services.hosts import HostService
-from vmtune.store import Store
+from vmtune.storage import Store
 
 
 class OutOfReach(NotFound):

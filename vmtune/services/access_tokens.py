@@ -23,8 +23,8 @@ from vmtune.model.profile import check_labels, check_name
 from vmtune.services.access_guard import hidden
 from vmtune.services.access_throttle import Throttle, place
 from vmtune.services.access_users import LocalUsers
-from vmtune.store import Page, Store
-from vmtune.store.tokens import Found, no_token
+from vmtune.storage import Page, Store
+from vmtune.storage.repositories.tokens import Found, no_token
 
 # RFC 9106 has more for passwords; a secret of 256 random bits cannot be guessed anyway, and
 # each first request of a minute waits for this.

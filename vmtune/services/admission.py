@@ -14,7 +14,7 @@ from vmtune.errors import VmtuneError
 from vmtune.model.host.inventory import EventTopic
 from vmtune.model.migration.admission import Limits, Place
 from vmtune.services.bus import EventBus
-from vmtune.store import Store
+from vmtune.storage import Store
 
 log = structlog.get_logger(__name__)
 

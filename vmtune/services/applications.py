@@ -48,7 +48,7 @@ from vmtune.services.host_limits import HostLimits
 from vmtune.services.hosts import HostService
 from vmtune.services.planning import Planned, PlanService
 from vmtune.services.verifying import WAITS, Verification, tell_tuning, verification
-from vmtune.store import Store
+from vmtune.storage import Store
 
 log = structlog.get_logger(__name__)
 

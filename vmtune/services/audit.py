@@ -12,9 +12,9 @@ import structlog
 from vmtune.errors import VmtuneError
 from vmtune.model.access.audit import Act, Entry, Integrity, Outcome
 from vmtune.model.access.scopes import NOBODY
-from vmtune.store import Page, Store
-from vmtune.store.audit_log import AuditFilter
-from vmtune.store.auditing import ACT
+from vmtune.storage import Page, Store
+from vmtune.storage.auditing import ACT
+from vmtune.storage.repositories.audit_log import AuditFilter
 
 log = structlog.get_logger(__name__)
 

@@ -17,9 +17,9 @@ from pathlib import Path
 from sqlalchemy import URL, Connection, Engine, inspect, text
 
 from vmtune.errors import SetupError
-from vmtune.store import whole
-from vmtune.store.database import WRITERS_LOCK, make_engine
-from vmtune.store.failures import masked, translated
+from vmtune.storage import contents as whole
+from vmtune.storage.database import WRITERS_LOCK, make_engine
+from vmtune.storage.failures import masked, translated
 
 ENDING = ".dump"
 JOBS_SCHEMA = "dbos"

@@ -12,8 +12,8 @@ from sqlalchemy import URL, create_engine
 
 from vmtune.errors import SetupError
 from vmtune.jobs.database import hold
-from vmtune.store import whole
-from vmtune.store.failures import masked, translated
+from vmtune.storage import contents as whole
+from vmtune.storage.failures import masked, translated
 
 ENDING = ".db"
 _WAIT_S = 10.0

@@ -23,9 +23,10 @@ from vmtune.services.backup_archive import Manifest
 from vmtune.services.backup_postgresql import PostgresCopy
 from vmtune.services.backup_sqlite import SqliteCopy
 from vmtune.services.fleet import BEAT_S
-from vmtune.store import Store, current_revision, upgrade, whole
-from vmtune.store.failures import masked, parse_url, translated
-from vmtune.store.upgrading import RESTORING, check_revision, known_revisions
+from vmtune.storage import Store, current_revision, upgrade
+from vmtune.storage import contents as whole
+from vmtune.storage.failures import masked, parse_url, translated
+from vmtune.storage.upgrades import RESTORING, check_revision, known_revisions
 
 _RESTORE = Path("/var/tmp/vmtune-restore")  # noqa: S108 - a private folder beside it is made
 _LEAVES_WITHIN_S = 3.0

@@ -12,7 +12,7 @@ import structlog
 
 from vmtune.errors import VmtuneError
 from vmtune.model.host.inventory import Event, EventTopic
-from vmtune.store import Store
+from vmtune.storage import Store
 
 log = structlog.get_logger(__name__)
 

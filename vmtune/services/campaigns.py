@@ -36,7 +36,7 @@ from vmtune.services.campaigns_plan import Course, forecast, planned_runs, reque
 from vmtune.services.profiles import ProfileService
 from vmtune.services.runs import RunService
 from vmtune.services.runs_scenarios import QUICK, in_small
-from vmtune.store import Page, Store
+from vmtune.storage import Page, Store
 
 log = structlog.get_logger(__name__)
 

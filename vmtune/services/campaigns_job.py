@@ -27,7 +27,7 @@ from vmtune.services.campaigns_plan import Course, planned_runs, request_of, run
 from vmtune.services.profiles import ProfileService
 from vmtune.services.runs import RunService
 from vmtune.services.runs_job import JOB_KIND as RUN_KIND
-from vmtune.store import Store
+from vmtune.storage import Store
 
 log = structlog.get_logger(__name__)
 

@@ -9,8 +9,8 @@ from vmtune.bench.report_build import Plan, criterion_of
 from vmtune.errors import InvalidInput
 from vmtune.services.comparisons import Asked, ComparisonService
 from vmtune.stats.model import Observation, Sample
-from vmtune.store import Store
-from vmtune.store.campaigns import StoredFloor
+from vmtune.storage import Store
+from vmtune.storage.repositories.campaigns import StoredFloor
 
 
 def calibrated(store: Store, record: CampaignRecord) -> list[StoredFloor]:

@@ -20,8 +20,8 @@ from vmtune.services.comparisons_arms import runs_of
 from vmtune.services.runs import RunRequest
 from vmtune.stats.planning import DEFAULT_NOISE, detectable, noise_of
 from vmtune.stats.schedule import schedule
-from vmtune.store import Store
-from vmtune.store.run_rows import RunFilter
+from vmtune.storage import Store
+from vmtune.storage.repositories.run_rows import RunFilter
 
 START_S = 5.0
 """Assumed for starting QEMUs and a guest, and ending them, where nothing is known."""

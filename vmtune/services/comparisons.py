@@ -28,8 +28,8 @@ from vmtune.services.comparisons_arms import (
 from vmtune.services.comparisons_beside import Published, sentences
 from vmtune.stats.judging import withhold
 from vmtune.stats.model import MOST_RUNS, NoiseFloor
-from vmtune.store import Store
-from vmtune.store.run_rows import RunFilter
+from vmtune.storage import Store
+from vmtune.storage.repositories.run_rows import RunFilter
 
 _NOT_ENDED = "the campaign goes on: a verdict before its last block would be one look too many"
 

@@ -15,8 +15,8 @@ from vmtune.errors import InvalidInput
 from vmtune.model.tunables.table import TUNABLES
 from vmtune.model.tunables.tunable import Value
 from vmtune.stats.model import MOST_RUNS
-from vmtune.store import Store
-from vmtune.store.run_rows import RunFilter
+from vmtune.storage import Store
+from vmtune.storage.repositories.run_rows import RunFilter
 
 KEYS = ("scenario", "family", "profile", "campaign", "arm", "fingerprint", "host")
 COUNTED = tuple(state for state in RunState if state.counts)

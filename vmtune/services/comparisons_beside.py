@@ -13,7 +13,7 @@ from vmtune.reference.matching import NoMatch, OwnEffect, Scale, cell_beside, ef
 from vmtune.reference.own import facts_of_run
 from vmtune.reference.tables import Reference, Table
 from vmtune.stats import model
-from vmtune.store import Store
+from vmtune.storage import Store
 
 
 @dataclass(frozen=True, slots=True)

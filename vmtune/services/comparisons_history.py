@@ -16,10 +16,10 @@ from vmtune.bench.report_build import LIMITS, Plan, criterion_of, report_run
 from vmtune.errors import InvalidInput, NotFound
 from vmtune.model.tunables.tunable import Value
 from vmtune.stats.model import MOST_RUNS, Comparison, Observation, Scale
-from vmtune.store import Store
-from vmtune.store.paging import check_limit, make_cursor, read_cursor
-from vmtune.store.run_rows import RunFilter
-from vmtune.store.run_values import Measured
+from vmtune.storage import Store
+from vmtune.storage.paging import check_limit, make_cursor, read_cursor
+from vmtune.storage.repositories.run_rows import RunFilter
+from vmtune.storage.repositories.run_values import Measured
 
 LEAST_POINTS = 20
 """As :data:`vmtune.stats.changes.LEAST_POINTS`, whose import takes a second."""

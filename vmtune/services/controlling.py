@@ -24,7 +24,7 @@ from vmtune.model.plan.outcome import Status
 from vmtune.model.tunables.tunable import Value
 from vmtune.services import telemetry
 from vmtune.services.records import MigrationRecords
-from vmtune.store import Store
+from vmtune.storage import Store
 
 log = structlog.get_logger(__name__)
 

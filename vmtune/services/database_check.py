@@ -20,10 +20,11 @@ from vmtune.services import backup_postgresql as postgresql
 from vmtune.services.backup_sqlite import sound
 from vmtune.services.backups import Place
 from vmtune.services.database_findings import finding
-from vmtune.store import Store, current_revision, head_revision, whole
-from vmtune.store.database import make_engine
-from vmtune.store.failures import masked, translated
-from vmtune.store.upgrading import RESTORING, known_revisions
+from vmtune.storage import Store, current_revision, head_revision
+from vmtune.storage import contents as whole
+from vmtune.storage.database import make_engine
+from vmtune.storage.failures import masked, translated
+from vmtune.storage.upgrades import RESTORING, known_revisions
 
 _WAIT_S = 10.0
 _SETTLES_S = 3.0

@@ -16,7 +16,7 @@ from vmtune.model.tunables.table import TUNABLES
 from vmtune.model.tunables.tunable import Value
 from vmtune.services.hosts import HostService
 from vmtune.services.profiles import ProfileService
-from vmtune.store import Store
+from vmtune.storage import Store
 
 __all__ = ["DoctorService", "Eyes", "known_by"]
 

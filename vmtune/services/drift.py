@@ -1,7 +1,7 @@
 """Looks at all VMs again, on a schedule and when asked: do they still run with what is wanted?
 
 Only reads. A VM of which nothing is wanted is not asked: reading a QEMU through libvirt marks
-its guest as tainted. What is found is remembered with each VM (vmtune.store.tunings), so that
+its guest as tainted. What is found is remembered with each VM (vmtune.storage.repositories.tuning_states), so that
 lists tell it without asking anybody.
 """
 
@@ -29,8 +29,8 @@ from vmtune.services.hosts import HostService, SeenVm
 from vmtune.services.planning import PlanService
 from vmtune.services.profiles import Chosen
 from vmtune.services.verifying import tell_tuning, verification
-from vmtune.store import Page, Store
-from vmtune.store.tunings import Seen
+from vmtune.storage import Page, Store
+from vmtune.storage.repositories.tuning_states import Seen
 
 log = structlog.get_logger(__name__)
 

@@ -28,7 +28,7 @@ from vmtune.services.evacuations_job import JOB_KIND, EvacuationJob
 from vmtune.services.evacuations_plan import EvacuationPlanner, EvacuationRequest
 from vmtune.services.evacuations_progress import event_data
 from vmtune.services.migrations import check_overrides
-from vmtune.store import Page, Store
+from vmtune.storage import Page, Store
 
 log = structlog.get_logger(__name__)
 

@@ -48,7 +48,7 @@ from vmtune.services.evacuations_progress import Progress, event_data
 from vmtune.services.migration_job import JOB_KIND as MIGRATION_KIND
 from vmtune.services.migration_job import MigrationJob
 from vmtune.services.migrations import MigrationRequest, MigrationService
-from vmtune.store import Store
+from vmtune.storage import Store
 
 log = structlog.get_logger(__name__)
 

@@ -28,7 +28,7 @@ from vmtune.model.findings.table import Finding
 from vmtune.model.host.facts import Connection, HostFacts, VmState
 from vmtune.services.hosts import HostService, SeenVm
 from vmtune.services.planning import PlanService
-from vmtune.store import Store
+from vmtune.storage import Store
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")

@@ -15,8 +15,8 @@ from prometheus_client.registry import Collector
 from vmtune.errors import VmtuneError
 from vmtune.model.service_metrics import EXPORTED
 from vmtune.services import telemetry
-from vmtune.store import Store
-from vmtune.store.tallies import Tally
+from vmtune.storage import Store
+from vmtune.storage.repositories.counts import Tally
 
 log = structlog.get_logger(__name__)
 

@@ -25,8 +25,8 @@ from vmtune.model.host.inventory import EventTopic, Host
 from vmtune.services.bus import EventBus
 from vmtune.services.hosts import HostService, Place
 from vmtune.services.lease import HOLDS_S, Lease, now_s
-from vmtune.store import Store
-from vmtune.store.database import Lease as StoreLease
+from vmtune.storage import Store
+from vmtune.storage.database import Lease as StoreLease
 
 log = structlog.get_logger(__name__)
 

@@ -13,7 +13,7 @@ from vmtune.services.fleet import Mine
 from vmtune.services.migration_job import JOB_KIND as MIGRATION_KIND
 from vmtune.services.observed_job import OBSERVED_KIND
 from vmtune.services.runs_job import JOB_KIND as RUN_KIND
-from vmtune.store import Store
+from vmtune.storage import Store
 
 _LOOK_AGAIN_S = 0.25
 

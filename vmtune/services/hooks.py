@@ -21,7 +21,7 @@ from vmtune.model.migration.record import Trigger
 from vmtune.model.plan.situation import Permissions
 from vmtune.services.bus import EventBus
 from vmtune.services.profiles import UNTUNED, AssignmentService, Chosen
-from vmtune.store import Store
+from vmtune.storage import Store
 
 _MOST_NAME = 200
 

@@ -19,7 +19,7 @@ from vmtune.model.profile import check_labels, check_name
 from vmtune.services.bus import EventBus
 from vmtune.services.searching import Found, Search
 from vmtune.services.together import Together
-from vmtune.store import Store
+from vmtune.storage import Store
 
 DriverFactory = Callable[[Host], Driver]
 OnHost = Callable[[str], None]

@@ -14,8 +14,8 @@ import structlog
 from vmtune.model.access.audit import Act
 from vmtune.model.access.scopes import SERVICE
 from vmtune.model.retention import Keeping
-from vmtune.store import Store
-from vmtune.store.keeping import Old
+from vmtune.storage import Store
+from vmtune.storage.repositories.retention import Old
 
 log = structlog.get_logger(__name__)
 

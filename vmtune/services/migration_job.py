@@ -56,7 +56,7 @@ from vmtune.services.reading_back import read_back
 from vmtune.services.records import Fields, MigrationRecords
 from vmtune.services.settling import Settler
 from vmtune.services.settling_look import Evidence
-from vmtune.store import Store
+from vmtune.storage import Store
 
 log = structlog.get_logger(__name__)
 

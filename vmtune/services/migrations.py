@@ -30,7 +30,7 @@ from vmtune.services.migration_job import JOB_KIND, MigrationJob, check_source
 from vmtune.services.planning import PlanService
 from vmtune.services.profiles import RawSteps
 from vmtune.services.records import Fields, MigrationRecords
-from vmtune.store import Store
+from vmtune.storage import Store
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from vmtune.services.hosts import HostService
 from vmtune.services.observed_job import OBSERVED_KIND, STARTED, ObservedJob, started_at
 from vmtune.services.profiles import UNTUNED, AssignmentService, Chosen
 from vmtune.services.records import Fields, MigrationRecords
-from vmtune.store import Store
+from vmtune.storage import Store
 
 log = structlog.get_logger(__name__)
 

@@ -24,7 +24,7 @@ from vmtune.model.profile import (
 from vmtune.model.tunables.rules import accept_values
 from vmtune.model.tunables.tunable import Value
 from vmtune.services.bus import EventBus
-from vmtune.store import Store
+from vmtune.storage import Store
 
 RawSteps = Sequence[object]
 """Steps as JSON; :mod:`vmtune.model.migration.steps` says how they are written."""

@@ -23,8 +23,8 @@ from vmtune.model.tunables.tunable import Route, Side, Tunable
 from vmtune.reference.loading import references
 from vmtune.reference.tables import Reference
 from vmtune.services.hosts import HostService, SeenVm
-from vmtune.store import Page, Store, head_revision
-from vmtune.store.paging import make_cursor, page, read_cursor
+from vmtune.storage import Page, Store, head_revision
+from vmtune.storage.paging import make_cursor, page, read_cursor
 
 _T = TypeVar("_T")
 _ALL_HOSTS = 200

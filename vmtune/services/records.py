@@ -18,7 +18,7 @@ from vmtune.model.plan.outcome import Outcome
 from vmtune.services import telemetry
 from vmtune.services.bus import EventBus
 from vmtune.services.patience import patiently
-from vmtune.store import Store
+from vmtune.storage import Store
 
 log = structlog.get_logger(__name__)
 

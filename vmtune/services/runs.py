@@ -31,8 +31,8 @@ from vmtune.services.runs_job import JOB_KIND, event_data
 from vmtune.services.runs_live import LiveRuns, LiveVm
 from vmtune.services.runs_places import BenchPlaces
 from vmtune.services.runs_scenarios import chosen_scenario
-from vmtune.store import Page, Store
-from vmtune.store.run_rows import MeasuredScenario, RunFilter
+from vmtune.storage import Page, Store
+from vmtune.storage.repositories.run_rows import MeasuredScenario, RunFilter
 
 log = structlog.get_logger(__name__)
 

@@ -31,7 +31,7 @@ from vmtune.services.migration_job import progress_data
 from vmtune.services.runs_live import LiveRuns
 from vmtune.services.runs_places import BenchPlaces
 from vmtune.services.runs_queue import RunQueue
-from vmtune.store import Store
+from vmtune.storage import Store
 
 log = structlog.get_logger(__name__)
 

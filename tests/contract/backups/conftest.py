@@ -22,7 +22,7 @@ from tests.support.postgres import (
     why_no_postgres,
 )
 from vmtune.services.backups import Place
-from vmtune.store import Store, upgrade
+from vmtune.storage import Store, upgrade
 
 NO_POSTGRES = why_no_postgres()
 

@@ -28,8 +28,8 @@ from vmtune.model.migration.record import MigrationState
 from vmtune.services.backup_archive import read
 from vmtune.services.backups import Place, backup, restore
 from vmtune.services.database_check import check
-from vmtune.store import Store, current_revision, head_revision, upgrade
-from vmtune.store.audit_log import AuditFilter
+from vmtune.storage import Store, current_revision, head_revision, upgrade
+from vmtune.storage.repositories.audit_log import AuditFilter
 
 
 @contextmanager

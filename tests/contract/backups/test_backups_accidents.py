@@ -27,8 +27,8 @@ from vmtune.errors import SchemaMismatch, SetupError
 from vmtune.services import backup_postgresql
 from vmtune.services.backups import Place, backup, restore
 from vmtune.services.database_check import check
-from vmtune.store import Store, current_revision, upgrade
-from vmtune.store.upgrading import RESTORING
+from vmtune.storage import Store, current_revision, upgrade
+from vmtune.storage.upgrades import RESTORING
 
 NO_POSTGRES = why_no_postgres()
 

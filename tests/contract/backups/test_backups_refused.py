@@ -29,7 +29,7 @@ from vmtune.jobs.database import hold
 from vmtune.services import backup_postgresql, backups
 from vmtune.services.backup_archive import MANIFEST
 from vmtune.services.backups import Place, backup, restore
-from vmtune.store import Store, upgrade
+from vmtune.storage import Store, upgrade
 
 NO_POSTGRES = why_no_postgres()
 ONLY_SQLITE = pytest.mark.parametrize("new_place", ["sqlite"], indirect=True)

@@ -13,8 +13,8 @@ import pytest
 
 from tests.support.postgres import libpq_url, new_database, running_postgres, why_no_postgres
 from vmtune.model.host.inventory import Host
-from vmtune.store import Store, upgrade
-from vmtune.store.schema import Base
+from vmtune.storage import Store, upgrade
+from vmtune.storage.tables.core import Base
 
 NO_POSTGRES = why_no_postgres()
 

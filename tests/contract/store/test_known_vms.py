@@ -9,7 +9,7 @@ from vmtune.errors import InvalidInput
 from vmtune.model.access.scopes import Reach
 from vmtune.model.host.inventory import Host
 from vmtune.model.plan.tuning_state import TuningState
-from vmtune.store import Store
+from vmtune.storage import Store
 
 LIST = "live_vms"
 

@@ -22,10 +22,10 @@ from vmtune.model.migration.record import MigrationState
 from vmtune.model.plan.changes import Change as Setting
 from vmtune.model.plan.outcome import ApplicationState
 from vmtune.model.profile import Target
-from vmtune.store import Store
-from vmtune.store.audit_log import AuditFilter
-from vmtune.store.auditing import ACT, AUDITED, NOT_AUDITED
-from vmtune.store.schema import Base, HostRow
+from vmtune.storage import Store
+from vmtune.storage.auditing import ACT, AUDITED, NOT_AUDITED
+from vmtune.storage.repositories.audit_log import AuditFilter
+from vmtune.storage.tables.core import Base, HostRow
 
 ADA = Identity(Kind.TOKEN, "aaaaaaaaaaaa", "ada")
 

@@ -12,8 +12,8 @@ from vmtune.bench.model.campaign.record import NEXT, CampaignState
 from vmtune.bench.model.runs.run import RunState, Slot
 from vmtune.errors import Conflict, NotFound
 from vmtune.stats.model import Design, NoiseFloor, Scale
-from vmtune.store import Store
-from vmtune.store.campaigns import StoredFloor
+from vmtune.storage import Store
+from vmtune.storage.repositories.campaigns import StoredFloor
 
 S = CampaignState
 

@@ -9,8 +9,8 @@ from sqlalchemy import create_engine, text
 
 from tests.data.store.make_dump import OTHER, VM, fill
 from vmtune.services.database_findings import REMEDIES
-from vmtune.store import Store
-from vmtune.store.consistency import RULES
+from vmtune.storage import Store
+from vmtune.storage.consistency import RULES
 
 NOBODY = "00000000-0000-4000-8000-00000000ffff"
 BREAKS = {

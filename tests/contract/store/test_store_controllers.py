@@ -20,8 +20,8 @@ from vmtune.model.migration.steps import (
     Step,
 )
 from vmtune.model.plan.changes import Change
-from vmtune.store import Store
-from vmtune.store import rounds as chunks
+from vmtune.storage import Store
+from vmtune.storage.series import reaper_rounds as chunks
 
 VM = UUID("00000000-0000-4000-8000-00000000000a")
 STEPS = (

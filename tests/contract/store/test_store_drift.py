@@ -14,8 +14,8 @@ from vmtune.model.host.inventory import Host
 from vmtune.model.plan.drift import DriftScan, Found
 from vmtune.model.plan.outcome import ApplicationState, Outcome, Status
 from vmtune.model.plan.tuning_state import TuningState
-from vmtune.store import Store
-from vmtune.store.tunings import Seen
+from vmtune.storage import Store
+from vmtune.storage.repositories.tuning_states import Seen
 
 VMS = [UUID(f"00000000-0000-4000-8000-00000000000{n}") for n in "abc"]
 GOOD = (Outcome("downtime_limit_ms", Status.EFFECTIVE, 700, 700),)

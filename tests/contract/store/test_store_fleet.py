@@ -12,7 +12,7 @@ from vmtune.errors import Conflict, NotFound, SetupError, TakenOver
 from vmtune.model.cluster import ServiceState
 from vmtune.model.host.inventory import Host
 from vmtune.model.migration.record import MigrationState
-from vmtune.store import Store, database
+from vmtune.storage import Store, database
 
 VM = UUID("00000000-0000-4000-8000-000000000001")
 

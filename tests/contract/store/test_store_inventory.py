@@ -10,7 +10,7 @@ from vmtune.errors import Conflict, DuplicateName, InvalidInput, NotFound
 from vmtune.model.host.inventory import Host, Vm
 from vmtune.model.migration.record import MigrationState
 from vmtune.model.plan.outcome import ApplicationState
-from vmtune.store import Store
+from vmtune.storage import Store
 
 VM = UUID("00000000-0000-4000-8000-00000000000a")
 

@@ -18,9 +18,10 @@ from vmtune.model.access.audit import NO_CUT, Act, Outcome
 from vmtune.model.access.scopes import SERVICE
 from vmtune.model.migration.record import Kept, Migration, MigrationState, Sample
 from vmtune.model.retention import thin
-from vmtune.store import Store, samples
-from vmtune.store.audit_log import AuditFilter
-from vmtune.store.keeping import Old
+from vmtune.storage import Store
+from vmtune.storage.repositories.audit_log import AuditFilter
+from vmtune.storage.repositories.retention import Old
+from vmtune.storage.series import samples
 
 DAY = timedelta(days=1)
 ACT = Act(SERVICE, "", "keep_house")
@@ -159,7 +160,7 @@ def test_old_entries_go_and_those_that_are_left_still_follow(store: Store, clock
 def test_entries_go_a_bounded_number_at_a_time(
     store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vmtune.store.keeping._ENTRIES_AT_ONCE", 3)
+    monkeypatch.setattr("vmtune.storage.repositories.retention._ENTRIES_AT_ONCE", 3)
     note(store, 7)
     clock.time += 2 * DAY
     store.keeping.cut_audit(clock() - DAY, ACT)

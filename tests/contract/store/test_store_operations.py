@@ -22,9 +22,9 @@ from vmtune.model.host.inventory import Host
 from vmtune.model.migration.record import AbortState, Migration, MigrationState, Totals, Trigger
 from vmtune.model.plan.changes import Change
 from vmtune.model.plan.outcome import Application, ApplicationState, Outcome, Status
-from vmtune.store import Store
-from vmtune.store.applications import TRANSITIONS as APPLICATION_TRANSITIONS
-from vmtune.store.migration_records import TRANSITIONS as MIGRATION_TRANSITIONS
+from vmtune.storage import Store
+from vmtune.storage.repositories.applications import TRANSITIONS as APPLICATION_TRANSITIONS
+from vmtune.storage.repositories.migrations import TRANSITIONS as MIGRATION_TRANSITIONS
 
 VM = UUID("00000000-0000-4000-8000-00000000000a")
 OTHER = UUID("00000000-0000-4000-8000-00000000000b")

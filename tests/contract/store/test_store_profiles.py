@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from vmtune.errors import Conflict, DuplicateName, InvalidInput, NotFound, StaleRevision
 from vmtune.model.profile import Subject, Target, explain
 from vmtune.model.tunables.tunable import Value
-from vmtune.store import Store
+from vmtune.storage import Store
 
 VM = UUID("00000000-0000-4000-8000-00000000000a")
 

@@ -13,10 +13,10 @@ from sqlalchemy import create_engine, inspect, make_url, text
 from tests.contract.store.conftest import NO_POSTGRES
 from tests.support.postgres import libpq_url
 from vmtune.errors import SchemaMismatch
-from vmtune.store import Store, current_revision, head_revision, upgrade
-from vmtune.store.database import Database
-from vmtune.store.schema import VERSION_TABLE, Base
-from vmtune.store.upgrading import known_revisions
+from vmtune.storage import Store, current_revision, head_revision, upgrade
+from vmtune.storage.database import Database
+from vmtune.storage.tables.core import VERSION_TABLE, Base
+from vmtune.storage.upgrades import known_revisions
 
 
 def test_an_empty_database_is_upgraded_once(new_url: str) -> None:

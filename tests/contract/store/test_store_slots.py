@@ -14,7 +14,7 @@ from vmtune.model.evacuation.evacuation import EvacuationState, LeavingState, Le
 from vmtune.model.findings.table import Finding
 from vmtune.model.migration.admission import Limits
 from vmtune.model.migration.record import Migration, MigrationState
-from vmtune.store import Store
+from vmtune.storage import Store
 
 LIMITS = Limits(2, 2, 5)
 

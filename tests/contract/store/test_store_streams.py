@@ -12,8 +12,8 @@ import pytest
 from tests.support.samples import make_samples
 from vmtune.errors import NotFound, OperationInProgress, StaleRevision
 from vmtune.model.host.inventory import EventTopic
-from vmtune.store import Store
-from vmtune.store.samples import CHUNK
+from vmtune.storage import Store
+from vmtune.storage.series.samples import CHUNK
 
 VM = UUID("00000000-0000-4000-8000-00000000000a")
 

@@ -11,7 +11,7 @@ from vmtune.model.migration.record import MigrationState
 from vmtune.model.plan.drift import Found
 from vmtune.model.plan.outcome import ApplicationState, Outcome, Status
 from vmtune.model.plan.tuning_state import TuningState
-from vmtune.store import Store
+from vmtune.storage import Store
 
 BAD = (Outcome("downtime_limit_ms", Status.OVERWRITTEN, 700, 5),)
 

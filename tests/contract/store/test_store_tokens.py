@@ -11,7 +11,7 @@ from tests.contract.store.conftest import Clock
 from vmtune.errors import DuplicateName, NotFound
 from vmtune.model.access.scopes import Identity, Kind, Reach, Rights, Scope
 from vmtune.model.access.tokens import Secret, Token, TokenState
-from vmtune.store import Store
+from vmtune.storage import Store
 
 TIME = datetime(2026, 11, 21, tzinfo=UTC)
 ROOT = Identity(Kind.USER, "0", "root")

@@ -10,7 +10,7 @@ import pytest
 from tests.contract.store.conftest import Clock
 from vmtune.model.plan.outcome import Application, ApplicationState, Outcome, Status
 from vmtune.model.plan.tuning_state import Tuning, TuningState
-from vmtune.store import Store
+from vmtune.storage import Store
 
 VM = UUID("00000000-0000-4000-8000-00000000000a")
 GOOD = (Outcome("downtime_limit_ms", Status.EFFECTIVE, 700, 700),)

@@ -36,8 +36,8 @@ from vmtune.model.plan.drift import Found
 from vmtune.model.plan.outcome import ApplicationState, Outcome, Status
 from vmtune.model.profile import Target
 from vmtune.stats.model import Design, NoiseFloor, Scale
-from vmtune.store import Store, upgrade
-from vmtune.store.campaigns import StoredFloor
+from vmtune.storage import Store, upgrade
+from vmtune.storage.repositories.campaigns import StoredFloor
 
 VM = UUID("00000000-0000-4000-8000-00000000000a")
 OTHER = UUID("00000000-0000-4000-8000-00000000000b")

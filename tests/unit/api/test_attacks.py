@@ -24,7 +24,7 @@ from vmtune.api.web import BUILT
 from vmtune.model.access.scopes import FULL, Identity, Kind, Reach, Rights, Scope
 from vmtune.model.access.tokens import Secret, Token
 from vmtune.services.access_tokens import _HASHER
-from vmtune.store import Store
+from vmtune.storage import Store
 
 NOW = datetime.now(UTC)
 ROOT = Identity(Kind.USER, "0", "root", FULL)

@@ -10,7 +10,7 @@ from tests.support.api import Api
 from tests.support.measured import noisy, put
 from vmtune.api.schemas.comparisons import ComparisonView
 from vmtune.bench.report import from_document
-from vmtune.store import Store
+from vmtune.storage import Store
 
 A, B = "profile=stock", "profile=tuned"
 

@@ -16,7 +16,7 @@ from vmtune.jobs.inline import InlineEngine
 from vmtune.model.host.inventory import Host
 from vmtune.model.migration.record import MigrationState, Trigger
 from vmtune.model.plan.changes import Change
-from vmtune.store import Store
+from vmtune.storage import Store
 
 
 def host(uri: str, peer_uri: str = "") -> Host:

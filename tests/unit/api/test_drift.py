@@ -10,7 +10,7 @@ from tests.support.api import Api, Json, admin_token
 from tests.support.fakes import VM
 from tests.support.samples import make_samples
 from vmtune.model.migration.record import MigrationState
-from vmtune.store import Store
+from vmtune.storage import Store
 
 
 async def scanned(api: Api, body: object = None) -> list[Json]:

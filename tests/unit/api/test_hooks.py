@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.support.api import PREFIX, Api, admin_token, problems, running_api
 from tests.support.fakes import VM
 from vmtune.model.migration.record import MigrationState, Trigger
-from vmtune.store import Store
+from vmtune.storage import Store
 
 SECRET = "hunter2"
 DOMAIN = f"""<domain type='kvm'>

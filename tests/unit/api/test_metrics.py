@@ -20,8 +20,8 @@ from vmtune.errors import SetupError
 from vmtune.model.migration.record import MigrationState
 from vmtune.model.service_metrics import EXPORTED, FLEET, Kind
 from vmtune.services import telemetry
-from vmtune.store import Store
-from vmtune.store.tallies import Tallies
+from vmtune.storage import Store
+from vmtune.storage.repositories.counts import Tallies
 
 TCP = "http://127.0.0.1:8470"
 OPENMETRICS = "application/openmetrics-text; version=1.0.0"

@@ -16,7 +16,7 @@ import pytest
 from vmtune.api.sockets import check_passed, listening, passed_sockets
 from vmtune.config.settings import Settings
 from vmtune.errors import SetupError
-from vmtune.store import upgrade
+from vmtune.storage import upgrade
 
 PROGRAM = """
 import os, sys

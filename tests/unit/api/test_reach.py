@@ -26,7 +26,7 @@ from vmtune.model.migration.record import MigrationState
 from vmtune.model.plan.outcome import ApplicationState
 from vmtune.model.profile import Target
 from vmtune.services.bus import Progress
-from vmtune.store import Store
+from vmtune.storage import Store
 
 SHARED = ("/profiles", "/tunables", "/reference", "/scenarios", "/run-metrics", "/qemus")
 """What every reader sees: it names no host and no VM."""

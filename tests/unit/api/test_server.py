@@ -20,7 +20,7 @@ import pytest
 
 from vmtune.api.server import notify
 from vmtune.config.settings import Settings
-from vmtune.store import upgrade
+from vmtune.storage import upgrade
 
 PROGRAM = """
 import json, os, sys

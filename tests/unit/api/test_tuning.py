@@ -7,7 +7,7 @@ from datetime import datetime
 from tests.support.api import Api, Json
 from tests.support.fakes import VM
 from vmtune.model.host.inventory import EventTopic
-from vmtune.store import Store
+from vmtune.storage import Store
 
 NOBODY = {"tuned": 0, "drifted": 0, "pending restart": 0, "untuned": 0, "unknown": 0}
 

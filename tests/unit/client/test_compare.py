@@ -9,7 +9,7 @@ from tests.support.api import Api
 from tests.support.measured import noisy, put
 from tests.unit.client.conftest import Vmtune
 from vmtune.bench.report import from_document
-from vmtune.store import Store
+from vmtune.storage import Store
 
 A, B = "profile=stock", "profile=tuned"
 

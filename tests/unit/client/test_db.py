@@ -15,7 +15,7 @@ from tests.support.samples import make_samples
 from tests.unit.client.conftest import Ran, Vmtune
 from vmtune.client.demo_service import running_service
 from vmtune.model.migration.record import Kept, MigrationState
-from vmtune.store import Store, upgrade
+from vmtune.storage import Store, upgrade
 
 Db = Callable[..., Ran]
 YEARS_AGO = datetime.now(UTC) - timedelta(days=1000)

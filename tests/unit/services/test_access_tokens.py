@@ -16,7 +16,7 @@ from vmtune.services import access_tokens
 from vmtune.services.access_browsers import BrowserService
 from vmtune.services.access_tokens import TokenService
 from vmtune.services.access_users import LocalUsers
-from vmtune.store import Store, upgrade
+from vmtune.storage import Store, upgrade
 
 ROOT = Identity(Kind.USER, "0", "root", FULL)
 

@@ -28,7 +28,7 @@ from vmtune.services.campaigns_job import MOST_ATTEMPTS, CampaignJob
 from vmtune.services.campaigns_plan import planned_runs
 from vmtune.services.comparisons import Asked, ComparisonService
 from vmtune.stats.model import Verdict
-from vmtune.store import Store, upgrade
+from vmtune.storage import Store, upgrade
 
 S = CampaignState
 

@@ -20,8 +20,8 @@ from vmtune.errors import InvalidInput, NotFound
 from vmtune.services.comparisons import Asked, ComparisonService
 from vmtune.services.comparisons_files import ReportFormat, report_file
 from vmtune.stats.model import Design, NoiseFloor, Scale, Verdict
-from vmtune.store import Store, upgrade
-from vmtune.store.campaigns import StoredFloor
+from vmtune.storage import Store, upgrade
+from vmtune.storage.repositories.campaigns import StoredFloor
 
 STOCK, TUNED = "profile=stock", "profile=tuned"
 CAMPAIGN = UUID(int=5)

@@ -23,7 +23,7 @@ from vmtune.services.fleet import SILENT_S, Fleet
 from vmtune.services.fleet_jobs import SharedJobs
 from vmtune.services.hosts import HostService, Place
 from vmtune.services.lease import Lease
-from vmtune.store import Store, upgrade
+from vmtune.storage import Store, upgrade
 
 
 class Engine(InlineEngine):

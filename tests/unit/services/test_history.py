@@ -14,7 +14,7 @@ from vmtune.bench.model.runs.run import Run, RunState, Slot
 from vmtune.errors import InvalidInput, NotFound
 from vmtune.services.comparisons_history import LEAST_POINTS, HistoryService
 from vmtune.stats import changes
-from vmtune.store import Store, upgrade
+from vmtune.storage import Store, upgrade
 
 
 @pytest.fixture

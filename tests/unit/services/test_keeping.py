@@ -16,7 +16,7 @@ from vmtune.model.migration.record import Kept, MigrationState
 from vmtune.model.retention import Keeping
 from vmtune.services import keeping as keeping_service
 from vmtune.services.keeping import KeepingService, Pruned, old, prune
-from vmtune.store import Store, upgrade
+from vmtune.storage import Store, upgrade
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 KEEPING = Keeping(samples_whole_days=30, samples_thinned_s=10, samples_days=365, audit_days=90)

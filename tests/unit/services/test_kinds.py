@@ -33,8 +33,8 @@ from vmtune.services.comparisons import Asked, ComparisonService
 from vmtune.services.comparisons_arms import meant_by
 from vmtune.services.runs import RunRequest
 from vmtune.stats.model import Verdict
-from vmtune.store import Store, upgrade
-from vmtune.store.run_rows import RunFilter
+from vmtune.storage import Store, upgrade
+from vmtune.storage.repositories.run_rows import RunFilter
 
 BLOCK = "block/null-co-randread-4k-64-1"
 BOOT = "boot/project-seabios-tcg-1-512m"

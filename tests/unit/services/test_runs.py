@@ -41,8 +41,8 @@ from vmtune.services.runs import RunRequest, RunService
 from vmtune.services.runs_job import RunJob
 from vmtune.services.runs_live import LiveRuns
 from vmtune.services.runs_places import BenchPlaces
-from vmtune.store import Store, upgrade
-from vmtune.store.run_rows import RunFilter
+from vmtune.storage import Store, upgrade
+from vmtune.storage.repositories.run_rows import RunFilter
 
 SMALL = RunRequest(small())
 

@@ -31,7 +31,7 @@ from vmtune.model.host.facts import MemoryMaps, VmFacts
 from vmtune.model.plan.outcome import ApplicationState
 from vmtune.services import runs_live
 from vmtune.services.runs import RunRequest
-from vmtune.store import Store, upgrade
+from vmtune.storage import Store, upgrade
 from vmtune.testing.fake.driver import FakeDriver
 
 

@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from vmtune.storage import upgrade
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A SQLite database with the newest schema."""
+    file = tmp_path / "vmtune.db"
+    upgrade(f"sqlite:///{file}")
+    return file
+
+
+@pytest.fixture
+def url(file: Path) -> str:
+    return f"sqlite:///{file}"

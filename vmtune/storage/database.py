@@ -1,0 +1,289 @@
+"""Connections and transactions, the same way on SQLite and on PostgreSQL.
+
+Writers take turns on both databases: SQLite lets one in at a time (BEGIN IMMEDIATE, so that
+two can never deadlock while both change from reading to writing), PostgreSQL is told to by
+an advisory lock. So a writer may look and then act on what it saw, and numbered rows become
+visible in the order of their numbers: who follows the events misses none.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import select
+import sqlite3
+import stat
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import psycopg
+from pydantic_core import from_json
+from sqlalchemy import (
+    URL,
+    Connection,
+    CursorResult,
+    Delete,
+    Engine,
+    Update,
+    create_engine,
+    event,
+    text,
+)
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import InvalidatePoolError
+from sqlalchemy.orm import Session
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from vmtune.errors import TakenOver
+from vmtune.storage.auditing import AuditedSession, note_changes
+from vmtune.storage.failures import locked, translated
+
+_PRIVATE = 0o600
+WRITERS_LOCK = 0x766D74756E65  # "vmtune": the key of PostgreSQL's advisory lock
+IDLE_MS = 4000
+"""After how long PostgreSQL ends a writing transaction that asks nothing more: sooner than others
+give up waiting for it."""
+_RESTS_S = 1.0
+_MODE = "vmtune_mode"
+_DURABLE, _RELAXED = "durable", "relaxed"
+
+
+def utc_now() -> datetime:
+    """The current time, with its zone."""
+    return datetime.now(UTC)
+
+
+def make_engine(url: URL, *, wait_s: float, foreign_keys: bool = True) -> Engine:
+    """An engine whose connections are set up as vmtune needs them.
+
+    :param wait_s: how long to wait for a lock or for a connection.
+    :param foreign_keys: enforce them; PostgreSQL always does.
+    """
+    as_json = partial(json.dumps, separators=(",", ":"), allow_nan=False)
+    if url.get_backend_name() != "sqlite":
+        engine = create_engine(
+            url,
+            json_serializer=as_json,
+            json_deserializer=_from_json,
+            hide_parameters=True,
+            pool_size=8,
+            max_overflow=24,
+            pool_timeout=wait_s,
+            connect_args={
+                "connect_timeout": 5,
+                "application_name": "vmtune",
+                "options": f"{url.query.get('options', '')} "  # such as a search_path
+                f"-c lock_timeout={round(wait_s * 1000)}",
+            },
+        )
+        _ping_where_in_doubt(engine)
+        return engine
+    engine = create_engine(
+        url,
+        json_serializer=as_json,
+        json_deserializer=_from_json,
+        hide_parameters=True,
+        pool_size=8,
+        max_overflow=24,
+        pool_timeout=wait_s,
+        connect_args={"timeout": wait_s},
+    )
+
+    @event.listens_for(engine, "connect")
+    def set_up(connection: sqlite3.Connection, _record: object) -> None:
+        connection.isolation_level = None  # transactions begin when SQLAlchemy says so
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute(f"PRAGMA foreign_keys = {int(foreign_keys)}")
+
+    event.listen(engine, "begin", _begin_on_sqlite)
+    return engine
+
+
+def _ping_where_in_doubt(engine: Engine) -> None:
+    """Have a connection replaced whose server has ended it, or does not answer any more.
+
+    What a server says before it ends a session is there to be read, which takes no question. Who
+    vanished says nothing, so after a rest the server is asked; to ask each time
+    (``pool_pre_ping``) would double what a small read costs.
+    """
+
+    @event.listens_for(engine, "checkin")
+    def rests(_connection: object, record: ConnectionPoolEntry) -> None:
+        record.info["rests_since_s"] = time.monotonic()
+
+    @event.listens_for(engine, "checkout")
+    def asked(connection: psycopg.Connection, record: ConnectionPoolEntry, _proxy: object) -> None:
+        since_s = record.info.get("rests_since_s", math.inf)  # never: it is new
+        try:
+            said = select.poll()
+            said.register(connection, select.POLLIN)
+            if said.poll(0) or time.monotonic() - since_s > _RESTS_S:
+                engine.dialect.do_ping(cast(DBAPIConnection, connection))
+        except (psycopg.Error, OSError) as error:
+            raise InvalidatePoolError from error
+
+
+def _from_json(stored: str) -> Any:  # any JSON
+    """Parse it by pydantic's parser, which takes a tenth of the time that Python's takes for the
+    short lists that most columns hold. It does not know lone surrogates."""
+    try:
+        return from_json(stored)
+    except ValueError:
+        return json.loads(stored)
+
+
+def _begin_on_sqlite(connection: Connection) -> None:
+    mode = connection.get_execution_options().get(_MODE)
+    if mode is not None:
+        # Cannot be set inside a transaction. FULL waits for the disk at each commit.
+        level = "NORMAL" if mode == _RELAXED else "FULL"
+        connection.exec_driver_sql(f"PRAGMA synchronous = {level}")
+    connection.exec_driver_sql("BEGIN" if mode is None else "BEGIN IMMEDIATE")
+
+
+def make_private(url: URL) -> None:
+    """Create the SQLite file if it is missing, and let only its owner read it.
+
+    It holds how hosts are reached. SQLite gives its other files the same mode.
+
+    :raise OSError: it cannot be created.
+    """
+    if url.get_backend_name() != "sqlite":
+        return
+    file = os.open(str(url.database), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _PRIVATE)
+    try:
+        status = os.fstat(file)
+        if stat.S_IMODE(status.st_mode) != _PRIVATE and status.st_uid == os.geteuid():
+            os.fchmod(file, _PRIVATE)
+    finally:
+        os.close(file)
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """In whose name is written.
+
+    :param epoch: which start of that service; another one begins when its work is taken over.
+    """
+
+    service: str
+    epoch: int
+
+
+def _check(session: Session, lease: Lease) -> None:
+    """:raise TakenOver: the lease is not the service's present one. Writers take turns, so it
+    stays so until the end of the transaction."""
+    query = text("SELECT epoch FROM services WHERE name = :name")
+    epoch = session.scalar(query, {"name": lease.service})
+    if epoch != lease.epoch:
+        raise TakenOver(
+            f"the work of service {lease.service} was taken over while it did not answer",
+            remedy="it starts anew by itself under systemd; else start it again",
+        )
+
+
+class Database:
+    """Short transactions on one database. Safe to use from any thread."""
+
+    def __init__(
+        self, url: URL, *, wait_s: float = 5.0, now: Callable[[], datetime] = utc_now
+    ) -> None:
+        self.url = url
+        self.now = now
+        self.lease: Lease | None = None
+        self._wait_s = wait_s
+        self._engine = make_engine(url, wait_s=wait_s)
+        self._is_sqlite = url.get_backend_name() == "sqlite"
+        # What PostgreSQL reads is what was committed when each statement began, in a transaction
+        # or not: so none is begun and ended, which are two of four round trips.
+        self._alone = self._engine
+        if not self._is_sqlite:
+            self._alone = self._engine.execution_options(isolation_level="AUTOCOMMIT")
+        # SQLite's own waiting polls, and is not fair; this wakes the next at once.
+        self._turn = threading.Lock()
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._engine.dispose()
+
+    @property
+    def service(self) -> str:
+        """In whose name is written; empty where one service uses the database."""
+        return self.lease.service if self.lease is not None else ""
+
+    @property
+    def missing(self) -> bool:
+        """There is no such SQLite file."""
+        return self._is_sqlite and not Path(str(self.url.database)).exists()
+
+    @contextlib.contextmanager
+    def read(self, *, streams: bool = False) -> Iterator[Session]:
+        """A session that only reads.
+
+        :param streams: rows are fetched bit by bit (``yield_per``), which takes a transaction.
+        """
+        engine = self._engine if streams else self._alone
+        with translated(self.url), Session(engine) as session:
+            yield session
+
+    @contextlib.contextmanager
+    def write(self, *, durable: bool = True) -> Iterator[Session]:
+        """A session in a transaction that no other writer runs beside.
+
+        Committed at the end, with an entry in the audit log for what it changed; rolled back
+        if an error leaves the block.
+
+        :param durable: it is on disk before this returns. Without, the newest may be lost
+            when the power fails, though not when vmtune is killed: for what is written
+            often and whose loss misleads nobody.
+        """
+        engine = self._engine.execution_options(**{_MODE: _DURABLE if durable else _RELAXED})
+        with (
+            translated(self.url),
+            self._turns(),
+            AuditedSession(engine) as session,
+            session.begin(),
+        ):
+            if not self._is_sqlite:
+                if not durable:
+                    session.execute(text("SET LOCAL synchronous_commit = off"))
+                # A service that is stopped in here must not keep all others from writing.
+                timeout = f"set_config('idle_in_transaction_session_timeout', '{IDLE_MS}', true)"
+                session.execute(text(f"SELECT {timeout}, pg_advisory_xact_lock({WRITERS_LOCK})"))
+            if self.lease is not None:
+                _check(session, self.lease)
+            yield session
+            note_changes(session, self.now)
+
+    @contextlib.contextmanager
+    def quick(self) -> Iterator[Session]:
+        """A session for one statement that changes nothing audited, beside the other writers."""
+        with translated(self.url), Session(self._alone) as session, session.begin():
+            yield session
+
+    @contextlib.contextmanager
+    def _turns(self) -> Iterator[None]:
+        if not self._is_sqlite:
+            yield
+        elif self._turn.acquire(timeout=self._wait_s):
+            try:
+                yield
+            finally:
+                self._turn.release()
+        else:
+            raise locked(self.url)
+
+
+def rows_met(session: Session, statement: Update | Delete) -> int:
+    """Carry out an UPDATE or a DELETE; how many rows it was for."""
+    done = session.execute(statement)
+    assert isinstance(done, CursorResult)
+    return done.rowcount

@@ -1,0 +1,1 @@
+"""Reads and writes of records, one module for each kind."""

@@ -1,0 +1,226 @@
+"""Applications: what was done to a VM, what undoes it, and how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from uuid import UUID, uuid4
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from vmtune.errors import Conflict, NotFound, Problem
+from vmtune.model.access.scopes import EVERYTHING, Reach
+from vmtune.model.plan.changes import Change
+from vmtune.model.plan.outcome import Application, ApplicationState, Outcome
+from vmtune.model.tunables.tunable import Value
+from vmtune.storage import codec
+from vmtune.storage.database import Database
+from vmtune.storage.paging import Page, check_limit, make_cursor, page, read_cursor
+from vmtune.storage.repositories import operations
+from vmtune.storage.repositories import tuning_states as tunings
+from vmtune.storage.repositories.operations import Operation
+from vmtune.storage.repositories.reach import within
+from vmtune.storage.tables.core import ApplicationRow
+
+_S = ApplicationState
+TRANSITIONS: Mapping[ApplicationState, frozenset[ApplicationState]] = {
+    _S.INTENDED: frozenset({_S.APPLIED, _S.FAILED, _S.UNKNOWN}),
+    _S.APPLIED: frozenset({_S.REVERTING}),
+    _S.FAILED: frozenset({_S.REVERTING}),
+    # A revert that was refused before it changed anything leaves it applied.
+    _S.REVERTING: frozenset({_S.REVERTED, _S.APPLIED, _S.FAILED, _S.UNKNOWN}),
+    _S.UNKNOWN: frozenset({_S.REVERTING, _S.APPLIED, _S.FAILED, _S.REVERTED}),
+    _S.REVERTED: frozenset(),
+}
+"""Which state may follow which. Any state may be recorded again: steps can run twice."""
+assert set(TRANSITIONS) == set(ApplicationState), "a state without its followers"
+
+
+class ApplicationRepository:
+    """The applications, by UUID; lists give the newest first."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def begin(
+        self,
+        vm: UUID,
+        host: str,
+        profile: str,
+        revision: int,
+        wanted: Mapping[str, Value],
+        best_effort: bool,
+        journal: Sequence[Change],
+    ) -> Application:
+        """Record the intent, with what undoes it, before anything is set. Takes the VM.
+
+        :raise OperationInProgress: the VM has an open application or migration.
+        """
+        with self._database.write() as session:
+            now = self._database.now()
+            row = ApplicationRow(
+                id=uuid4(),
+                vm=vm,
+                host=host,
+                profile=profile,
+                revision=revision,
+                wanted=dict(wanted),
+                state=ApplicationState.INTENDED,
+                best_effort=best_effort,
+                journal=codec.dump(journal),
+                outcomes=[],
+                problems=[],
+                created_at=now,
+            )
+            operations.take(session, vm, Operation.APPLICATION, row.id, now, self._database.service)
+            session.add(row)
+            session.flush()
+            return as_application(row)
+
+    def begin_revert(self, id: UUID) -> Application:
+        """Record that it is to be reverted, before anything is put back. Takes the VM.
+
+        :raise NotFound: there is no such application.
+        :raise Conflict: it is open, or reverted already.
+        :raise OperationInProgress: the VM has an open application or migration.
+        """
+        with self._database.write() as session:
+            row = _row(session, id)
+            if _S(row.state).open or _S.REVERTING not in TRANSITIONS[_S(row.state)]:
+                raise _illegal(row, ApplicationState.REVERTING)
+            now = self._database.now()
+            operations.take(
+                session, row.vm, Operation.APPLICATION, row.id, now, self._database.service
+            )
+            row.state, row.ended_at = ApplicationState.REVERTING, None
+            session.flush()
+            return as_application(row)
+
+    def finish(
+        self,
+        id: UUID,
+        state: ApplicationState,
+        outcomes: Sequence[Outcome] | None = None,
+        problems: Sequence[Problem] | None = None,
+    ) -> Application:
+        """Record how an application or its revert ended, and release the VM.
+
+        Also settles an unknown one later.
+
+        :param outcomes: None keeps those that are recorded; likewise *problems*.
+        :raise NotFound: there is no such application.
+        :raise Conflict: *state* is no end, or cannot follow the present one.
+        """
+        with self._database.write() as session:
+            row = _row(session, id)
+            if state.open or (state != row.state and state not in TRANSITIONS[_S(row.state)]):
+                raise _illegal(row, state)
+            before, row.state = row.state, state
+            if outcomes is not None:
+                row.outcomes = codec.dump(outcomes)
+            if problems is not None:
+                row.problems = codec.dump(problems)
+            now = self._database.now()
+            row.ended_at = row.ended_at or now
+            operations.release(session, row.vm, row.id)
+            session.flush()
+            tunings.note_end(session, row, before, now)
+            return as_application(row)
+
+    def record_journal(self, id: UUID, journal: Sequence[Change]) -> Application:
+        """Replace what undoes an open application: after more was read, before it is set.
+
+        :raise NotFound: there is no such application.
+        :raise Conflict: it has ended.
+        """
+        with self._database.write() as session:
+            row = _row(session, id)
+            if not _S(row.state).open:
+                raise Conflict(f"application {id} has ended: it is {row.state}", field="state")
+            row.journal = codec.dump(journal)
+            session.flush()
+            return as_application(row)
+
+    def get(self, id: UUID) -> Application:
+        """The application of that UUID.
+
+        :raise NotFound: there is none.
+        """
+        with self._database.read() as session:
+            return as_application(_row(session, id))
+
+    def list(
+        self,
+        vm: UUID | None = None,
+        host: str | None = None,
+        state: ApplicationState | None = None,
+        after: str | None = None,
+        limit: int = 100,
+        reach: Reach = EVERYTHING,
+    ) -> Page[Application]:
+        """Applications, newest first."""
+        query = select(ApplicationRow).order_by(ApplicationRow.number.desc())
+        query = query.limit(check_limit(limit) + 1)
+        query = query.where(*within(reach, (ApplicationRow.host,), ApplicationRow.vm))
+        if vm is not None:
+            query = query.where(ApplicationRow.vm == vm)
+        if host is not None:
+            query = query.where(ApplicationRow.host == host)
+        if state is not None:
+            query = query.where(ApplicationRow.state == state)
+        if after is not None:
+            (number,) = read_cursor("applications", after, int)
+            query = query.where(ApplicationRow.number < number)
+        with self._database.read() as session:
+            rows = session.scalars(query).all()
+            return page(
+                rows, limit, as_application, lambda row: make_cursor("applications", row.number)
+            )
+
+    def open(self) -> tuple[Application, ...]:
+        """Those whose end is not recorded, oldest first: to be looked at after a restart."""
+        states = [state for state in ApplicationState if state.open]
+        query = select(ApplicationRow).where(ApplicationRow.state.in_(states))
+        with self._database.read() as session:
+            rows = session.scalars(query.order_by(ApplicationRow.number))
+            return tuple(map(as_application, rows))
+
+    def standing(self, vm: UUID) -> Application | None:
+        """The newest application of *vm* that is applied and not reverted."""
+        with self._database.read() as session:
+            row = tunings.standing(session, vm)
+            return as_application(row) if row is not None else None
+
+
+def _row(session: Session, id: UUID) -> ApplicationRow:
+    row = session.scalar(select(ApplicationRow).where(ApplicationRow.id == id))
+    if row is None:
+        raise NotFound(f"there is no application {id}", field="application")
+    return row
+
+
+def _illegal(row: ApplicationRow, state: ApplicationState) -> Conflict:
+    return Conflict(
+        f"application {row.id} is {row.state} and cannot become {state}",
+        field="state",
+        code="illegal_transition",
+        remedy="look at it again: it has changed in the meantime",
+    )
+
+
+def as_application(row: ApplicationRow) -> Application:
+    return Application(
+        id=row.id,
+        vm=row.vm,
+        host=row.host,
+        profile=row.profile,
+        revision=row.revision,
+        wanted=row.wanted,
+        state=ApplicationState(row.state),
+        best_effort=row.best_effort,
+        journal=codec.changes(row.journal),
+        outcomes=codec.outcomes(row.outcomes),
+        problems=codec.problems(row.problems),
+        created_at=row.created_at,
+        ended_at=row.ended_at,
+    )

@@ -1,0 +1,130 @@
+"""Reading the audit log, and adding what changed nothing. There is no way to alter it; how its
+old entries are dropped is in vmtune.storage.repositories.retention."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Select, select
+from sqlalchemy.orm import Session
+
+from vmtune.model.access.audit import (
+    NO_CUT,
+    Act,
+    Change,
+    Cut,
+    Entry,
+    Integrity,
+    Outcome,
+    check,
+)
+from vmtune.model.access.scopes import Identity, Kind
+from vmtune.storage import auditing
+from vmtune.storage.database import Database
+from vmtune.storage.paging import Page, check_limit, make_cursor, page, read_cursor
+from vmtune.storage.tables.access import AuditRow
+from vmtune.storage.tables.retention import AuditCutRow
+
+_BATCH = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFilter:
+    """Which entries; None lets all through.
+
+    :param actor: an id: a token's, a user's number.
+    :param about: a part of the subject.
+    """
+
+    actor: str | None = None
+    action: str | None = None
+    outcome: Outcome | None = None
+    about: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+class AuditRepository:
+    """The entries, by their number."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(
+        self, act: Act, outcome: Outcome, subject: str, status: int | None, codes: Sequence[str]
+    ) -> Entry:
+        """Add an entry about what changed nothing that is stored."""
+        with self._database.write() as session:
+            now = self._database.now()
+            return auditing.append(session, act, now, outcome, subject, status, tuple(codes))
+
+    def list(self, wanted: AuditFilter, after: str | None = None, limit: int = 100) -> Page[Entry]:
+        """Entries, newest first."""
+        query = _filtered(wanted).order_by(AuditRow.number.desc()).limit(check_limit(limit) + 1)
+        if after is not None:
+            (number,) = read_cursor("audit", after, int)
+            query = query.where(AuditRow.number < number)
+        with self._database.read() as session:
+            rows = session.scalars(query).all()
+            return page(rows, limit, _entry, lambda row: make_cursor("audit", row.number))
+
+    def oldest_first(self, wanted: AuditFilter, after: int = 0) -> Sequence[Entry]:
+        """Up to a thousand entries after the one numbered *after*, oldest first."""
+        query = _filtered(wanted).where(AuditRow.number > after)
+        with self._database.read() as session:
+            rows = session.scalars(query.order_by(AuditRow.number).limit(_BATCH))
+            return [_entry(row) for row in rows]
+
+    def check(self) -> Integrity:
+        """Whether all entries follow from each other, from those on that were dropped."""
+        with self._database.read() as session:
+            cut = newest_cut(session)
+        return check(self._all(cut.number), cut)
+
+    def _all(self, number: int) -> Iterator[Entry]:
+        while batch := self.oldest_first(AuditFilter(), number):
+            yield from batch
+            number = batch[-1].number
+
+
+def newest_cut(session: Session) -> Cut:
+    """Up to where entries were dropped."""
+    row = session.scalar(select(AuditCutRow).order_by(AuditCutRow.number.desc()).limit(1))
+    return Cut(row.number, row.hash) if row is not None else NO_CUT
+
+
+def _filtered(wanted: AuditFilter) -> Select[AuditRow]:
+    query = select(AuditRow)
+    if wanted.actor is not None:
+        query = query.where(AuditRow.actor == wanted.actor)
+    if wanted.action is not None:
+        query = query.where(AuditRow.action == wanted.action)
+    if wanted.outcome is not None:
+        query = query.where(AuditRow.outcome == wanted.outcome)
+    if wanted.about is not None:
+        query = query.where(AuditRow.subject.contains(wanted.about, autoescape=True))
+    if wanted.since is not None:
+        query = query.where(AuditRow.at >= wanted.since)
+    if wanted.until is not None:
+        query = query.where(AuditRow.at < wanted.until)
+    return query
+
+
+def _entry(row: AuditRow) -> Entry:
+    return Entry(
+        row.number,
+        row.at,
+        Identity(Kind(row.actor_kind), row.actor, row.actor_name),
+        row.origin,
+        row.action,
+        row.subject,
+        Outcome(row.outcome),
+        row.status,
+        row.reason,
+        row.request,
+        tuple(row.codes),
+        tuple(Change(**change) for change in row.changes),
+        row.hash,
+    )

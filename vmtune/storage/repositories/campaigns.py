@@ -1,0 +1,230 @@
+"""Campaigns, their runs as far as their course depends on them, and noise floors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from uuid import UUID, uuid4
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from vmtune.bench.model.campaign import file as campaign_file
+from vmtune.bench.model.campaign.campaign import Campaign
+from vmtune.bench.model.campaign.record import (
+    NEXT,
+    CampaignRecord,
+    CampaignRun,
+    CampaignState,
+    Forecast,
+)
+from vmtune.bench.model.runs.run import RunState
+from vmtune.documents.dataclass_json import from_json, to_json
+from vmtune.errors import Conflict, NotFound
+from vmtune.stats.model import Design, NoiseFloor, Scale
+from vmtune.storage.columns import storable
+from vmtune.storage.database import Database
+from vmtune.storage.paging import Page, check_limit, make_cursor, page, read_cursor
+from vmtune.storage.tables.campaigns import CampaignRow, NoiseFloorRow
+from vmtune.storage.tables.core import RunRow
+
+_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFloor:
+    """A noise floor, and of what it was calibrated."""
+
+    scenario: str
+    floor: NoiseFloor
+
+
+class CampaignRepository:
+    """The campaigns, by UUID; lists give the newest first."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def begin(
+        self, campaign: Campaign, forecast: Forecast, host: str, id: UUID | None = None
+    ) -> CampaignRecord:
+        """Record a campaign before its first run; it runs from now on."""
+        with self._database.write() as session:
+            row = CampaignRow(
+                id=id or uuid4(),
+                name=campaign.name,
+                campaign=campaign_file.to_json(campaign),
+                forecast=to_json(forecast),
+                state=CampaignState.RUNNING,
+                reason="",
+                host=host,
+                created_at=self._database.now(),
+                ended_at=None,
+            )
+            session.add(row)
+            session.flush()
+            return _record(row)
+
+    def enter(self, id: UUID, state: CampaignState, reason: str = "") -> CampaignRecord:
+        """Set its state.
+
+        :raise NotFound: there is no such campaign.
+        :raise Conflict: that state cannot follow its present one.
+        """
+        with self._database.write() as session:
+            row = _find(session, id)
+            if state not in NEXT[CampaignState(row.state)]:
+                raise Conflict(
+                    f"the campaign is {row.state} and cannot become {state.value}",
+                    field="campaign",
+                    code="illegal_transition",
+                    remedy="look at it again: it has changed in the meantime",
+                )
+            row.state, row.reason = state, storable(reason)
+            if state.ended:
+                row.ended_at = self._database.now()
+            session.flush()
+            return _record(row)
+
+    def get(self, id: UUID) -> CampaignRecord:
+        """:raise NotFound: there is no such campaign."""
+        with self._database.read() as session:
+            return _record(_find(session, id))
+
+    def named(self, name: str) -> CampaignRecord:
+        """The campaign of that id, or the newest of that name.
+
+        :raise NotFound: there is none.
+        """
+        if _ID.fullmatch(name):
+            return self.get(UUID(name))
+        query = select(CampaignRow).where(CampaignRow.name == name)
+        with self._database.read() as session:
+            row = session.scalar(query.order_by(CampaignRow.number.desc()).limit(1))
+            if row is None:
+                raise NotFound(
+                    f"there is no campaign {name[:70]!r}",
+                    field="campaign",
+                    remedy="`vmtune bench campaign list` lists them",
+                )
+            return _record(row)
+
+    def list(
+        self,
+        name: str | None = None,
+        states: Collection[CampaignState] = (),
+        after: str | None = None,
+        limit: int = 100,
+    ) -> Page[CampaignRecord]:
+        """Campaigns, newest first.
+
+        :param states: any of them; empty for all.
+        """
+        query = select(CampaignRow).order_by(CampaignRow.number.desc())
+        query = query.limit(check_limit(limit) + 1)
+        if name is not None:
+            query = query.where(CampaignRow.name == name)
+        if states:
+            query = query.where(CampaignRow.state.in_(states))
+        if after is not None:
+            (number,) = read_cursor("campaigns", after, int)
+            query = query.where(CampaignRow.number < number)
+        with self._database.read() as session:
+            rows = session.scalars(query).all()
+            return page(rows, limit, _record, lambda row: make_cursor("campaigns", row.number))
+
+    def unfinished(self) -> tuple[CampaignRecord, ...]:
+        """Those that have not ended, oldest first."""
+        states = [state for state in CampaignState if not state.ended]
+        query = select(CampaignRow).where(CampaignRow.state.in_(states))
+        with self._database.read() as session:
+            return tuple(map(_record, session.scalars(query.order_by(CampaignRow.number))))
+
+    def runs(self, id: UUID) -> tuple[CampaignRun, ...]:
+        """All its runs in the order in which they were made."""
+        query = select(
+            RunRow.id,
+            RunRow.scenario,
+            RunRow.arm,
+            RunRow.block,
+            RunRow.position,
+            RunRow.state,
+            RunRow.started_at,
+            RunRow.ended_at,
+        ).where(RunRow.campaign == id)
+        with self._database.read() as session:
+            return tuple(
+                CampaignRun(
+                    run, scenario, arm or "", block or 0, place or 0, RunState(state), begun, ended
+                )
+                for run, scenario, arm, block, place, state, begun, ended in session.execute(
+                    query.order_by(RunRow.number)
+                )
+            )
+
+    def keep_floors(self, campaign: UUID, floors: Sequence[StoredFloor]) -> None:
+        """Keep what a calibration found, in the place of what an earlier one found."""
+        with self._database.write() as session:
+            for each in floors:
+                floor = each.floor
+                session.merge(
+                    NoiseFloorRow(
+                        environment=floor.environment,
+                        scenario=each.scenario,
+                        metric=floor.metric,
+                        scale=floor.scale,
+                        design=floor.design,
+                        size=floor.size,
+                        effect=floor.effect,
+                        observed=floor.observed,
+                        campaign=campaign,
+                        made_at=self._database.now(),
+                    )
+                )
+
+    def floors(self, environments: Collection[str]) -> tuple[StoredFloor, ...]:
+        """Noise floors of these environments, the newest first."""
+        query = select(NoiseFloorRow).where(NoiseFloorRow.environment.in_(environments))
+        with self._database.read() as session:
+            return tuple(
+                StoredFloor(
+                    row.scenario,
+                    NoiseFloor(
+                        row.metric,
+                        row.environment,
+                        Scale(row.scale),
+                        Design(row.design),
+                        row.size,
+                        row.effect,
+                        row.observed,
+                    ),
+                )
+                for row in session.scalars(
+                    query.order_by(NoiseFloorRow.made_at.desc(), NoiseFloorRow.scenario)
+                )
+            )
+
+
+def _find(session: Session, id: UUID) -> CampaignRow:
+    row = session.scalar(select(CampaignRow).where(CampaignRow.id == id))
+    if row is None:
+        raise NotFound(
+            f"there is no campaign {id}",
+            field="campaign",
+            remedy="`vmtune bench campaign list` lists them",
+        )
+    return row
+
+
+def _record(row: CampaignRow) -> CampaignRecord:
+    return CampaignRecord(
+        id=row.id,
+        campaign=campaign_file.from_json(row.campaign, {}),
+        forecast=from_json(Forecast, row.forecast),
+        state=CampaignState(row.state),
+        host=row.host,
+        created_at=row.created_at,
+        reason=row.reason,
+        ended_at=row.ended_at,
+    )

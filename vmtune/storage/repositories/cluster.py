@@ -1,0 +1,240 @@
+"""The services that share this database, the hosts that each drives, and what one orders of
+another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import delete, select, update
+from sqlalchemy.orm import Session
+
+from vmtune.errors import Conflict, NotFound
+from vmtune.model.cluster import JobOrder, Service, ServiceState
+from vmtune.model.host.inventory import Host
+from vmtune.storage.database import Database, Lease, rows_met
+from vmtune.storage.repositories.inventory import as_host, host_row, open_operation
+from vmtune.storage.tables.cluster import OrderRow, ServiceRow
+from vmtune.storage.tables.core import HostRow, OperationRow
+
+
+@dataclass(frozen=True, slots=True)
+class TakenHosts:
+    """What became of the hosts of a service whose work was taken over.
+
+    :param hosts: those that the heir drives now.
+    :param left: those that nobody but the service itself reaches.
+    """
+
+    hosts: tuple[str, ...]
+    left: tuple[str, ...]
+
+
+class FleetRepository:
+    """The services, by name."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def join(self, name: str, machine: str, pid: int, version: str) -> Service:
+        """Begin a service's new life, and write in its name from now on. Whoever still writes in
+        the name of an earlier one is refused."""
+        self._database.lease = None
+        with self._database.write() as session:
+            now = self._database.now()
+            row = session.get(ServiceRow, name)
+            if row is None:
+                row = ServiceRow(name=name, epoch=0, beats=0)
+                session.add(row)
+            row.machine, row.pid, row.version = machine, pid, version
+            row.state, row.heir = ServiceState.RUNNING, ""
+            row.epoch, row.beats = row.epoch + 1, row.beats + 1
+            row.started_at = row.seen_at = now
+            session.flush()
+            joined = _service(row)
+        self._database.lease = Lease(name, joined.epoch)
+        return joined
+
+    def beat(self, lease: Lease) -> bool:
+        """Say that a service lives.
+
+        :return: False where its work was taken over.
+        """
+        alive = (ServiceRow.name == lease.service) & (ServiceRow.epoch == lease.epoch)
+        counted = {"beats": ServiceRow.beats + 1, "seen_at": self._database.now()}
+        # Past the turn of the writers: a long one must not let this service look dead.
+        with self._database.quick() as session:
+            return rows_met(session, update(ServiceRow).where(alive).values(counted)) > 0
+
+    def stop(self) -> None:
+        """Say that this service stops."""
+        lease = self._database.lease
+        if lease is None:
+            return
+        with self._database.write() as session:
+            row = session.get(ServiceRow, lease.service)
+            if row is not None:
+                row.state = ServiceState.STOPPED
+
+    def all(self) -> tuple[Service, ...]:
+        """Every service, by name."""
+        with self._database.read() as session:
+            return tuple(map(_service, session.scalars(select(ServiceRow).order_by(_NAME))))
+
+    def get(self, name: str) -> Service | None:
+        """The service of that name; None where there never was one."""
+        with self._database.read() as session:
+            row = session.get(ServiceRow, name)
+            return _service(row) if row is not None else None
+
+    def take_over(self, dead: Service, heir: str, machine: str) -> TakenHosts | None:
+        """Give a service's hosts and orders to *heir*, and refuse what it still writes.
+
+        :param dead: as it was when it was seen to be silent.
+        :param machine: the heir's: hosts whose address means another machine are left.
+        :return: None where it has answered since, or another was first.
+        """
+        with self._database.write() as session:
+            row = session.get(ServiceRow, dead.name)
+            if row is None or (row.epoch, row.beats) != (dead.epoch, dead.beats):
+                return None
+            row.state, row.heir, row.epoch = ServiceState.TAKEN_OVER, heir, row.epoch + 1
+            estates = update(ServiceRow).where(ServiceRow.heir == dead.name)
+            session.execute(estates.values(heir=heir))
+            hosts = session.scalars(select(HostRow).where(HostRow.owner == dead.name)).all()
+            taken = [host for host in hosts if host.machine in ("", machine)]
+            for host in taken:
+                host.owner = heir
+            orders = update(OrderRow).where(OrderRow.service == dead.name)
+            session.execute(orders.values(service=heir))
+            left = tuple(host.name for host in hosts if host not in taken)
+            return TakenHosts(tuple(host.name for host in taken), left)
+
+    def settle_estate(self, name: str) -> None:
+        """Its work is taken over."""
+        with self._database.write(durable=False) as session:
+            row = session.get(ServiceRow, name)
+            if row is not None:
+                row.heir = ""
+
+    def claim(self, host: str, service: str, machine: str) -> bool:
+        """Let *service* drive a host that nobody drives.
+
+        :param machine: what its address means, where it names no machine; else empty.
+        """
+        with self._database.write() as session:
+            row = session.get(HostRow, host)
+            if row is None or row.owner:
+                return False
+            row.owner = service
+            row.machine = row.machine or machine
+            return True
+
+    def give(self, host: str, service: str) -> Host:
+        """Let *service* drive a host, whoever does now.
+
+        :raise NotFound: there is no such host, or no such service.
+        :raise Conflict: something is open on the host, or the service does not reach it.
+        """
+        with self._database.write() as session:
+            row = host_row(session, host)
+            heir = session.get(ServiceRow, service)
+            if heir is None or heir.state != ServiceState.RUNNING:
+                raise NotFound(
+                    f"no service named {service[:70]} runs",
+                    field="service",
+                    remedy="vmtune service list shows them",
+                )
+            if row.machine not in ("", heir.machine):
+                raise Conflict(
+                    f"{row.uri} means the machine {row.machine}, and {service} runs on "
+                    f"{heir.machine}",
+                    field="service",
+                    code="host_elsewhere",
+                    remedy="add the host by an address that names its machine, or choose a "
+                    "service there",
+                )
+            _refuse_busy(session, row)
+            row.owner = service
+            session.flush()
+            return as_host(row)
+
+    def order(self, job: str, kind: str, host: str, here: str = "") -> str:
+        """Leave a job to the service that drives a host. Ordering it again changes nothing.
+
+        :param here: who asks; where it drives the host itself, or nobody does, nothing is left.
+        :return: whose job it is.
+        """
+        with self._database.write() as session:
+            found = session.get(HostRow, host)
+            service = (found.owner if found is not None else "") or here
+            if service != here and session.get(OrderRow, job) is None:
+                now = self._database.now()
+                row = OrderRow(job=job, kind=kind, service=service, cancelled=False, ordered_at=now)
+                session.add(row)
+            return service
+
+    def orders(self, service: str) -> tuple[JobOrder, ...]:
+        """What a service is to begin, oldest first."""
+        query = select(OrderRow).where(OrderRow.service == service)
+        with self._database.read() as session:
+            rows = session.scalars(query.order_by(OrderRow.ordered_at, OrderRow.job))
+            return tuple(map(_order, rows))
+
+    def ordered(self, job: str) -> JobOrder | None:
+        """A job that is ordered and not begun."""
+        with self._database.read() as session:
+            row = session.get(OrderRow, job)
+            return _order(row) if row is not None else None
+
+    def cancel_order(self, job: str) -> bool:
+        """Note that a job is to end as soon as it begins; False where it has begun."""
+        with self._database.write() as session:
+            row = session.get(OrderRow, job)
+            if row is not None:
+                row.cancelled = True
+            return row is not None
+
+    def begun(self, job: str) -> None:
+        """An order was carried out: its job is durable elsewhere now."""
+        with self._database.write() as session:
+            session.execute(delete(OrderRow).where(OrderRow.job == job))
+
+    def operations_of(self, service: str) -> frozenset[str]:
+        """The applications and migrations that a service has begun and that are open."""
+        query = select(OperationRow.operation).where(OperationRow.service.in_((service, "")))
+        with self._database.read() as session:
+            return frozenset(str(id) for id in session.scalars(query))
+
+
+_NAME = ServiceRow.name
+
+
+def _refuse_busy(session: Session, host: HostRow) -> None:
+    """:raise Conflict: something is open on a host."""
+    busy = open_operation(session, host.name)
+    if busy:
+        raise Conflict(
+            f"{busy} is open on host {host.name}",
+            field="name",
+            code="host_in_use",
+            remedy="wait until it has ended, or abort it",
+        )
+
+
+def _service(row: ServiceRow) -> Service:
+    return Service(
+        name=row.name,
+        machine=row.machine,
+        pid=row.pid,
+        version=row.version,
+        state=ServiceState(row.state),
+        epoch=row.epoch,
+        beats=row.beats,
+        heir=row.heir,
+        started_at=row.started_at,
+        seen_at=row.seen_at,
+    )
+
+
+def _order(row: OrderRow) -> JobOrder:
+    return JobOrder(row.job, row.kind, row.service, row.cancelled)

@@ -1,0 +1,338 @@
+"""Evacuations, and where each of their VMs stands."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from uuid import UUID, uuid4
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from vmtune.documents.dataclass_json import to_json
+from vmtune.errors import Conflict, NotFound
+from vmtune.model.access.scopes import EVERYTHING, Reach
+from vmtune.model.evacuation.evacuation import (
+    NEXT,
+    Evacuation,
+    EvacuationState,
+    LeavingState,
+    LeavingVm,
+    Order,
+    Tally,
+)
+from vmtune.model.findings.table import FINDINGS, Finding
+from vmtune.storage.columns import storable
+from vmtune.storage.database import Database
+from vmtune.storage.paging import Page, check_limit, make_cursor, page, read_cursor
+from vmtune.storage.tables.evacuations import EvacuationRow, LeavingVmRow
+
+_OPEN = tuple(state.value for state in EvacuationState if not state.ended)
+_PENDING = tuple(state.value for state in LeavingState if not state.over)
+
+
+class EvacuationRepository:
+    """The evacuations, by UUID; lists give the newest first."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def begin(
+        self,
+        host: str,
+        vms: Sequence[LeavingVm],
+        *,
+        destinations: Sequence[str] = (),
+        order: Order = Order.PRIORITY,
+        priority: int = 0,
+        max_outgoing: int | None = None,
+        stop_after_failures: int | None = None,
+        profile: str = "",
+        id: UUID | None = None,
+    ) -> Evacuation:
+        """Record an evacuation before its first migration; it runs from now on.
+
+        :param vms: in the order of moving.
+        :raise Conflict: the host is being evacuated, or a host that VMs are to go to is.
+        """
+        with self._database.write() as session:
+            _refuse_against_others(session, host, {vm.destination for vm in vms})
+            row = EvacuationRow(
+                id=id or uuid4(),
+                host=host,
+                destinations=list(destinations),
+                order=order,
+                priority=priority,
+                max_outgoing=max_outgoing,
+                stop_after_failures=stop_after_failures,
+                profile=profile,
+                state=EvacuationState.RUNNING,
+                reason="",
+                created_at=self._database.now(),
+                ended_at=None,
+            )
+            session.add(row)
+            session.flush()
+            session.add_all(_row(row.number, place, vm) for place, vm in enumerate(vms))
+            session.flush()
+            return _evacuation(row)
+
+    def add(self, id: UUID, vms: Sequence[LeavingVm]) -> None:
+        """Add VMs that came to the host meanwhile, behind those that it has.
+
+        :raise NotFound: there is no such evacuation.
+        """
+        with self._database.write() as session:
+            number = _find(session, id).number
+            last = select(func.max(LeavingVmRow.position)).where(LeavingVmRow.evacuation == number)
+            found = session.scalar(last)
+            first = 0 if found is None else found + 1
+            session.add_all(_row(number, place, vm) for place, vm in enumerate(vms, first))
+
+    def arriving(self, host: str) -> int:
+        """How many VMs of evacuations are on their way to a host."""
+        query = select(func.count()).where(
+            LeavingVmRow.destination == host, LeavingVmRow.state == LeavingState.ORDERED
+        )
+        with self._database.read() as session:
+            return session.scalar(query) or 0
+
+    def enter(self, id: UUID, state: EvacuationState, reason: str = "") -> Evacuation:
+        """Set its state.
+
+        :raise NotFound: there is no such evacuation.
+        :raise Conflict: that state cannot follow its present one.
+        """
+        with self._database.write() as session:
+            row = _find(session, id)
+            if state not in NEXT[EvacuationState(row.state)]:
+                raise Conflict(
+                    f"the evacuation is {row.state} and cannot become {state.value}",
+                    field="evacuation",
+                    code="illegal_transition",
+                    remedy="look at it again: it has changed in the meantime",
+                )
+            row.state, row.reason = state, storable(reason)
+            if state.ended:
+                row.ended_at = self._database.now()
+            session.flush()
+            return _evacuation(row)
+
+    def get(self, id: UUID, host: str | None = None) -> Evacuation:
+        """:raise NotFound: there is no such evacuation, or it is not of *host*."""
+        with self._database.read() as session:
+            row = _find(session, id)
+            if host is not None and row.host != host:
+                raise _none(id)
+            return _evacuation(row)
+
+    def list(
+        self,
+        host: str | None = None,
+        states: Collection[EvacuationState] = (),
+        after: str | None = None,
+        limit: int = 100,
+        reach: Reach = EVERYTHING,
+    ) -> Page[Evacuation]:
+        """Evacuations, newest first.
+
+        :param states: any of them; empty for all.
+        """
+        query = select(EvacuationRow).order_by(EvacuationRow.number.desc())
+        query = query.limit(check_limit(limit) + 1)
+        if host is not None:
+            query = query.where(EvacuationRow.host == host)
+        if states:
+            query = query.where(EvacuationRow.state.in_(states))
+        if reach.hosts is not None:
+            query = query.where(EvacuationRow.host.in_(reach.hosts))
+        if after is not None:
+            (number,) = read_cursor("evacuations", after, int)
+            query = query.where(EvacuationRow.number < number)
+        with self._database.read() as session:
+            rows = session.scalars(query).all()
+            return page(
+                rows, limit, _evacuation, lambda row: make_cursor("evacuations", row.number)
+            )
+
+    def unfinished(self) -> tuple[Evacuation, ...]:
+        """Those that have not ended, oldest first."""
+        query = select(EvacuationRow).where(EvacuationRow.state.in_(_OPEN))
+        with self._database.read() as session:
+            return tuple(map(_evacuation, session.scalars(query.order_by(EvacuationRow.number))))
+
+    def vms(self, id: UUID) -> tuple[LeavingVm, ...]:
+        """All its VMs, in the order of moving."""
+        with self._database.read() as session:
+            query = select(LeavingVmRow).where(LeavingVmRow.evacuation == _find(session, id).number)
+            return tuple(map(_vm, session.scalars(query.order_by(LeavingVmRow.position))))
+
+    def vm_page(self, id: UUID, after: str | None = None, limit: int = 100) -> Page[LeavingVm]:
+        """Likewise, page by page."""
+        with self._database.read() as session:
+            query = select(LeavingVmRow).where(LeavingVmRow.evacuation == _find(session, id).number)
+            query = query.order_by(LeavingVmRow.position).limit(check_limit(limit) + 1)
+            if after is not None:
+                (position,) = read_cursor("evacuation_vms", after, int)
+                query = query.where(LeavingVmRow.position > position)
+            rows = session.scalars(query).all()
+            return page(rows, limit, _vm, lambda row: make_cursor("evacuation_vms", row.position))
+
+    def note(
+        self,
+        id: UUID,
+        vm: UUID,
+        state: LeavingState,
+        *,
+        reason: str = "",
+        destination: str | None = None,
+        findings: Sequence[Finding] | None = None,
+        migration: UUID | None = None,
+    ) -> LeavingVm:
+        """Record where one VM stands; None leaves a field as it is.
+
+        :raise NotFound: the evacuation has no such VM.
+        """
+        with self._database.write() as session:
+            query = select(LeavingVmRow).where(
+                LeavingVmRow.evacuation == _find(session, id).number, LeavingVmRow.vm == vm
+            )
+            row = session.scalar(query)
+            if row is None:
+                raise NotFound(f"the evacuation has no VM {vm}", field="vm")
+            row.state, row.reason = state, storable(reason)
+            row.destination = row.destination if destination is None else destination
+            row.findings = row.findings if findings is None else _dump(findings)
+            row.migration = migration or row.migration
+            session.flush()
+            return _vm(row)
+
+    def tallies(self, ids: Collection[UUID]) -> Mapping[UUID, Tally]:
+        """How far each of these is."""
+        query = (
+            select(
+                EvacuationRow.id,
+                LeavingVmRow.state,
+                func.count(),
+                func.sum(LeavingVmRow.memory_bytes),
+            )
+            .join(LeavingVmRow, LeavingVmRow.evacuation == EvacuationRow.number)
+            .where(EvacuationRow.id.in_(ids))
+            .group_by(EvacuationRow.id, LeavingVmRow.state)
+        )
+        found = {id: Tally({}, 0, 0) for id in ids}
+        with self._database.read() as session:
+            for id, name, count, memory in session.execute(query):
+                state, before = LeavingState(name), found[id]
+                moved = int(memory) if state is LeavingState.MOVED else 0
+                counted = state not in _NEVER_MOVED
+                found[id] = replace(
+                    before,
+                    states={**before.states, state: count},
+                    total_bytes=before.total_bytes + (int(memory) if counted else 0),
+                    moved_bytes=before.moved_bytes + moved,
+                )
+        return found
+
+    def promised(self, hosts: Collection[str]) -> Mapping[str, int]:
+        """How much memory the VMs will take that evacuations send to each of these hosts, and
+        that have not arrived."""
+        query = (
+            select(LeavingVmRow.destination, func.sum(LeavingVmRow.memory_bytes))
+            .where(LeavingVmRow.destination.in_(hosts), LeavingVmRow.state.in_(_PENDING))
+            .group_by(LeavingVmRow.destination)
+        )
+        with self._database.read() as session:
+            return {host: int(memory) for host, memory in session.execute(query)}
+
+
+_NEVER_MOVED = (LeavingState.BLOCKED, LeavingState.NOT_PLACED, LeavingState.NOT_RUNNING)
+
+
+def _refuse_against_others(session: Session, host: str, destinations: Collection[str]) -> None:
+    evacuating = select(EvacuationRow.host).where(EvacuationRow.state.in_(_OPEN))
+    open_hosts = set(session.scalars(evacuating))
+    if host in open_hosts:
+        raise Conflict(
+            f"{host} is being evacuated",
+            field="host",
+            code="evacuating",
+            remedy="follow that evacuation, or cancel it first",
+        )
+    for name in sorted(open_hosts & set(destinations)):
+        raise Conflict(
+            f"{name} is being evacuated, so that nothing can go there",
+            field="destinations",
+            code="destination_evacuating",
+            remedy="choose other hosts",
+        )
+
+
+def _row(evacuation: int, position: int, vm: LeavingVm) -> LeavingVmRow:
+    return LeavingVmRow(
+        evacuation=evacuation,
+        position=position,
+        vm=vm.vm,
+        name=storable(vm.name),
+        memory_bytes=vm.memory_bytes,
+        priority=vm.priority,
+        state=vm.state,
+        destination=vm.destination,
+        reason=storable(vm.reason),
+        findings=_dump(vm.findings),
+        overrides=list(vm.overrides),
+        migration=vm.migration,
+    )
+
+
+def _find(session: Session, id: UUID) -> EvacuationRow:
+    row = session.scalar(select(EvacuationRow).where(EvacuationRow.id == id))
+    if row is None:
+        raise _none(id)
+    return row
+
+
+def _none(id: UUID) -> NotFound:
+    return NotFound(f"there is no evacuation {id}", field="evacuation")
+
+
+def _evacuation(row: EvacuationRow) -> Evacuation:
+    return Evacuation(
+        id=row.id,
+        host=row.host,
+        destinations=tuple(row.destinations),
+        order=Order(row.order),
+        priority=row.priority,
+        max_outgoing=row.max_outgoing,
+        stop_after_failures=row.stop_after_failures,
+        profile=row.profile,
+        state=EvacuationState(row.state),
+        reason=row.reason,
+        created_at=row.created_at,
+        ended_at=row.ended_at,
+    )
+
+
+def _vm(row: LeavingVmRow) -> LeavingVm:
+    # A finding whose pack is no longer loaded, or of a later vmtune, has no row to tell of it.
+    findings = [
+        Finding(f["code"], f["tunable"], f["evidence"])
+        for f in row.findings
+        if f["code"] in FINDINGS
+    ]
+    return LeavingVm(
+        vm=row.vm,
+        name=row.name,
+        memory_bytes=row.memory_bytes,
+        priority=row.priority,
+        state=LeavingState(row.state),
+        destination=row.destination,
+        reason=row.reason,
+        findings=tuple(findings),
+        overrides=tuple(row.overrides),
+        migration=row.migration,
+    )
+
+
+def _dump(findings: Sequence[Finding]) -> list[dict[str, object]]:
+    return [to_json(finding) for finding in findings]

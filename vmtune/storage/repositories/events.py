@@ -1,0 +1,77 @@
+"""What changed, in the order in which it did, for those who follow it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from sqlalchemy import delete, func, select
+
+from vmtune.model.host.inventory import Event, EventTopic
+from vmtune.storage.database import Database
+from vmtune.storage.paging import check_limit
+from vmtune.storage.tables.core import EventRow
+
+
+class EventRepository:
+    """The events. An event becomes visible after all that have smaller numbers."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def append(self, topic: EventTopic, subject: str, data: Mapping[str, object]) -> Event:
+        """Add an event.
+
+        :param data: ready for JSON.
+        """
+        with self._database.write(durable=False) as session:
+            row = EventRow(at=self._database.now(), topic=topic, subject=subject, data=dict(data))
+            session.add(row)
+            session.flush()
+            return _event(row)
+
+    def since(
+        self,
+        id: int,
+        limit: int = 100,
+        topics: Collection[EventTopic] | None = None,
+        subject: str | None = None,
+    ) -> tuple[Event, ...]:
+        """Events after the one numbered *id*, oldest first."""
+        query = select(EventRow).where(EventRow.id > id)
+        if topics is not None:
+            query = query.where(EventRow.topic.in_(topics))
+        if subject is not None:
+            query = query.where(EventRow.subject == subject)
+        query = query.order_by(EventRow.id).limit(check_limit(limit))
+        with self._database.read() as session:
+            return tuple(map(_event, session.scalars(query)))
+
+    def newest_id(self) -> int:
+        """The newest event's number; 0 where there is none."""
+        with self._database.read() as session:
+            return session.scalar(select(func.max(EventRow.id))) or 0
+
+    def oldest_id(self) -> int:
+        """The number of the oldest event that is kept; 0 where there is none.
+
+        Who resumes after a number smaller than the one before it has missed events.
+        """
+        with self._database.read() as session:
+            return session.scalar(select(func.min(EventRow.id))) or 0
+
+    def prune(self, keep: int) -> int:
+        """Delete all but the newest *keep* events, at least 1, and say how many went."""
+        assert keep >= 1, "the newest event tells where the stream is"
+        newest = select(EventRow.id).order_by(EventRow.id.desc()).offset(keep - 1).limit(1)
+        with self._database.write(durable=False) as session:
+            oldest_kept = session.scalar(newest)
+            if oldest_kept is None:
+                return 0
+            older = EventRow.id < oldest_kept
+            number = session.scalar(select(func.count()).select_from(EventRow).where(older)) or 0
+            session.execute(delete(EventRow).where(older))
+            return number
+
+
+def _event(row: EventRow) -> Event:
+    return Event(row.id, row.at, EventTopic(row.topic), row.subject, row.data)

@@ -1,0 +1,94 @@
+"""VMs of a large fleet, page by page, as they were last seen: no host is asked for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, func, select, tuple_
+from sqlalchemy.orm import Session
+
+from vmtune.model.access.scopes import EVERYTHING, Reach
+from vmtune.model.host.inventory import Vm
+from vmtune.model.plan.tuning_state import TuningState
+from vmtune.storage.database import Database
+from vmtune.storage.paging import Page, check_limit, make_cursor, page, read_cursor
+from vmtune.storage.tables.core import TuningRow, VmRow
+
+_stands = func.coalesce(TuningRow.state, TuningState.UNTUNED.value)
+
+
+class KnownVms:
+    """All VMs that were ever listed, in the order of their names."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def count(self) -> int:
+        """How many there are."""
+        with self._database.read() as session:
+            return session.scalar(select(func.count()).select_from(VmRow)) or 0
+
+    def page(
+        self,
+        listing: str,
+        after: str | None,
+        limit: int,
+        *,
+        name: str | None = None,
+        labels: Sequence[tuple[str, str]] = (),
+        tuning: TuningState | None = None,
+        reach: Reach = EVERYTHING,
+    ) -> tuple[Page[Vm], Mapping[TuningState, int]]:
+        """A page, and how many of all pages stand how, before the filter by tuning.
+
+        :param listing: whose cursors those are: of name, UUID and host.
+        """
+        conditions = _conditions(name, labels, reach)
+        key = (VmRow.name, VmRow.uuid, VmRow.host)
+        query = select(VmRow).where(*conditions).order_by(*key).limit(check_limit(limit) + 1)
+        if tuning is not None:  # the join alone takes ten times as long as all the rest
+            query = query.outerjoin(TuningRow, TuningRow.vm == VmRow.uuid)
+            query = query.where(_stands == tuning.value)
+        if after is not None:
+            seen = read_cursor(listing, after, str, UUID, str)
+            query = query.where(tuple_(*key) > tuple_(*seen))
+        with self._database.read() as session:
+            rows = session.scalars(query).all()
+            counts = counts_by_tuning(session, conditions)
+            found = page(
+                rows,
+                limit,
+                lambda row: Vm(row.uuid, row.name, row.host, row.labels, row.seen_at),
+                lambda row: make_cursor(listing, row.name, str(row.uuid), row.host),
+            )
+        return found, counts
+
+
+def counts_by_tuning(
+    session: Session, conditions: Sequence[ColumnElement[bool]]
+) -> Mapping[TuningState, int]:
+    """How many stand how; those of which nothing is known are untuned. Of all VMs together they
+    are counted without looking at each: one that was forgotten since may count too."""
+    total = session.scalar(select(func.count()).select_from(VmRow).where(*conditions)) or 0
+    known = select(TuningRow.state, func.count()).group_by(TuningRow.state)
+    if conditions:
+        known = known.join(VmRow, TuningRow.vm == VmRow.uuid).where(*conditions)
+    found = {TuningState(state): count for state, count in session.execute(known)}
+    rest = total - sum(c for state, c in found.items() if state is not TuningState.UNTUNED)
+    return {state: found.get(state, 0) for state in TuningState} | {
+        TuningState.UNTUNED: max(rest, 0)
+    }
+
+
+def _conditions(
+    name: str | None, labels: Sequence[tuple[str, str]], reach: Reach
+) -> list[ColumnElement[bool]]:
+    conditions: list[ColumnElement[bool]] = []
+    if name is not None:
+        conditions.append(VmRow.name == name)
+    if reach.hosts is not None:
+        conditions.append(VmRow.host.in_(reach.hosts))
+    for key, value in (*labels, *reach.labels):
+        conditions.append(VmRow.labels[key].as_string() == value)
+    return conditions

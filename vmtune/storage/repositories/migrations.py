@@ -1,0 +1,437 @@
+"""Live migrations: the durable record of each. (vmtune.migrations is another thing: the
+revisions of the database's schema.)"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+from sqlalchemy import Row, bindparam, func, select
+from sqlalchemy.orm import Session
+
+from vmtune.errors import Conflict, DuplicateName, NotFound, Problem, TooLate
+from vmtune.model.access.scopes import EVERYTHING, Reach
+from vmtune.model.migration.admission import Slot
+from vmtune.model.migration.controller_record import ReaperReport, ReaperRound, StepRecord
+from vmtune.model.migration.record import (
+    AbortState,
+    Kept,
+    Migration,
+    MigrationState,
+    Sample,
+    Totals,
+    Trigger,
+)
+from vmtune.model.migration.steps import Step, dump_steps
+from vmtune.model.plan.changes import Change
+from vmtune.model.plan.outcome import Outcome
+from vmtune.model.tunables.tunable import Value
+from vmtune.storage import codec
+from vmtune.storage.columns import storable
+from vmtune.storage.database import Database
+from vmtune.storage.paging import Page, check_limit, make_cursor, page, read_cursor
+from vmtune.storage.repositories import migration_queue as slots
+from vmtune.storage.repositories import operations
+from vmtune.storage.repositories.operations import Operation
+from vmtune.storage.repositories.reach import within
+from vmtune.storage.series import reaper_rounds as rounds
+from vmtune.storage.series import samples
+from vmtune.storage.tables.core import MigrationRow
+
+_S = MigrationState
+_ENDS = frozenset(state for state in MigrationState if state.ended)
+TRANSITIONS: Mapping[MigrationState, frozenset[MigrationState]] = {
+    _S.QUEUED: frozenset({_S.PREPARING, _S.FAILED, _S.CANCELLED, _S.UNKNOWN}),
+    _S.PREPARING: frozenset({_S.STARTING, _S.FAILED, _S.CANCELLED, _S.UNKNOWN}),
+    # A small VM can be there before anybody saw the migration active.
+    _S.STARTING: frozenset({_S.ACTIVE}) | _ENDS,
+    _S.ACTIVE: _ENDS,
+    _S.UNKNOWN: _ENDS - {_S.UNKNOWN},
+    _S.COMPLETED: frozenset(),
+    _S.FAILED: frozenset(),
+    _S.CANCELLED: frozenset(),
+}
+"""Which state may follow which. Any state may be recorded again: steps can run twice."""
+assert set(TRANSITIONS) == set(MigrationState), "a state without its followers"
+_COLUMNS = MigrationRow.__table__.columns
+"""Read without an object for each row, whose bookkeeping takes a while for a page of them."""
+_BY_ID = select(*_COLUMNS).where(MigrationRow.id == bindparam("id"))
+_NUMBER = select(MigrationRow.number).where(MigrationRow.id == bindparam("id"))
+
+
+class MigrationRepository:
+    """The migrations, by UUID; lists give the newest first."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def begin(
+        self,
+        *,
+        vm: UUID,
+        vm_name: str,
+        source: str,
+        destination: str,
+        trigger: Trigger = Trigger.VMTUNE,
+        profile: str = "",
+        revision: int = 0,
+        wanted: Mapping[str, Value] | None = None,
+        overrides: Sequence[str] = (),
+        state: MigrationState = MigrationState.QUEUED,
+        journal: Sequence[Change] = (),
+        started_at: datetime | None = None,
+        active_at: datetime | None = None,
+        steps: Sequence[Step] = (),
+        id: UUID | None = None,
+        priority: int = 0,
+    ) -> Migration:
+        """Record the intent before anything is done. Takes the VM, and a place in the queue.
+
+        :param destination: empty where it is not known, or not yet.
+        :param state: one that has not ended; an observed migration begins as starting.
+        :param id: where the caller has to know it beforehand; else a new one.
+        :param priority: among those that wait; higher goes first.
+        :raise OperationInProgress: the VM has an open application or migration.
+        :raise DuplicateName: there is a migration with that *id*.
+        """
+        assert not state.ended, "a migration cannot begin with its end"
+        with self._database.write() as session:
+            now = self._database.now()
+            row = MigrationRow(
+                id=id or uuid4(),
+                vm=vm,
+                vm_name=vm_name,
+                source=source,
+                destination=destination,
+                trigger=trigger,
+                profile=profile,
+                revision=revision,
+                wanted=dict(wanted or {}),
+                steps=dump_steps(steps),
+                step_records=[],
+                overrides=list(overrides),
+                state=state,
+                abort=AbortState.NONE,
+                journal=codec.dump(journal),
+                outcomes=[],
+                failure="",
+                problems=[],
+                created_at=now,
+                started_at=started_at,
+                active_at=active_at,
+            )
+            if id is not None and _find(session, id) is not None:
+                raise DuplicateName(f"there is a migration {id} already", field="id")
+            operations.take(session, vm, Operation.MIGRATION, row.id, now, self._database.service)
+            session.add(row)
+            session.flush()
+            runs = state is not MigrationState.QUEUED
+            slots.take(session, Slot(row.number, row.id, source, destination, priority, runs))
+            return _migration(row)
+
+    def update(
+        self,
+        id: UUID,
+        *,
+        destination: str | None = None,
+        state: MigrationState | None = None,
+        abort: AbortState | None = None,
+        journal: Sequence[Change] | None = None,
+        outcomes: Sequence[Outcome] | None = None,
+        totals: Totals | None = None,
+        failure: str | None = None,
+        problems: Sequence[Problem] | None = None,
+        started_at: datetime | None = None,
+        active_at: datetime | None = None,
+        ended_at: datetime | None = None,
+        reaper: ReaperReport | None = None,
+    ) -> Migration:
+        """Record what happened; None leaves a field as it is.
+
+        A state that is an end releases the VM, sets the time of the end where *ended_at* does
+        not say it, and answers an abort that was asked for: it may have been asked for after
+        whoever found out the end had read the record.
+
+        :raise NotFound: there is no such migration.
+        :raise Conflict: *state* cannot follow the present one.
+        """
+        with self._database.write() as session:
+            row = _row(session, id)
+            if state is not None:
+                self._enter(session, row, state)
+            if destination and destination != row.destination:
+                row.destination = destination
+                slots.redirect(session, row.number, destination)
+            # Each, so that a misspelt column is an error when types are checked.
+            row.abort = row.abort if abort is None else abort
+            row.journal = row.journal if journal is None else codec.dump(journal)
+            row.outcomes = row.outcomes if outcomes is None else codec.dump(outcomes)
+            row.totals = row.totals if totals is None else asdict(totals)
+            row.failure = row.failure if failure is None else storable(failure)
+            row.problems = row.problems if problems is None else codec.dump(problems)
+            row.started_at = started_at or row.started_at
+            row.active_at = active_at or row.active_at
+            row.ended_at = ended_at or row.ended_at
+            row.reaper = row.reaper if reaper is None else codec.dump_report(reaper)
+            session.flush()
+            return _migration(row)
+
+    def note_step(self, id: UUID, record: StepRecord, undo: Sequence[Change] = ()) -> Migration:
+        """Record a step: that it is about to be done, and afterwards what became of it.
+
+        A record takes the place of an earlier one of the same step whose effect was not known.
+
+        :param undo: what puts back what the step changes; what is journaled already stays.
+        :raise NotFound: there is no such migration.
+        """
+        with self._database.write() as session:
+            row = _row(session, id)
+            # QEMU's words are not ours to refuse.
+            told = replace(record, detail=storable(record.detail))
+            records = list(codec.step_records(row.step_records))
+            pending = [n for n, known in enumerate(records) if _still_open(known, record)]
+            if pending:
+                records[pending[-1]] = told
+            else:
+                records.append(told)
+            row.step_records = codec.dump(records)
+            known_changes = {(item["tunable"], item["owner"]) for item in row.journal}
+            fresh = [c for c in undo if (c.tunable, c.owner) not in known_changes]
+            row.journal = [*row.journal, *codec.dump(fresh)]
+            session.flush()
+            return _migration(row)
+
+    def request_abort(self, id: UUID) -> Migration:
+        """Record that it is to be aborted. Asking twice is asking once.
+
+        :raise NotFound: there is no such migration.
+        :raise TooLate: it has ended, or can no longer be aborted.
+        """
+        with self._database.write() as session:
+            row = _row(session, id)
+            if row.abort == AbortState.TOO_LATE or _S(row.state).ended:
+                why = (
+                    f"has ended: it is {row.state}" if _S(row.state).ended else "has switched over"
+                )
+                raise TooLate(f"migration {id} {why}", field="migration")
+            if row.abort == AbortState.NONE:
+                row.abort = AbortState.REQUESTED
+                session.flush()
+            return _migration(row)
+
+    def get(self, id: UUID) -> Migration:
+        """The migration of that UUID.
+
+        :raise NotFound: there is none.
+        """
+        with self._database.read() as session:
+            return _migration(_plain_row(session, id))
+
+    def list(
+        self,
+        vm: UUID | None = None,
+        host: str | None = None,
+        state: MigrationState | None = None,
+        profile: str | None = None,
+        after: str | None = None,
+        limit: int = 100,
+        reach: Reach = EVERYTHING,
+    ) -> Page[Migration]:
+        """Migrations, newest first.
+
+        :param host: its source or its destination.
+        """
+        query = select(*_COLUMNS).order_by(MigrationRow.number.desc())
+        query = query.limit(check_limit(limit) + 1)
+        query = query.where(
+            *within(reach, (MigrationRow.source, MigrationRow.destination), MigrationRow.vm)
+        )
+        if vm is not None:
+            query = query.where(MigrationRow.vm == vm)
+        if host is not None:
+            query = query.where((MigrationRow.source == host) | (MigrationRow.destination == host))
+        if state is not None:
+            query = query.where(MigrationRow.state == state)
+        if profile is not None:
+            query = query.where(MigrationRow.profile == profile)
+        if after is not None:
+            (number,) = read_cursor("migrations", after, int)
+            query = query.where(MigrationRow.number < number)
+        with self._database.read() as session:
+            rows = session.execute(query).all()
+            return page(rows, limit, _migration, lambda row: make_cursor("migrations", row.number))
+
+    def unfinished(self) -> tuple[Migration, ...]:
+        """Those that have not ended, oldest first: to be looked at after a restart."""
+        return self._in_states(*(state for state in MigrationState if not state.ended))
+
+    def unsettled(self) -> tuple[Migration, ...]:
+        """Those whose end nobody could see, oldest first: to be asked about again."""
+        return self._in_states(MigrationState.UNKNOWN)
+
+    def add_samples(self, id: UUID, taken: Sequence[Sample]) -> None:
+        """Add samples, in the order in which they were taken.
+
+        One that claims to be earlier than the one before it (a clock was set back) is
+        stored with the time of that one: the order of arrival is the order of time.
+
+        :raise NotFound: there is no such migration.
+        """
+        with self._database.write(durable=False) as session:
+            samples.append(session, _number(session, id), taken)
+
+    def samples(self, id: UUID, after_ms: int = -1, limit: int | None = None) -> tuple[Sample, ...]:
+        """Samples in the order of time.
+
+        :param after_ms: only those taken later. Pass the last one's *at_ms* to go on.
+        :param limit: about how many: samples of the same millisecond are never separated.
+        :raise NotFound: there is no such migration.
+        """
+        return self.with_samples(id, after_ms, limit)[1]
+
+    def with_samples(
+        self, id: UUID, after_ms: int = -1, limit: int | None = None
+    ) -> tuple[Migration, tuple[Sample, ...]]:
+        """The migration beside its samples, as :meth:`get` and :meth:`samples` give them.
+
+        :raise NotFound: there is no such migration.
+        """
+        with self._database.read() as session:
+            row = _plain_row(session, id)
+            taken = samples.read(session, row.number, after_ms, limit)
+        return _migration(row), tuple(taken)
+
+    def sample_count(self, id: UUID) -> int:
+        """How many samples there are.
+
+        :raise NotFound: there is no such migration.
+        """
+        with self._database.read() as session:
+            return samples.count(session, _number(session, id))
+
+    def add_rounds(
+        self, id: UUID, done: Sequence[ReaperRound], report: ReaperReport | None = None
+    ) -> None:
+        """Add rounds of the reaper, in the order in which they were done, and its report so far.
+
+        Only the newest of very many are kept: the report counts all.
+
+        :raise NotFound: there is no such migration.
+        """
+        with self._database.write(durable=False) as session:
+            row = _row(session, id)
+            rounds.append(session, row.number, done)
+            if report is not None:
+                row.reaper = codec.dump_report(report)
+
+    def rounds(
+        self, id: UUID, after_ms: int | None = None, limit: int | None = None
+    ) -> tuple[ReaperRound, ...]:
+        """Rounds of the reaper in the order of time; see :meth:`samples`.
+
+        :raise NotFound: there is no such migration.
+        """
+        with self._database.read(streams=True) as session:
+            return tuple(rounds.read(session, _number(session, id), after_ms, limit))
+
+    def counts(self) -> Mapping[MigrationState, int]:
+        """How many migrations are in each state."""
+        query = select(MigrationRow.state, func.count()).group_by(MigrationRow.state)
+        with self._database.read() as session:
+            found = {state: number for state, number in session.execute(query)}
+        return {state: found.get(state, 0) for state in MigrationState}
+
+    def _enter(self, session: Session, row: MigrationRow, state: MigrationState) -> None:
+        if state != row.state and state not in TRANSITIONS[_S(row.state)]:
+            raise Conflict(
+                f"migration {row.id} is {row.state} and cannot become {state}",
+                field="state",
+                code="illegal_transition",
+                remedy="look at it again: it has changed in the meantime",
+            )
+        row.state = state
+        if state.ended:
+            row.ended_at = row.ended_at or self._database.now()
+            if row.abort == AbortState.REQUESTED and state is not MigrationState.UNKNOWN:
+                aborted = state is MigrationState.CANCELLED
+                row.abort = AbortState.ABORTED if aborted else AbortState.TOO_LATE
+            operations.release(session, row.vm, row.id)
+            slots.release(session, row.number)
+
+    def _in_states(self, *states: MigrationState) -> tuple[Migration, ...]:
+        query = select(MigrationRow).where(MigrationRow.state.in_(states))
+        with self._database.read() as session:
+            return tuple(map(_migration, session.scalars(query.order_by(MigrationRow.number))))
+
+
+def _find(session: Session, id: UUID) -> MigrationRow | None:
+    return session.scalar(select(MigrationRow).where(MigrationRow.id == id))
+
+
+def _row(session: Session, id: UUID) -> MigrationRow:
+    row = _find(session, id)
+    if row is None:
+        raise _no_migration(id)
+    return row
+
+
+def _plain_row(session: Session, id: UUID) -> Row[Any]:
+    row = session.execute(_BY_ID, {"id": id}).one_or_none()
+    if row is None:
+        raise _no_migration(id)
+    return row
+
+
+def _number(session: Session, id: UUID) -> int:
+    number = session.scalar(_NUMBER, {"id": id})
+    if number is None:
+        raise _no_migration(id)
+    return number
+
+
+def _no_migration(id: UUID) -> NotFound:
+    return NotFound(f"there is no migration {id}", field="migration")
+
+
+def _migration(row: MigrationRow | Row[Any]) -> Migration:
+    return Migration(
+        id=row.id,
+        vm=row.vm,
+        vm_name=row.vm_name,
+        source=row.source,
+        destination=row.destination,
+        trigger=Trigger(row.trigger),
+        profile=row.profile,
+        revision=row.revision,
+        wanted=row.wanted,
+        overrides=tuple(row.overrides),
+        state=MigrationState(row.state),
+        created_at=row.created_at,
+        abort=AbortState(row.abort),
+        journal=codec.changes(row.journal),
+        outcomes=codec.outcomes(row.outcomes),
+        totals=codec.totals(row.totals),
+        failure=row.failure,
+        problems=codec.problems(row.problems),
+        started_at=row.started_at,
+        active_at=row.active_at,
+        ended_at=row.ended_at,
+        steps=codec.steps(row.steps),
+        step_records=codec.step_records(row.step_records),
+        reaper=codec.report(row.reaper),
+        samples_kept=Kept(row.samples_kept),
+        samples_thinned_s=row.samples_thinned_s,
+    )
+
+
+def _still_open(known: StepRecord, record: StepRecord) -> bool:
+    """Whether *record* says what became of *known*."""
+    same = (known.number, known.at_ms, known.action) == (
+        record.number,
+        record.at_ms,
+        record.action,
+    )
+    return same and not known.effect.settled

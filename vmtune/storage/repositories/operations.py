@@ -1,0 +1,65 @@
+"""One application, migration or benchmark per VM at a time: who has the VM, in the database.
+
+A row is added in the transaction that begins the operation and removed in the one that
+ends it, so it outlives a crash for as long as the operation is unfinished.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from vmtune.errors import OperationInProgress
+from vmtune.storage.tables.core import OperationRow
+
+
+class Operation(StrEnum):
+    """What can have a VM to itself."""
+
+    APPLICATION = "application"
+    MIGRATION = "migration"
+    BENCHMARK = "benchmark"
+    """A run that measures the VM as it runs, from its order on."""
+
+
+_WAYS_OUT = {
+    Operation.APPLICATION: "",
+    Operation.MIGRATION: ", or abort it",
+    Operation.BENCHMARK: ", or cancel it",
+}
+"""What can be done about who has it, beside waiting."""
+assert set(_WAYS_OUT) == set(Operation)
+
+
+def take(
+    session: Session, vm: UUID, kind: Operation, id: UUID, now: datetime, service: str = ""
+) -> None:
+    """Give *vm* to an operation. The session must be a writing one.
+
+    :param service: which one has begun it; empty where there is one.
+    :raise OperationInProgress: naming who has it.
+    """
+    row = session.get(OperationRow, vm)
+    if row is not None:
+        raise OperationInProgress(
+            f"{row.kind} {row.operation} of this VM is in progress",
+            field="vm",
+            remedy="wait until it has ended" + _WAYS_OUT[Operation(row.kind)],
+        )
+    session.add(OperationRow(vm=vm, kind=kind, operation=id, taken_at=now, service=service))
+
+
+def holder(session: Session, vm: UUID) -> Operation | None:
+    """What has *vm*; None where nothing does."""
+    row = session.get(OperationRow, vm)
+    return Operation(row.kind) if row is not None else None
+
+
+def release(session: Session, vm: UUID, id: UUID) -> None:
+    """Take *vm* from the operation, if that has it. The session must be a writing one."""
+    row = session.get(OperationRow, vm)
+    if row is not None and row.operation == id:
+        session.delete(row)

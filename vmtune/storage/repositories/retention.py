@@ -1,0 +1,202 @@
+"""Dropping what is old: samples are thinned and later dropped, and so are entries of the audit log.
+
+Each step is a short transaction, and harmless when it is repeated or when two do it at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import ColumnElement, delete, func, select
+from sqlalchemy.orm import Session
+
+from vmtune.model.access.audit import Act, Cut, Outcome
+from vmtune.model.migration.record import Kept, MigrationState
+from vmtune.model.retention import thin
+from vmtune.storage import auditing
+from vmtune.storage.database import Database, rows_met
+from vmtune.storage.repositories.audit_log import newest_cut
+from vmtune.storage.series import samples
+from vmtune.storage.tables.access import AuditRow
+from vmtune.storage.tables.core import MigrationRow, ReaperChunkRow, SampleChunkRow
+from vmtune.storage.tables.retention import AuditCutRow, ChoreRow
+
+_ENTRIES_AT_ONCE = 1000
+_ENDED = [state.value for state in MigrationState if state.ended]
+
+
+@dataclass(frozen=True, slots=True)
+class Old:
+    """How much there is that is old enough.
+
+    :param samples: how many of how many *migrations*, and the room they take.
+    """
+
+    migrations: int
+    samples: int
+    bytes: int
+
+
+class KeepingRepository:
+    """What grows with time."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def begin_chore(self, name: str, every_s: float) -> bool:
+        """Whether it is time for a chore, and it is this service's to do: of several that ask,
+        one is told so. A time that lies ahead was noted before the clock was set back."""
+        with self._database.write(durable=False) as session:
+            now = self._database.now()
+            row = session.get(ChoreRow, name)
+            if row is not None and abs(now - row.begun_at) < timedelta(seconds=every_s):
+                return False
+            service = self._database.service
+            session.merge(ChoreRow(name=name, service=service, begun_at=now))
+            return True
+
+    def to_thin(self, before: datetime, limit: int) -> tuple[int, ...]:
+        """The numbers of migrations whose samples are to be thinned, oldest end first."""
+        return self._numbers(_whole(before), limit)
+
+    def to_drop(self, before: datetime, limit: int) -> tuple[int, ...]:
+        """Likewise dropped."""
+        return self._numbers(_there(before), limit)
+
+    def old_samples(self, thin_before: datetime | None, drop_before: datetime | None) -> tuple[
+        Old, Old
+    ]:  # fmt: skip
+        """How much would be thinned, and how much dropped."""
+        with self._database.read() as session:
+            dropped = _sum(session, _there(drop_before)) if drop_before else Old(0, 0, 0)
+            if thin_before is None:
+                return Old(0, 0, 0), dropped
+            condition = _whole(thin_before)
+            if drop_before is not None:
+                condition &= MigrationRow.ended_at >= drop_before
+            return _sum(session, condition), dropped
+
+    def thin(self, number: int, stretch_s: int) -> int:
+        """Thin the samples of a migration that has ended; 0 where somebody has meanwhile.
+
+        They are packed before the transaction, which only takes their place.
+
+        :return: how many are left out now.
+        """
+        with self._database.read(streams=True) as session:
+            before = samples.count(session, number)
+            kept = list(samples.chunks_of(number, thin(samples.each(session, number), stretch_s)))
+        after = sum(chunk.samples for chunk in kept)
+        with self._database.write(durable=False) as session:
+            row = session.get(MigrationRow, number)
+            if row is None or row.samples_kept != Kept.WHOLE or row.state not in _ENDED:
+                return 0
+            if samples.count(session, number) != before:
+                return 0  # it was settled meanwhile, and had more to tell
+            row.samples_kept, row.samples_thinned_s = Kept.THINNED, stretch_s
+            if after < before:
+                session.execute(delete(SampleChunkRow).where(SampleChunkRow.migration == number))
+                session.add_all(kept)
+        return before - after
+
+    def drop(self, number: int) -> int:
+        """Drop the samples of a migration that has ended, and its reaper's rounds.
+
+        :return: how many samples those were.
+        """
+        with self._database.write(durable=False) as session:
+            row = session.get(MigrationRow, number)
+            if row is None or row.state not in _ENDED:
+                return 0
+            count = samples.count(session, number)
+            for table in (SampleChunkRow, ReaperChunkRow):
+                session.execute(delete(table).where(table.migration == number))
+            row.samples_kept = Kept.DROPPED
+            return count
+
+    def old_entries(self, before: datetime) -> int:
+        """How many entries of the audit log would be dropped."""
+        with self._database.read() as session:
+            return max(_last_before(session, before) - _first(session) + 1, 0)
+
+    def cut_audit(self, before: datetime, act: Act) -> Cut | None:
+        """Let go the entries that are older, from the first one on, and tell so in the log; they
+        are dropped by :meth:`drop_entries`.
+
+        Clocks are set back: up to the first entry that is not older, whatever comes after it.
+
+        :param act: who lets them go.
+        :return: None where there are none.
+        """
+        with self._database.write() as session:
+            number = _last_before(session, before)
+            first = newest_cut(session).number + 1
+            row = session.get(AuditRow, number)
+            if number < first or row is None:
+                return None
+            cut = Cut(number, row.hash)
+            now = self._database.now()
+            told = (cut.change(first),)
+            auditing.append(
+                session, act, now, Outcome.CHANGED, f"audit {told[0].key}", changes=told
+            )
+            session.add(AuditCutRow(number=cut.number, hash=cut.hash, at=now))
+            return cut
+
+    def drop_entries(self) -> int:
+        """Drop some of the entries that were let go.
+
+        :return: how many; 0 once none is left.
+        """
+        with self._database.read() as session:
+            if _first(session) > newest_cut(session).number:
+                return 0
+        with self._database.write(durable=False) as session:
+            last = min(newest_cut(session).number, _first(session) + _ENTRIES_AT_ONCE - 1)
+            return rows_met(session, delete(AuditRow).where(AuditRow.number <= last))
+
+    def _numbers(self, condition: ColumnElement[bool], limit: int) -> tuple[int, ...]:
+        query = select(MigrationRow.number).where(condition)
+        with self._database.read() as session:
+            return tuple(session.scalars(query.order_by(MigrationRow.ended_at).limit(limit)))
+
+
+def _whole(before: datetime) -> ColumnElement[bool]:
+    return (MigrationRow.samples_kept == Kept.WHOLE.value) & _ended(before)
+
+
+def _there(before: datetime) -> ColumnElement[bool]:
+    kept = (Kept.WHOLE.value, Kept.THINNED.value)
+    return MigrationRow.samples_kept.in_(kept) & _ended(before)
+
+
+def _ended(before: datetime) -> ColumnElement[bool]:
+    return (MigrationRow.ended_at < before) & MigrationRow.state.in_(_ENDED)
+
+
+def _sum(session: Session, condition: ColumnElement[bool]) -> Old:
+    query = select(
+        func.count(MigrationRow.number.distinct()),
+        func.coalesce(func.sum(SampleChunkRow.samples), 0),
+        func.coalesce(func.sum(func.length(SampleChunkRow.packed)), 0),
+    )
+    query = query.select_from(MigrationRow).outerjoin(
+        SampleChunkRow, SampleChunkRow.migration == MigrationRow.number
+    )
+    migrations, count, size = session.execute(query.where(condition)).one()
+    return Old(int(migrations), int(count), int(size))
+
+
+def _first(session: Session) -> int:
+    """The first entry that is there; 1 where none is."""
+    return session.scalar(select(func.min(AuditRow.number))) or 1
+
+
+def _last_before(session: Session, before: datetime) -> int:
+    """The last entry before the first one that is not older; 0 where there is none."""
+    young = select(AuditRow.number).where(AuditRow.at >= before)
+    found = session.scalar(young.order_by(AuditRow.number).limit(1))
+    if found is not None:
+        return found - 1
+    return session.scalar(select(func.max(AuditRow.number))) or 0

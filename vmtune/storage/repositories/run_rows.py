@@ -1,0 +1,279 @@
+"""Benchmark runs as rows, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Select, insert, select
+from sqlalchemy.orm import Session
+
+from vmtune.bench.model.runs.run import Place, Run, RunRecord, RunState, Slot
+from vmtune.bench.model.runs.series import KINDS, Head, apart
+from vmtune.documents.dataclass_json import from_json, to_json
+from vmtune.errors import Conflict, DuplicateName, NotFound
+from vmtune.storage.series.packed_rows import pack
+from vmtune.storage.tables.core import (
+    EnvironmentRow,
+    JsonObject,
+    RunChunkRow,
+    RunHeadRow,
+    RunMetricRow,
+    RunRow,
+)
+
+CHUNK = 1000
+"""Rows of a series in a full chunk: one chunk is one read."""
+
+_S = RunState
+_ENDS = frozenset(state for state in RunState if state.ended)
+TRANSITIONS: Mapping[RunState, frozenset[RunState]] = {
+    _S.QUEUED: _ENDS | {_S.RUNNING},
+    _S.RUNNING: _ENDS,
+    **dict.fromkeys(_ENDS, frozenset()),
+}
+"""Which state may follow which."""
+assert set(TRANSITIONS) == set(RunState), "a state without its followers"
+
+Environment = Mapping[str, Any]  # any JSON: vmtune.bench.environment
+
+
+@dataclass(frozen=True, slots=True)
+class RunFilter:
+    """Which runs to list; None and empty let all through.
+
+    :param since: ordered then or later.
+    """
+
+    scenario: str | None = None
+    family: str | None = None
+    profile: str | None = None
+    states: Collection[RunState] = ()
+    fingerprint: str | None = None
+    host: str | None = None
+    campaign: UUID | None = None
+    arm: str | None = None
+    since: datetime | None = None
+
+
+ALL = RunFilter()
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredScenario:
+    """A scenario that runs were made of.
+
+    :param runs: how many.
+    :param newest: the run that was ordered last.
+    """
+
+    name: str
+    runs: int
+    newest: UUID
+    newest_at: datetime
+
+
+def filtered(query: Select[RunRow], wanted: RunFilter) -> Select[RunRow]:
+    """*query* for the runs that the filter lets through."""
+    equal = {
+        RunRow.scenario: wanted.scenario,
+        RunRow.profile: wanted.profile,
+        RunRow.fingerprint: wanted.fingerprint,
+        RunRow.host: wanted.host,
+        RunRow.campaign: wanted.campaign,
+        RunRow.arm: wanted.arm,
+    }
+    for column, value in equal.items():
+        if value is not None:
+            query = query.where(column == value)
+    if wanted.family is not None:
+        # From "family/" to before what follows the slash, so that the index is of use.
+        least, beyond = f"{wanted.family}/", f"{wanted.family}{chr(ord('/') + 1)}"
+        query = query.where(RunRow.scenario >= least, RunRow.scenario < beyond)
+    if wanted.since is not None:
+        query = query.where(RunRow.created_at >= wanted.since)
+    if wanted.states:
+        query = query.where(RunRow.state.in_(wanted.states))
+    return query
+
+
+def add(session: Session, run: Run) -> RunRow:
+    """Add a run's own row, without environment and record.
+
+    :raise DuplicateName: there is a run of that id.
+    """
+    if session.scalar(select(RunRow.number).where(RunRow.id == run.id)) is not None:
+        raise DuplicateName(
+            f"there is a run {run.id} already",
+            field="id",
+            remedy="it is the same run: counted twice it would mislead",
+        )
+    slot = run.slot
+    row = RunRow(
+        id=run.id,
+        scenario=run.scenario,
+        setup=dict(run.setup),
+        values=dict(run.values),
+        profile=run.profile,
+        revision=run.revision,
+        place=run.place,
+        qemu=run.qemu,
+        options=dict(run.options),
+        host=run.host,
+        state=run.state,
+        failure=run.failure,
+        fingerprint=None,
+        conditions=dict(run.conditions),
+        campaign=slot.campaign if slot else None,
+        arm=slot.arm if slot else None,
+        block=slot.block if slot else None,
+        position=slot.position if slot else None,
+        imported_from=run.imported_from,
+        created_at=run.created_at,
+        started_at=run.started_at,
+        ended_at=run.ended_at,
+    )
+    session.add(row)
+    session.flush()
+    return row
+
+
+def remember_environment(
+    session: Session, environment: Environment, fingerprint: str
+) -> str | None:
+    """Keep an environment, once."""
+    if not fingerprint:
+        return None
+    if session.get(EnvironmentRow, fingerprint) is None:
+        session.add(EnvironmentRow(fingerprint=fingerprint, description=dict(environment)))
+        session.flush()
+    return fingerprint
+
+
+@dataclass(frozen=True, slots=True)
+class PackedRecord:
+    """A record ready to be stored: packing is work that no other writer should wait for.
+
+    :param chunks: columns of chunks, all but whose run they are.
+    """
+
+    head: JsonObject
+    chunks: tuple[JsonObject, ...]
+
+
+def pack_record(record: RunRecord | None) -> PackedRecord | None:
+    """*record* ready to be stored."""
+    if record is None:
+        return None
+    head, series = apart(record)
+    chunks = [
+        {"series": name, "first": first, "rows": len(part), "packed": pack(KINDS[name], part)}
+        for name, rows in series.items()
+        for first in range(0, len(rows), CHUNK)
+        for part in (rows[first : first + CHUNK],)
+    ]
+    return PackedRecord(to_json(head), tuple(chunks))
+
+
+def write_record(
+    session: Session, number: int, record: PackedRecord | None, metrics: Mapping[str, float]
+) -> None:
+    """Add what a run recorded, and its metrics."""
+    if metrics:
+        figures = [{"run": number, "metric": m, "value": float(v)} for m, v in metrics.items()]
+        session.execute(insert(RunMetricRow), figures)
+    if record is None:
+        return
+    session.add(RunHeadRow(run=number, head=record.head))
+    if record.chunks:
+        session.execute(insert(RunChunkRow), [{"run": number, **c} for c in record.chunks])
+
+
+def read_head(session: Session, number: int) -> Head | None:
+    """What its record has once; None where there is none."""
+    row = session.get(RunHeadRow, number)
+    return from_json(Head, row.head) if row is not None else None
+
+
+def metrics_of(session: Session, numbers: Sequence[int]) -> dict[int, dict[str, float]]:
+    """The metrics of runs by their numbers."""
+    query = select(RunMetricRow.run, RunMetricRow.metric, RunMetricRow.value)
+    found: dict[int, dict[str, float]] = {}
+    for number, metric, value in session.execute(query.where(RunMetricRow.run.in_(numbers))):
+        found.setdefault(number, {})[metric] = value
+    return found
+
+
+def enter(row: RunRow, state: RunState) -> None:
+    """Set a run's state.
+
+    :raise Conflict: it cannot follow the present one.
+    """
+    if state not in TRANSITIONS[RunState(row.state)]:
+        raise Conflict(
+            f"run {row.id} is {row.state} and cannot become {state.value}",
+            field="state",
+            code="illegal_transition",
+            remedy="look at it again: it has changed in the meantime",
+        )
+    row.state = state
+
+
+def find(session: Session, id: UUID) -> RunRow:
+    """The row of a run.
+
+    :raise NotFound: there is no such run.
+    """
+    row = session.scalar(select(RunRow).where(RunRow.id == id))
+    if row is None:
+        raise NotFound(f"there is no run {id}", field="run")
+    return row
+
+
+def number_of(session: Session, id: UUID) -> int:
+    """Its number.
+
+    :raise NotFound: there is no such run.
+    """
+    number = session.scalar(select(RunRow.number).where(RunRow.id == id))
+    if number is None:
+        raise NotFound(f"there is no run {id}", field="run")
+    return number
+
+
+def as_run(
+    row: RunRow, metrics: Mapping[str, float] | None = None, environment: Environment | None = None
+) -> Run:
+    """The run of a row."""
+    return Run(
+        id=row.id,
+        scenario=row.scenario,
+        setup=row.setup,
+        values=row.values,
+        state=RunState(row.state),
+        created_at=row.created_at,
+        profile=row.profile,
+        revision=row.revision,
+        place=Place(row.place),
+        qemu=row.qemu,
+        options=row.options,
+        host=row.host,
+        slot=_slot(row),
+        started_at=row.started_at,
+        ended_at=row.ended_at,
+        failure=row.failure,
+        fingerprint=row.fingerprint or "",
+        environment=environment or {},
+        conditions=row.conditions,
+        metrics=metrics or {},
+        imported_from=row.imported_from,
+    )
+
+
+def _slot(row: RunRow) -> Slot | None:
+    if row.campaign is None:
+        return None
+    return Slot(row.campaign, row.arm or "", row.block or 0, row.position or 0)

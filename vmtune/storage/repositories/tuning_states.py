@@ -1,0 +1,202 @@
+"""How each VM stands, as it was last seen: one small row a VM, so that all can be listed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Row, select
+from sqlalchemy.orm import Session
+
+from vmtune.model.plan.outcome import ApplicationState, Outcome
+from vmtune.model.plan.tuning_state import Tuning, TuningState, differing, tuning_state
+from vmtune.storage import codec
+from vmtune.storage.database import Database
+from vmtune.storage.tables.core import ApplicationRow, OperationRow, TuningRow
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """How a VM stood when it was looked at just now; see :class:`Tuning`."""
+
+    vm: UUID
+    profile: str
+    revision: int
+    application: UUID | None
+    outcomes: tuple[Outcome, ...]
+
+
+class TuningRepository:
+    """The tunings, by VM."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def all(self) -> dict[UUID, Tuning]:
+        """Every VM's that has one."""
+        with self._database.read() as session:
+            rows = session.execute(select(*TuningRow.__table__.columns))
+            return {row.vm: as_tuning(row) for row in rows}
+
+    def get(self, vm: UUID) -> Tuning | None:
+        """A VM's; None where nothing was ever applied to it or held against it."""
+        with self._database.read() as session:
+            row = session.get(TuningRow, vm)
+            return as_tuning(row) if row is not None else None
+
+    def note(
+        self,
+        vm: UUID,
+        profile: str,
+        revision: int,
+        application: UUID | None,
+        outcomes: Sequence[Outcome],
+    ) -> bool:
+        """Note what a verification found; nothing where the VM's standing application is
+        another one by now.
+
+        :return: whether the VM stands otherwise than before.
+        """
+        seen = Seen(vm, profile, revision, application, tuple(outcomes))
+        with self._database.write() as session:
+            return bool(_note(session, seen, self._database.now()))
+
+    def note_all(self, seen: Sequence[Seen]) -> dict[UUID, bool]:
+        """Note what a scan found; nothing of a VM that something is being done to meanwhile.
+
+        :return: by VM that was noted, whether it stands otherwise than before.
+        """
+        with self._database.write(durable=False) as session:
+            now = self._database.now()
+            query = select(OperationRow.vm).where(OperationRow.vm.in_([one.vm for one in seen]))
+            busy = frozenset(session.scalars(query))
+            noted = {one.vm: _note(session, one, now) for one in seen if one.vm not in busy}
+            return {vm: changed for vm, changed in noted.items() if changed is not None}
+
+    def forget(self, vm: UUID) -> bool:
+        """Note that nothing is wanted of a VM any more.
+
+        :return: whether anything was.
+        """
+        with self._database.write() as session:
+            return _forget(session, vm)
+
+    def forget_all(self, vms: Collection[UUID]) -> tuple[UUID, ...]:
+        """Likewise of some VMs.
+
+        :return: those of which something was.
+        """
+        query = select(TuningRow.vm).where(TuningRow.vm.in_(vms))
+        with self._database.read() as session:
+            known = session.scalars(query).all()
+        if not known:
+            return ()
+        with self._database.write(durable=False) as session:
+            return tuple(vm for vm in known if _forget(session, vm))
+
+
+def _note(session: Session, seen: Seen, now: datetime) -> bool | None:
+    """Whether it stands otherwise than before; None where its standing application is another
+    one by now."""
+    newest = standing(session, seen.vm)
+    if seen.application != (newest.id if newest is not None else None):
+        return None
+    before = session.get(TuningRow, seen.vm)
+    was = (before.state, before.differing) if before is not None else None
+    row = _row(seen.vm, seen.profile, seen.revision, seen.application, seen.outcomes, now)
+    changed = was != (row.state, row.differing)
+    _put(session, row)
+    return changed
+
+
+def _forget(session: Session, vm: UUID) -> bool:
+    row = session.get(TuningRow, vm)
+    if row is None or standing(session, vm) is not None:
+        return False
+    session.delete(row)
+    return True
+
+
+def _put(session: Session, row: TuningRow) -> None:
+    """Store how a VM stands; since when is kept where it stands as before."""
+    before = session.get(TuningRow, row.vm)
+    if before is not None and before.state == row.state:
+        row.since = before.since
+    session.merge(row)
+
+
+def standing(session: Session, vm: UUID) -> ApplicationRow | None:
+    """The newest application of *vm* that is applied and not reverted."""
+    return session.scalar(
+        select(ApplicationRow)
+        .where(ApplicationRow.vm == vm, ApplicationRow.state == ApplicationState.APPLIED)
+        .order_by(ApplicationRow.number.desc())
+        .limit(1)
+    )
+
+
+def note_end(session: Session, row: ApplicationRow, before: str, now: datetime) -> None:
+    """Note how a VM stands after an application of it, or a revert, has ended.
+
+    :param before: the application's state until now.
+    """
+    vm, state = row.vm, ApplicationState(row.state)
+    if state is ApplicationState.APPLIED:
+        if before != ApplicationState.REVERTING:  # a revert that was refused changed nothing
+            _put(session, _of(row, now))
+        return
+    if state is ApplicationState.UNKNOWN:
+        noted = _of(row, now)
+        noted.state = TuningState.UNKNOWN
+        _put(session, noted)
+        return
+    noted_before = session.get(TuningRow, vm)
+    if noted_before is None or noted_before.application != row.id:
+        return  # it failed and was put back: the VM stands as it did
+    session.delete(noted_before)
+    session.flush()
+    earlier = standing(session, vm)
+    if earlier is not None:
+        session.add(_of(earlier, earlier.ended_at or now))
+
+
+def _of(row: ApplicationRow, as_of: datetime) -> TuningRow:
+    outcomes = codec.outcomes(row.outcomes)
+    return _row(row.vm, row.profile, row.revision, row.id, outcomes, as_of)
+
+
+def _row(
+    vm: UUID,
+    profile: str,
+    revision: int,
+    application: UUID | None,
+    outcomes: Sequence[Outcome],
+    as_of: datetime,
+) -> TuningRow:
+    return TuningRow(
+        vm=vm,
+        state=tuning_state(outcomes, application is not None),
+        profile=profile,
+        revision=revision,
+        application=application,
+        differing=list(differing(outcomes)),
+        as_of=as_of,
+        since=as_of,
+    )
+
+
+def as_tuning(row: TuningRow | Row[Any]) -> Tuning:  # any: the columns of the table
+    """Of a row of the table, or of its columns alone."""
+    return Tuning(
+        row.vm,
+        TuningState(row.state),
+        row.profile,
+        row.revision,
+        row.application,
+        tuple(row.differing),
+        row.as_of,
+        row.since,
+    )

@@ -1,0 +1,1 @@
+"""Series of samples, rounds and values, packed for storage."""

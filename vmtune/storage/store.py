@@ -1,0 +1,121 @@
+"""The store as its users see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from types import TracebackType
+from typing import Self
+from uuid import UUID
+
+from vmtune.storage import consistency
+from vmtune.storage.database import Database, Lease, make_private, utc_now
+from vmtune.storage.failures import masked, parse_url, translated
+from vmtune.storage.repositories.applications import ApplicationRepository
+from vmtune.storage.repositories.assignments import AssignmentRepository
+from vmtune.storage.repositories.audit_log import AuditRepository
+from vmtune.storage.repositories.campaigns import CampaignRepository
+from vmtune.storage.repositories.cluster import FleetRepository
+from vmtune.storage.repositories.counts import Tallies
+from vmtune.storage.repositories.drift_scans import DriftScanRepository
+from vmtune.storage.repositories.evacuations import EvacuationRepository
+from vmtune.storage.repositories.events import EventRepository
+from vmtune.storage.repositories.inventory import HostRepository, VmRepository
+from vmtune.storage.repositories.known_vms import KnownVms
+from vmtune.storage.repositories.migration_queue import SlotRepository
+from vmtune.storage.repositories.migrations import MigrationRepository
+from vmtune.storage.repositories.profiles import ProfileRepository
+from vmtune.storage.repositories.retention import KeepingRepository
+from vmtune.storage.repositories.runs import RunRepository
+from vmtune.storage.repositories.tokens import TokenRepository
+from vmtune.storage.repositories.tuning_states import TuningRepository
+from vmtune.storage.upgrades import check_revision, known_revisions, revision_of
+
+
+class Store:
+    """Everything that vmtune remembers.
+
+    Every call is one short transaction, blocks its thread and may be made from any thread;
+    asyncio code calls it by ``asyncio.to_thread``. What comes back is the domain's own
+    frozen objects. Beside what each method names, any call can raise SetupError: the
+    database is locked, full, read-only or gone; nothing was changed then.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.hosts = HostRepository(database)
+        self.vms = VmRepository(database)
+        self.known_vms = KnownVms(database)
+        self.profiles = ProfileRepository(database)
+        self.assignments = AssignmentRepository(database)
+        self.applications = ApplicationRepository(database)
+        self.tunings = TuningRepository(database)
+        self.migrations = MigrationRepository(database)
+        self.slots = SlotRepository(database)
+        self.evacuations = EvacuationRepository(database)
+        self.runs = RunRepository(database)
+        self.campaigns = CampaignRepository(database)
+        self.fleet = FleetRepository(database)
+        self.drift_scans = DriftScanRepository(database)
+        self.keeping = KeepingRepository(database)
+        self.events = EventRepository(database)
+        self.tokens = TokenRepository(database)
+        self.audit = AuditRepository(database)
+        self.tallies = Tallies(database)
+
+    @classmethod
+    def open(cls, url: str, *, wait_s: float = 5.0, now: Callable[[], datetime] = utc_now) -> Store:
+        """Open a database whose schema is the one that this vmtune works with.
+
+        :param url: ``sqlite:////FOLDER/FILE`` or ``postgresql://USER:PASSWORD@HOST/NAME``.
+        :param wait_s: how long a call waits for another's writing to end.
+        :param now: the clock.
+        :raise SchemaMismatch: the schema is missing, older or newer; names the command
+            that mends it.
+        :raise SetupError: the database cannot be opened.
+        """
+        where = parse_url(url)
+        database = Database(where, wait_s=wait_s, now=now)
+        try:
+            known = known_revisions()
+            if database.missing:  # do not create it by looking
+                check_revision(None, known, masked(where))
+            with translated(where):
+                make_private(where)
+            with database.read() as session:
+                check_revision(revision_of(session.connection()), known, masked(where))
+        except BaseException:
+            database.close()
+            raise
+        return cls(database)
+
+    @property
+    def lease(self) -> Lease | None:
+        """In whose name is written; None where one service uses the database."""
+        return self._database.lease
+
+    def broken(self, most: int) -> list[tuple[str, str]]:
+        """What is there and must not be: a code, and what it says; of each the first *most*."""
+        return consistency.broken(self._database, most)
+
+    def unmatched(self, unfinished: frozenset[str]) -> tuple[list[tuple[str, UUID]], list[str]]:
+        """Records under way without a job, with their kind, and jobs without a record.
+
+        :param unfinished: the ids of the jobs that are under way.
+        """
+        return consistency.unmatched(self._database, unfinished)
+
+    def close(self) -> None:
+        """Close all connections. The store cannot be used afterwards."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,1 @@
+"""The tables. Nothing outside the storage sees these classes."""
