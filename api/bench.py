@@ -10,21 +10,21 @@ from pathlib import Path
 from vmtune import lab
 from vmtune.bench.order import DirectPlace, Place
 from vmtune.bench.scenarios import Ground
+from vmtune.bench.services.campaigns.campaigns import CampaignService
+from vmtune.bench.services.campaigns.job import CampaignJob
+from vmtune.bench.services.runs.job import RunJob, Runner
+from vmtune.bench.services.runs.live import LiveRuns
+from vmtune.bench.services.runs.runs import RunService
+from vmtune.bench.services.runs.scenarios import ScenarioService
+from vmtune.bench.services.runs.sites import BenchPlaces, Look, Sweep
 from vmtune.config.settings import Settings
 from vmtune.errors import LabError
 from vmtune.jobs.base import JobEngine
 from vmtune.lab.settings import LabSettings
 from vmtune.model.host.facts import HostFacts
 from vmtune.services.bus import EventBus
-from vmtune.services.campaigns import CampaignService
-from vmtune.services.campaigns_job import CampaignJob
 from vmtune.services.hosts import HostService
 from vmtune.services.profiles import ProfileService
-from vmtune.services.runs import RunService
-from vmtune.services.runs_job import RunJob, Runner
-from vmtune.services.runs_live import LiveRuns
-from vmtune.services.runs_places import BenchPlaces, Look, Sweep
-from vmtune.services.runs_scenarios import ScenarioService
 from vmtune.storage import Store
 
 

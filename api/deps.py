@@ -16,6 +16,11 @@ from vmtune.api.fleet import open_hosts, share, shared_jobs
 from vmtune.api.keeping import keeping_of, scanning
 from vmtune.api.limits import make_limits
 from vmtune.bench.libvirt_stage import is_of_a_run
+from vmtune.bench.services.campaigns.campaigns import CampaignService
+from vmtune.bench.services.comparisons.comparisons import ComparisonService
+from vmtune.bench.services.comparisons.history import HistoryService
+from vmtune.bench.services.runs.runs import RunService
+from vmtune.bench.services.runs.scenarios import ScenarioService
 from vmtune.config.settings import Settings
 from vmtune.errors import VmtuneError
 from vmtune.hypervisor.guard import OPEN, Guard
@@ -33,9 +38,6 @@ from vmtune.services.access_users import LocalUsers
 from vmtune.services.admission import Admission
 from vmtune.services.applications import ApplyService
 from vmtune.services.bus import EventBus
-from vmtune.services.campaigns import CampaignService
-from vmtune.services.comparisons import ComparisonService
-from vmtune.services.comparisons_history import HistoryService
 from vmtune.services.doctor import DoctorService, Eyes
 from vmtune.services.drift import DriftService
 from vmtune.services.evacuations import EvacuationService
@@ -56,8 +58,6 @@ from vmtune.services.pools import PoolService
 from vmtune.services.profiles import AssignmentService, ProfileService
 from vmtune.services.queries import Queries
 from vmtune.services.records import MigrationRecords
-from vmtune.services.runs import RunService
-from vmtune.services.runs_scenarios import ScenarioService
 from vmtune.services.settling import Settler
 from vmtune.services.watched_jobs import WatchedJobs
 from vmtune.storage import Store, head_revision

@@ -15,8 +15,8 @@ from vmtune.api.routes.router import Router
 from vmtune.api.schemas.comparisons import ComparisonView, HistoryView
 from vmtune.api.security import READ
 from vmtune.bench.report import to_document
-from vmtune.services.comparisons import Asked
-from vmtune.services.comparisons_files import ReportFormat, report_file
+from vmtune.bench.services.comparisons.comparisons import Asked
+from vmtune.bench.services.comparisons.files import ReportFormat, report_file
 
 router = Router(tags=["comparisons"], dependencies=[EVERYWHERE])
 

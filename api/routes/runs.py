@@ -42,9 +42,9 @@ from vmtune.api.schemas.runs import (
 from vmtune.api.security import BENCH, READ, Who
 from vmtune.bench.model.runs.run import RunState
 from vmtune.bench.model.runs.series import Series
+from vmtune.bench.services.runs.files import MEDIA_TYPES, FileFormat, exported, plotted
+from vmtune.bench.services.runs.runs import QueuedRun, RunRequest
 from vmtune.documents.dataclass_json import to_json
-from vmtune.services.runs import QueuedRun, RunRequest
-from vmtune.services.runs_files import MEDIA_TYPES, FileFormat, exported, plotted
 from vmtune.storage.repositories.run_rows import RunFilter
 
 router = Router(tags=["runs"], dependencies=[EVERYWHERE])

@@ -24,8 +24,8 @@ from vmtune.api.security import READ
 from vmtune.bench.model.kinds import ScenarioKind
 from vmtune.bench.model.metrics.table import METRICS
 from vmtune.bench.model.runs.run import Place
+from vmtune.bench.services.campaigns.campaigns import KNOWN
 from vmtune.errors import NotFound
-from vmtune.services.campaigns import KNOWN
 from vmtune.services.queries import part_in_order
 
 router = Router(tags=["scenarios"])

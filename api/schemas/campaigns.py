@@ -14,7 +14,7 @@ from vmtune.bench.model.campaign.campaign import Campaign
 from vmtune.bench.model.campaign.record import CampaignState, Forecast
 from vmtune.bench.model.kinds import ScenarioKind
 from vmtune.bench.model.runs.run import RunState
-from vmtune.services.campaigns import CampaignStatus, PlannedStatus
+from vmtune.bench.services.campaigns.campaigns import CampaignStatus, PlannedStatus
 
 Json = dict[str, Any]  # any JSON
 

@@ -12,7 +12,7 @@ from pydantic import Field, create_model
 from vmtune.api.schemas.common import Model, Page, Texts, texts_of
 from vmtune.bench.model.runs.run import Place
 from vmtune.bench.report import FORMAT, VERSION, Report
-from vmtune.services.comparisons_history import History, Shift, Strand
+from vmtune.bench.services.comparisons.history import History, Shift, Strand
 
 _HINTS = get_type_hints(Report)
 _PARTS: dict[str, Any] = {  # any: pydantic's own way to say a field

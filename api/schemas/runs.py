@@ -21,8 +21,8 @@ from vmtune.bench.model.runs.run import HostSide, Place, Run, RunState, Slot
 from vmtune.bench.model.runs.series import Head, Series
 from vmtune.bench.model.scenario.block import BlockRecord, LoadPhase
 from vmtune.bench.model.scenario.block_target import VM_HOST, VM_NAME, vm_of_setup
+from vmtune.bench.services.runs.runs import QueuedRun, RunDetails
 from vmtune.documents.dataclass_json import to_json
-from vmtune.services.runs import QueuedRun, RunDetails
 
 Json = dict[str, Any]  # any JSON
 

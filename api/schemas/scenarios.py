@@ -13,8 +13,8 @@ from vmtune.bench.model.kinds import ScenarioKind
 from vmtune.bench.model.metrics.metric import Direction, Group, Metric
 from vmtune.bench.model.metrics.table import HEADLINE, METRICS_OF
 from vmtune.bench.model.scenario.any_kind import kind_of, to_json
+from vmtune.bench.services.runs.scenarios import OfferedScenario
 from vmtune.config.settings import BenchQemu
-from vmtune.services.runs_scenarios import OfferedScenario
 from vmtune.storage.repositories.run_rows import MeasuredScenario
 from vmtune.units import Unit
 

@@ -34,7 +34,7 @@ from vmtune.bench.model.metrics.table import METRICS, Direction
 from vmtune.bench.model.runs.run import Run, RunRecord, RunState, Slot
 from vmtune.bench.model.runs.series import Series
 from vmtune.bench.model.scenario.migration import to_json
-from vmtune.services.comparisons import Asked, ComparisonService
+from vmtune.bench.services.comparisons.comparisons import Asked, ComparisonService
 from vmtune.storage import Store, upgrade
 from vmtune.storage.repositories.run_rows import RunFilter
 

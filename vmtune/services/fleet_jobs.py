@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from uuid import UUID
 
+from vmtune.bench.services.campaigns.job import JOB_KIND as CAMPAIGN_KIND
+from vmtune.bench.services.runs.job import JOB_KIND as RUN_KIND
 from vmtune.errors import NotFound
 from vmtune.jobs.base import JobEngine, JobState, JobStatus, Phase
-from vmtune.services.campaigns_job import JOB_KIND as CAMPAIGN_KIND
 from vmtune.services.fleet import Mine
 from vmtune.services.migration_job import JOB_KIND as MIGRATION_KIND
 from vmtune.services.observed_job import OBSERVED_KIND
-from vmtune.services.runs_job import JOB_KIND as RUN_KIND
 from vmtune.storage import Store
 
 _LOOK_AGAIN_S = 0.25

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from structlog.contextvars import bound_contextvars
 
 from vmtune import tracing
+from vmtune.bench.services.campaigns.job import JOB_KIND as CAMPAIGN_KIND
+from vmtune.bench.services.runs.job import JOB_KIND as RUN_KIND
 from vmtune.jobs.base import JobEngine, JobState, Phase
 from vmtune.services import telemetry
-from vmtune.services.campaigns_job import JOB_KIND as CAMPAIGN_KIND
 from vmtune.services.evacuations_job import JOB_KIND as EVACUATION_KIND
 from vmtune.services.migration_job import JOB_KIND as MIGRATION_KIND
 from vmtune.services.observed_job import OBSERVED_KIND
-from vmtune.services.runs_job import JOB_KIND as RUN_KIND
 
 RECORD: Mapping[str, str] = {
     MIGRATION_KIND: "migration_id",

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from tests.support.stub_service import Reply, StubService
+from vmtune.bench.services.runs.scenarios import chosen_scenario
 from vmtune.client import demo_reaper
 from vmtune.client.demo import _runs
 from vmtune.client.demo_reaper import ARMS, CHANGES, measure, report
 from vmtune.client.http import Client
 from vmtune.errors import SetupError
-from vmtune.services.runs_scenarios import chosen_scenario
 
 RUN = "abcdef01-2222-3333-4444-555555555555"
 

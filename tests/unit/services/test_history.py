@@ -11,8 +11,8 @@ import pytest
 
 from tests.support.measured import BEGAN, PLACE, noisy, put
 from vmtune.bench.model.runs.run import Run, RunState, Slot
+from vmtune.bench.services.comparisons.history import LEAST_POINTS, HistoryService
 from vmtune.errors import InvalidInput, NotFound
-from vmtune.services.comparisons_history import LEAST_POINTS, HistoryService
 from vmtune.stats import changes
 from vmtune.storage import Store, upgrade
 

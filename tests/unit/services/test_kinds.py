@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.unit.services.test_campaigns import Bench, make, started
 
 from tests.support.bench_runs import FakeRunner, block_record, boot_record, fio_json
-from tests.unit.services.test_campaigns import Bench, make, started
 from vmtune.bench import exchange
 from vmtune.bench.block_order import BlockOrder
 from vmtune.bench.boot_order import BootOrder
@@ -28,10 +28,10 @@ from vmtune.bench.order import DirectPlace
 from vmtune.bench.plot import plot_run
 from vmtune.bench.reduce import reduce
 from vmtune.bench.report_text import terminal_tables
+from vmtune.bench.services.comparisons.arms import meant_by
+from vmtune.bench.services.comparisons.comparisons import Asked, ComparisonService
+from vmtune.bench.services.runs.runs import RunRequest
 from vmtune.errors import Blocked, InvalidInput
-from vmtune.services.comparisons import Asked, ComparisonService
-from vmtune.services.comparisons_arms import meant_by
-from vmtune.services.runs import RunRequest
 from vmtune.stats.model import Verdict
 from vmtune.storage import Store, upgrade
 from vmtune.storage.repositories.run_rows import RunFilter

@@ -200,7 +200,9 @@ class Run:
     revision: int = 0
     place: Place = Place.DIRECT
     qemu: str = ""
-    options: Mapping[str, Any] = field(default_factory=dict)  # any JSON: vmtune.services.runs
+    options: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # any JSON: vmtune.bench.services.runs.runs
     host: str = ""
     slot: Slot | None = None
     started_at: datetime | None = None

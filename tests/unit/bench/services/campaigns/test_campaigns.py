@@ -12,21 +12,21 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from tests.unit.services.test_runs import It, assemble
 
 from tests.support.bench_runs import FakeLook, FakeRunner, small
 from tests.support.campaigns import campaign_json
 from tests.support.measured import put
 from tests.support.records import make_record
-from tests.unit.services.test_runs import It, assemble
 from vmtune.bench.environment import host_name
 from vmtune.bench.model.campaign.record import CampaignState
 from vmtune.bench.model.runs.run import RunState
+from vmtune.bench.services.campaigns.campaigns import CampaignService
+from vmtune.bench.services.campaigns.job import MOST_ATTEMPTS, CampaignJob
+from vmtune.bench.services.campaigns.plan import planned_runs
+from vmtune.bench.services.comparisons.comparisons import Asked, ComparisonService
 from vmtune.errors import Blocked, InvalidInput, LabError, NotFound, TooLate
 from vmtune.jobs.inline import InlineEngine
-from vmtune.services.campaigns import CampaignService
-from vmtune.services.campaigns_job import MOST_ATTEMPTS, CampaignJob
-from vmtune.services.campaigns_plan import planned_runs
-from vmtune.services.comparisons import Asked, ComparisonService
 from vmtune.stats.model import Verdict
 from vmtune.storage import Store, upgrade
 
@@ -138,7 +138,7 @@ async def test_cells_are_run_apart_and_loads_are_passed_on(bench: Bench) -> None
         {"name": "calm"},
         {"name": "busy", "host_load": "busy", "values": {"downtime_limit_ms": 9}},
     ]
-    with patch("vmtune.services.runs_job.loaded") as loaded:
+    with patch("vmtune.bench.services.runs.job.loaded") as loaded:
         status = await bench.do(cells=cells, blocks=2, warmup_runs=0)
     whole(bench.store, status.record.id)
     runs = bench.store.campaigns.runs(status.record.id)

@@ -23,14 +23,14 @@ from vmtune.bench.model.scenario.any_kind import from_json
 from vmtune.bench.model.scenario.block import BlockScenario
 from vmtune.bench.order import RunProgress, RunResult
 from vmtune.bench.reduce import reduce
+from vmtune.bench.services.runs.live import LiveRuns
+from vmtune.bench.services.runs.queue import RunQueue
+from vmtune.bench.services.runs.sites import BenchPlaces
 from vmtune.errors import SetupError, VmtuneError
 from vmtune.jobs.base import JobEngine
 from vmtune.model.host.inventory import EventTopic
 from vmtune.services.bus import EventBus
 from vmtune.services.migration_job import progress_data
-from vmtune.services.runs_live import LiveRuns
-from vmtune.services.runs_places import BenchPlaces
-from vmtune.services.runs_queue import RunQueue
 from vmtune.storage import Store
 
 log = structlog.get_logger(__name__)

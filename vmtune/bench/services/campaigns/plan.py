@@ -14,10 +14,10 @@ from vmtune.bench.model.scenario.any_kind import AnyScenario, to_json
 from vmtune.bench.model.scenario.block import BlockScenario
 from vmtune.bench.model.scenario.boot import BootScenario
 from vmtune.bench.model.scenario.migration import Scenario
+from vmtune.bench.services.comparisons.arms import runs_of
+from vmtune.bench.services.runs.runs import RunRequest
 from vmtune.model.profile import Revision
 from vmtune.model.tunables.table import TUNABLES
-from vmtune.services.comparisons_arms import runs_of
-from vmtune.services.runs import RunRequest
 from vmtune.stats.planning import DEFAULT_NOISE, detectable, noise_of
 from vmtune.stats.schedule import schedule
 from vmtune.storage import Store

@@ -17,16 +17,16 @@ import structlog
 
 from vmtune.bench.model.campaign.record import CampaignRecord, CampaignState, PlannedRun
 from vmtune.bench.model.runs.run import Run, Slot
+from vmtune.bench.services.campaigns.noise import calibrated
+from vmtune.bench.services.campaigns.plan import Course, planned_runs, request_of, run_id
+from vmtune.bench.services.runs.job import JOB_KIND as RUN_KIND
+from vmtune.bench.services.runs.runs import RunService
 from vmtune.errors import CommandRefused, NotFound, TooLate, VmtuneError
 from vmtune.jobs.base import JobEngine
 from vmtune.model.host.inventory import EventTopic
 from vmtune.model.profile import Revision
 from vmtune.services.bus import EventBus
-from vmtune.services.campaigns_noise import calibrated
-from vmtune.services.campaigns_plan import Course, planned_runs, request_of, run_id
 from vmtune.services.profiles import ProfileService
-from vmtune.services.runs import RunService
-from vmtune.services.runs_job import JOB_KIND as RUN_KIND
 from vmtune.storage import Store
 
 log = structlog.get_logger(__name__)

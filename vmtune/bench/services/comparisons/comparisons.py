@@ -13,9 +13,7 @@ from vmtune.bench.model.metrics.table import METRICS
 from vmtune.bench.model.runs.run import Run
 from vmtune.bench.report import Report, ReportRun
 from vmtune.bench.report_build import TIME, CellPlan, Plan, build, report_run
-from vmtune.errors import InvalidInput
-from vmtune.reference.loading import reference, table_of
-from vmtune.services.comparisons_arms import (
+from vmtune.bench.services.comparisons.arms import (
     COUNTED,
     RunArm,
     facts_of_arm,
@@ -25,7 +23,9 @@ from vmtune.services.comparisons_arms import (
     read_filter,
     runs_of,
 )
-from vmtune.services.comparisons_beside import Published, sentences
+from vmtune.bench.services.comparisons.published import Published, sentences
+from vmtune.errors import InvalidInput
+from vmtune.reference.loading import reference, table_of
 from vmtune.stats.judging import withhold
 from vmtune.stats.model import MOST_RUNS, NoiseFloor
 from vmtune.storage import Store

@@ -6,8 +6,8 @@ from vmtune.bench.model.campaign.record import CampaignRecord
 from vmtune.bench.model.metrics.table import METRICS, Direction
 from vmtune.bench.report import ReportRun
 from vmtune.bench.report_build import Plan, criterion_of
+from vmtune.bench.services.comparisons.comparisons import Asked, ComparisonService
 from vmtune.errors import InvalidInput
-from vmtune.services.comparisons import Asked, ComparisonService
 from vmtune.stats.model import Observation, Sample
 from vmtune.storage import Store
 from vmtune.storage.repositories.campaigns import StoredFloor

@@ -24,6 +24,10 @@ from vmtune.bench.model.campaign.record import (
 )
 from vmtune.bench.model.runs.run import RunState
 from vmtune.bench.model.scenario.any_kind import AnyScenario
+from vmtune.bench.services.campaigns.job import JOB_KIND, CampaignJob, event_data
+from vmtune.bench.services.campaigns.plan import Course, forecast, planned_runs, request_of
+from vmtune.bench.services.runs.runs import RunService
+from vmtune.bench.services.runs.scenarios import QUICK, in_small
 from vmtune.documents.dataclass_json import check_storable
 from vmtune.errors import Conflict, InvalidInput, NotFound, TooLate, VmtuneError
 from vmtune.jobs.base import JobEngine
@@ -31,11 +35,7 @@ from vmtune.model.host.inventory import EventTopic
 from vmtune.model.profile import Revision
 from vmtune.reference.loading import reference, table_of
 from vmtune.services.bus import EventBus
-from vmtune.services.campaigns_job import JOB_KIND, CampaignJob, event_data
-from vmtune.services.campaigns_plan import Course, forecast, planned_runs, request_of
 from vmtune.services.profiles import ProfileService
-from vmtune.services.runs import RunService
-from vmtune.services.runs_scenarios import QUICK, in_small
 from vmtune.storage import Page, Store
 
 log = structlog.get_logger(__name__)

@@ -18,6 +18,11 @@ from vmtune.bench.model.scenario.any_kind import AnyScenario, kind_of, to_json
 from vmtune.bench.model.scenario.block import BlockScenario
 from vmtune.bench.model.scenario.migration import Scenario
 from vmtune.bench.scenarios import why_not
+from vmtune.bench.services.runs.files import read_run
+from vmtune.bench.services.runs.job import JOB_KIND, event_data
+from vmtune.bench.services.runs.live import LiveRuns, LiveVm
+from vmtune.bench.services.runs.scenarios import chosen_scenario
+from vmtune.bench.services.runs.sites import BenchPlaces
 from vmtune.documents.dataclass_json import check_storable
 from vmtune.errors import Blocked, InvalidInput, Problem, TooLate
 from vmtune.jobs.base import JobEngine
@@ -26,11 +31,6 @@ from vmtune.model.profile import Revision
 from vmtune.model.tunables.rules import accept_values
 from vmtune.services.bus import EventBus
 from vmtune.services.profiles import ProfileService
-from vmtune.services.runs_files import read_run
-from vmtune.services.runs_job import JOB_KIND, event_data
-from vmtune.services.runs_live import LiveRuns, LiveVm
-from vmtune.services.runs_places import BenchPlaces
-from vmtune.services.runs_scenarios import chosen_scenario
 from vmtune.storage import Page, Store
 from vmtune.storage.repositories.run_rows import MeasuredScenario, RunFilter
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 
 from vmtune.bench.report import Report
-from vmtune.services.runs_files import RunFile
+from vmtune.bench.services.runs.files import RunFile
 
 
 class ReportFormat(StrEnum):

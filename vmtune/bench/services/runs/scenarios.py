@@ -18,9 +18,9 @@ from vmtune.bench.model.scenario.any_kind import AnyScenario, from_json, kind_of
 from vmtune.bench.model.scenario.migration import Scenario
 from vmtune.bench.model.scenario.names import digest
 from vmtune.bench.scenarios import Ground, matching, quick, why_not
+from vmtune.bench.services.runs.sites import BenchPlaces
 from vmtune.config.settings import BenchQemu
 from vmtune.errors import InvalidInput, NotFound, SetupError
-from vmtune.services.runs_places import BenchPlaces
 
 QUICK = ".quick"
 _LONGEST_VARIANT = 56  # so that a digest and its dot still fit

@@ -10,14 +10,16 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from tests.unit.services.test_runs import It, assemble, started
 
 from tests.support.bench_runs import FakeRunner
 from tests.support.fakes import VM, fake_pair
-from tests.unit.services.test_runs import It, assemble, started
 from vmtune.bench.environment import Subject, host_name
 from vmtune.bench.live_order import LiveOrder
 from vmtune.bench.model.runs.run import Run, RunState
 from vmtune.bench.model.scenario.any_kind import to_json
+from vmtune.bench.services.runs import live as runs_live
+from vmtune.bench.services.runs.runs import RunRequest
 from vmtune.errors import (
     Conflict,
     HostUnreachable,
@@ -29,8 +31,6 @@ from vmtune.errors import (
 from vmtune.hypervisor.qemu.block_export import BlockNode
 from vmtune.model.host.facts import MemoryMaps, VmFacts
 from vmtune.model.plan.outcome import ApplicationState
-from vmtune.services import runs_live
-from vmtune.services.runs import RunRequest
 from vmtune.storage import Store, upgrade
 from vmtune.testing.fake.driver import FakeDriver
 

@@ -16,9 +16,9 @@ from tests.support.measured import PLACE, noisy, put
 from vmtune.bench.model.campaign.record import CampaignState
 from vmtune.bench.model.runs.run import RunState
 from vmtune.bench.report import Report, from_document, to_document
+from vmtune.bench.services.comparisons.comparisons import Asked, ComparisonService
+from vmtune.bench.services.comparisons.files import ReportFormat, report_file
 from vmtune.errors import InvalidInput, NotFound
-from vmtune.services.comparisons import Asked, ComparisonService
-from vmtune.services.comparisons_files import ReportFormat, report_file
 from vmtune.stats.model import Design, NoiseFloor, Scale, Verdict
 from vmtune.storage import Store, upgrade
 from vmtune.storage.repositories.campaigns import StoredFloor

@@ -19,6 +19,10 @@ from vmtune.bench.environment import host_name
 from vmtune.bench.model.runs.run import Place, Run, RunState, Slot
 from vmtune.bench.model.runs.series import Series
 from vmtune.bench.order import DirectPlace, LibvirtPlace
+from vmtune.bench.services.runs.job import RunJob
+from vmtune.bench.services.runs.live import LiveRuns
+from vmtune.bench.services.runs.runs import RunRequest, RunService
+from vmtune.bench.services.runs.sites import BenchPlaces
 from vmtune.config.settings import BenchQemu
 from vmtune.errors import (
     Blocked,
@@ -37,10 +41,6 @@ from vmtune.model.migration.steps import AfterSeconds, Deed, Step
 from vmtune.services.bus import EventBus, Progress
 from vmtune.services.hosts import DriverFactory, HostService
 from vmtune.services.profiles import ProfileService
-from vmtune.services.runs import RunRequest, RunService
-from vmtune.services.runs_job import RunJob
-from vmtune.services.runs_live import LiveRuns
-from vmtune.services.runs_places import BenchPlaces
 from vmtune.storage import Store, upgrade
 from vmtune.storage.repositories.run_rows import RunFilter
 

@@ -1,0 +1,1 @@
+"""Benchmarks as the service offers them: runs, campaigns, comparisons."""

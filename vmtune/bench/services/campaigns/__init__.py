@@ -1,0 +1,1 @@
+"""Campaigns: planned, carried out run by run."""

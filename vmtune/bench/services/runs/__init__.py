@@ -1,0 +1,1 @@
+"""Benchmark runs: ordered, queued, carried out, recorded."""
