@@ -11,11 +11,13 @@ from vmtune.api.keeping import keeping_of
 from vmtune.config.settings import Settings
 from vmtune.model.access.audit import Act
 from vmtune.model.access.scopes import FULL, Identity, Kind
-from vmtune.services import backups, database_check, keeping
-from vmtune.services.backup_archive import Manifest
-from vmtune.services.backups import Place, Restored
-from vmtune.services.database_check import Checked
-from vmtune.services.keeping import Pruned, WouldGo
+from vmtune.services import retention as keeping
+from vmtune.services.backup import backups
+from vmtune.services.backup import check as database_check
+from vmtune.services.backup.archive import Manifest
+from vmtune.services.backup.backups import Place, Restored
+from vmtune.services.backup.check import Checked
+from vmtune.services.retention import Pruned, WouldGo
 from vmtune.storage import Store
 
 
@@ -34,17 +36,17 @@ def _act(action: str, reason: str) -> Act:
 
 
 def backup(settings: Settings, file: Path) -> Manifest:
-    """See :func:`vmtune.services.backups.backup`."""
+    """See :func:`vmtune.services.backup.backups.backup`."""
     return backups.backup(_place(settings), file)
 
 
 def restore(settings: Settings, file: Path, *, force: bool, reason: str) -> Restored:
-    """See :func:`vmtune.services.backups.restore`."""
+    """See :func:`vmtune.services.backup.backups.restore`."""
     return backups.restore(_place(settings), file, _act("db_restore", reason), force=force)
 
 
 def check(settings: Settings) -> Checked:
-    """See :func:`vmtune.services.database_check.check`."""
+    """See :func:`vmtune.services.backup.check.check`."""
     return database_check.check(_place(settings))
 
 

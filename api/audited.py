@@ -14,7 +14,7 @@ from vmtune.api.responses import PROBLEM_JSON
 from vmtune.errors import InvalidInput
 from vmtune.model.access.audit import MOST_REASON, Act, Outcome
 from vmtune.model.access.scopes import NOBODY
-from vmtune.services.audit import AuditService
+from vmtune.services.access.audit import AuditService
 
 REASON_HEADER = "x-vmtune-reason"
 _NOT_LET_IN = (401, 403, 421, 429)

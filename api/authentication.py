@@ -21,8 +21,8 @@ from vmtune.api.security import unknown
 from vmtune.api.sign_in import sign_in_page
 from vmtune.errors import Forbidden, SetupError, Unauthenticated, VmtuneError
 from vmtune.model.access.scopes import NOBODY, Identity
-from vmtune.services.access import Access
-from vmtune.services.access_browsers import Browser
+from vmtune.services.access.access import Access
+from vmtune.services.access.web_sessions import Browser
 
 API = "/api/"
 OPEN = {

@@ -22,9 +22,9 @@ from vmtune.errors import LabError
 from vmtune.jobs.base import JobEngine
 from vmtune.lab.settings import LabSettings
 from vmtune.model.host.facts import HostFacts
-from vmtune.services.bus import EventBus
-from vmtune.services.hosts import HostService
-from vmtune.services.profiles import ProfileService
+from vmtune.services.events import EventBus
+from vmtune.services.hosts.hosts import HostService
+from vmtune.services.tuning.profiles import ProfileService
 from vmtune.storage import Store
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from vmtune.services.access_browsers import Browser
-from vmtune.services.access_oidc import LASTS_S
+from vmtune.services.access.oidc import LASTS_S
+from vmtune.services.access.web_sessions import Browser
 
 CSRF_HEADER = "x-vmtune-csrf"
 OIDC = "vmtune_oidc"

@@ -32,34 +32,34 @@ from vmtune.model.migration.admission import Limits
 from vmtune.model.plan.situation import Permissions
 from vmtune.model.tunables.table import extended
 from vmtune.packs import load as load_packs
-from vmtune.services import telemetry
-from vmtune.services.access import Access
-from vmtune.services.access_users import LocalUsers
-from vmtune.services.admission import Admission
-from vmtune.services.applications import ApplyService
-from vmtune.services.bus import EventBus
-from vmtune.services.doctor import DoctorService, Eyes
-from vmtune.services.drift import DriftService
-from vmtune.services.evacuations import EvacuationService
-from vmtune.services.evacuations_job import EvacuationJob
-from vmtune.services.evacuations_plan import EvacuationPlanner
-from vmtune.services.exposition import Exposition
-from vmtune.services.fleet import Engine, Fleet
-from vmtune.services.hooks import HookService
-from vmtune.services.host_limits import HostLimits
-from vmtune.services.hosts import DriverFactory, HostService
-from vmtune.services.keeping import KeepingService
-from vmtune.services.migration_job import MigrationJob
-from vmtune.services.migrations import MigrationService
-from vmtune.services.observed_job import ObservedJob
-from vmtune.services.observing import Observer
-from vmtune.services.planning import PlanService
-from vmtune.services.pools import PoolService
-from vmtune.services.profiles import AssignmentService, ProfileService
+from vmtune.services.access.access import Access
+from vmtune.services.access.users import LocalUsers
+from vmtune.services.cluster.cluster import Engine, Fleet
+from vmtune.services.evacuations.evacuations import EvacuationService
+from vmtune.services.evacuations.job import EvacuationJob
+from vmtune.services.evacuations.plan import EvacuationPlanner
+from vmtune.services.events import EventBus
+from vmtune.services.hosts.doctor import DoctorService, Eyes
+from vmtune.services.hosts.hosts import DriverFactory, HostService
+from vmtune.services.hosts.limits import HostLimits
+from vmtune.services.hosts.pools import PoolService
+from vmtune.services.instrumented_jobs import WatchedJobs
+from vmtune.services.metrics import telemetry
+from vmtune.services.metrics.exposition import Exposition
+from vmtune.services.migrations.admission import Admission
+from vmtune.services.migrations.finalize import Settler
+from vmtune.services.migrations.hook import HookService
+from vmtune.services.migrations.job import MigrationJob
+from vmtune.services.migrations.migrations import MigrationService
+from vmtune.services.migrations.observed_job import ObservedJob
+from vmtune.services.migrations.observer import Observer
+from vmtune.services.migrations.records import MigrationRecords
 from vmtune.services.queries import Queries
-from vmtune.services.records import MigrationRecords
-from vmtune.services.settling import Settler
-from vmtune.services.watched_jobs import WatchedJobs
+from vmtune.services.retention import KeepingService
+from vmtune.services.tuning.applications import ApplyService
+from vmtune.services.tuning.drift import DriftService
+from vmtune.services.tuning.planning import PlanService
+from vmtune.services.tuning.profiles import AssignmentService, ProfileService
 from vmtune.storage import Store, head_revision
 
 log = structlog.get_logger(__name__)

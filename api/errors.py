@@ -31,7 +31,7 @@ from vmtune.errors import (
     Unauthenticated,
     VmtuneError,
 )
-from vmtune.services.access_guard import OutOfReach
+from vmtune.services.access.guard import OutOfReach
 
 log = structlog.get_logger(__name__)
 

@@ -13,12 +13,12 @@ from vmtune.config.settings import Settings
 from vmtune.hypervisor.guard import OPEN
 from vmtune.hypervisor.protocol import Driver
 from vmtune.jobs.base import JobEngine
-from vmtune.services.applications import ApplyService
-from vmtune.services.bus import EventBus
-from vmtune.services.fleet import Engine, Fleet
-from vmtune.services.fleet_jobs import SharedJobs, carried_at
-from vmtune.services.hosts import DriverFactory, HostService, Place
-from vmtune.services.lease import Lease
+from vmtune.services.cluster.cluster import Engine, Fleet
+from vmtune.services.cluster.jobs import SharedJobs, carried_at
+from vmtune.services.cluster.lease import Lease
+from vmtune.services.events import EventBus
+from vmtune.services.hosts.hosts import DriverFactory, HostService, Place
+from vmtune.services.tuning.applications import ApplyService
 from vmtune.storage import Store
 
 

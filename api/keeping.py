@@ -7,10 +7,10 @@ from contextlib import asynccontextmanager
 
 from vmtune.config.settings import Settings
 from vmtune.model.retention import Keeping
-from vmtune.services.bus import EventBus
-from vmtune.services.drift import DriftService
-from vmtune.services.hosts import HostService
-from vmtune.services.planning import PlanService
+from vmtune.services.events import EventBus
+from vmtune.services.hosts.hosts import HostService
+from vmtune.services.tuning.drift import DriftService
+from vmtune.services.tuning.planning import PlanService
 from vmtune.storage import Store
 
 

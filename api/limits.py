@@ -8,9 +8,9 @@ from pathlib import Path
 from vmtune.config.settings import Settings
 from vmtune.hypervisor.linux.sysctl import PROC_SYS, SYSCTL_D, Sysctls, WishFile, read_wishes
 from vmtune.hypervisor.linux.sysctl_unit import ROOT_JOURNAL, UnitSysctls
-from vmtune.services.bus import EventBus
-from vmtune.services.host_limits import HostLimits, Writer
-from vmtune.services.hosts import HostService
+from vmtune.services.events import EventBus
+from vmtune.services.hosts.hosts import HostService
+from vmtune.services.hosts.limits import HostLimits, Writer
 
 WISHES = "host-limits.json"
 """In the service's state folder; vmtune-limits.path watches it."""

@@ -10,7 +10,7 @@ from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vmtune.api.routes.common import PREFIX
-from vmtune.services import telemetry
+from vmtune.services.metrics import telemetry
 
 log = structlog.get_logger(__name__)
 

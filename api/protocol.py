@@ -14,7 +14,7 @@ from enum import Enum
 import structlog
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from vmtune.services.access_users import Peer
+from vmtune.services.access.users import Peer
 
 log = structlog.get_logger(__name__)
 

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vmtune.api.routes.common import PREFIX
 from vmtune.model.access.scopes import Identity
-from vmtune.services.together import Together
+from vmtune.services.coalescing import Together
 
 _PATHS = tuple(
     f"{PREFIX}/{what}"

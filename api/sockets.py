@@ -13,7 +13,7 @@ from pathlib import Path
 
 from vmtune.config.settings import Settings, is_loopback
 from vmtune.errors import SetupError
-from vmtune.services.access_users import group_id
+from vmtune.services.access.users import group_id
 
 _PRIVATE_UMASK = 0o177  # leaves 0600
 _GROUP_MODE = 0o660

@@ -22,7 +22,7 @@ from vmtune.api.schemas.evacuations import (
 )
 from vmtune.api.security import MIGRATE, READ, Who
 from vmtune.model.evacuation.evacuation import EvacuationState
-from vmtune.services.evacuations_plan import EvacuationRequest
+from vmtune.services.evacuations.plan import EvacuationRequest
 
 router = Router(tags=["evacuations"])
 _OF_HOST = "/hosts/{name}/evacuations"

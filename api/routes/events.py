@@ -17,8 +17,8 @@ from vmtune.api.routes.router import Router
 from vmtune.api.schemas.events import EventView
 from vmtune.api.security import READ, Who
 from vmtune.model.host.inventory import Event, EventTopic
-from vmtune.services.access import Access
-from vmtune.services.bus import Progress
+from vmtune.services.access.access import Access
+from vmtune.services.events import Progress
 
 _LOOK_EVERY_S = 60.0
 

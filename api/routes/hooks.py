@@ -11,7 +11,7 @@ from vmtune.api.routes.router import Router
 from vmtune.api.security import MIGRATE, Who
 from vmtune.errors import Forbidden
 from vmtune.model.access.scopes import Kind
-from vmtune.services import telemetry
+from vmtune.services.metrics import telemetry
 
 MEDIA_TYPE = "application/xml"
 ARRIVING = "/hooks/qemu"

@@ -22,7 +22,7 @@ from vmtune.api.schemas.migrations import (
 )
 from vmtune.api.security import MIGRATE, READ, Who
 from vmtune.model.migration.record import Migration, MigrationState
-from vmtune.services.migrations import MigrationRequest
+from vmtune.services.migrations.migrations import MigrationRequest
 
 router = Router(prefix="/migrations", tags=["migrations"])
 LaterThan = Annotated[

@@ -14,7 +14,7 @@ from vmtune.api.routes.common import Services
 from vmtune.api.routes.router import Router
 from vmtune.api.security import PUBLIC
 from vmtune.errors import NotFound
-from vmtune.services.access_oidc import OidcService
+from vmtune.services.access.oidc import OidcService
 
 router = Router(prefix="/session/oidc", tags=["session"])
 _BACK = (

@@ -8,7 +8,7 @@ from vmtune.api.routes.common import Services
 from vmtune.api.routes.router import Router
 from vmtune.api.schemas.pools import LimitList, LimitsSet, LimitView, PoolList, PoolView
 from vmtune.api.security import HOST, READ, Who
-from vmtune.services.host_limits import LimitState
+from vmtune.services.hosts.limits import LimitState
 
 router = Router()
 _SHARED = "the limits of a machine are those of all its VMs"

@@ -36,7 +36,7 @@ from vmtune.api.schemas.profiles import (
 from vmtune.api.security import PROFILE, READ
 from vmtune.errors import StaleRevision
 from vmtune.model.profile import Profile
-from vmtune.services.profiles import accept
+from vmtune.services.tuning.profiles import accept
 
 router = Router(prefix="/profiles", tags=["profiles"])
 _CHANGE = problems(*WITH_BODY, 404, 409, 412, 428) | with_headers(200, ETAG)

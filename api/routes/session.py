@@ -22,7 +22,7 @@ from vmtune.api.schemas.access import (
 )
 from vmtune.api.security import ADMIN, PUBLIC, READ, Who
 from vmtune.model.access.scopes import Identity
-from vmtune.services.access_browsers import SHOWN, Browser
+from vmtune.services.access.web_sessions import SHOWN, Browser
 
 router = Router(tags=["session"])
 

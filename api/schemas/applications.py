@@ -18,7 +18,7 @@ from vmtune.api.schemas.common import (
     texts_of,
 )
 from vmtune.model.plan.outcome import Application, ApplicationState, Outcome, Status
-from vmtune.services.verifying import Verification
+from vmtune.services.tuning.verify import Verification
 
 
 class ApplicationCreate(Model):

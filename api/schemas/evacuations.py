@@ -18,8 +18,8 @@ from vmtune.model.evacuation.evacuation import (
 )
 from vmtune.model.findings.table import Severity
 from vmtune.model.migration.admission import LEAST_PRIORITY, MOST_PRIORITY
-from vmtune.services.evacuations import EvacuationStatus
-from vmtune.services.evacuations_plan import EvacuationRequest
+from vmtune.services.evacuations.evacuations import EvacuationStatus
+from vmtune.services.evacuations.plan import EvacuationRequest
 
 
 class EvacuationCreate(Model):

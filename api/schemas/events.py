@@ -9,7 +9,7 @@ from pydantic import Field
 
 from vmtune.api.schemas.common import Model
 from vmtune.model.host.inventory import Event, EventTopic
-from vmtune.services.bus import Progress
+from vmtune.services.events import Progress
 
 
 class EventView(Model):

@@ -14,7 +14,7 @@ from vmtune.model.host.facts import Connection
 from vmtune.model.plan.plan import PlanItem, TakesEffect
 from vmtune.model.tunables.tunable import Route, Side
 from vmtune.model.tunables.virsh import command, spoken_plan
-from vmtune.services.planning import Planned
+from vmtune.services.tuning.planning import Planned
 
 
 class PlanCreate(Model):

@@ -9,8 +9,8 @@ from pydantic import Field
 from vmtune.api.schemas.common import Model, RawValue
 from vmtune.api.schemas.plans import FindingView
 from vmtune.model.host.pools import Design, Level
-from vmtune.services.host_limits import LimitState
-from vmtune.services.pools import PoolReport
+from vmtune.services.hosts.limits import LimitState
+from vmtune.services.hosts.pools import PoolReport
 
 
 class PoolView(Model):

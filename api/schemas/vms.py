@@ -23,7 +23,7 @@ from vmtune.model.host.facts import Reading, VmFacts, VmState
 from vmtune.model.plan.tuning_state import Tuning, TuningState
 from vmtune.model.profile import Explanation
 from vmtune.model.tunables.table import TUNABLES
-from vmtune.services.hosts import SeenVm
+from vmtune.services.hosts.hosts import SeenVm
 
 
 class TuningView(Model):

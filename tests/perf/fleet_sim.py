@@ -30,8 +30,8 @@ from vmtune.model.evacuation.evacuation import EvacuationState
 from vmtune.model.host.inventory import Host
 from vmtune.model.migration.admission import Limits
 from vmtune.model.profile import Target
-from vmtune.services.evacuations import EvacuationStatus
-from vmtune.services.evacuations_plan import EvacuationRequest
+from vmtune.services.evacuations.evacuations import EvacuationStatus
+from vmtune.services.evacuations.plan import EvacuationRequest
 from vmtune.services.queries import Queries, VmFilter
 
 VMS_A_HOST = 50

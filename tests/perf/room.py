@@ -32,7 +32,7 @@ from tests.support.world import assemble
 from vmtune.jobs.durable import DurableEngine
 from vmtune.jobs.inline import InlineEngine
 from vmtune.model.migration.admission import Limits
-from vmtune.services.migrations import MigrationRequest
+from vmtune.services.migrations.migrations import MigrationRequest
 from vmtune.storage import Store, upgrade
 
 MIGRATIONS = 400

@@ -26,7 +26,7 @@ from vmtune.api.web import BUILT
 from vmtune.client.http import Client
 from vmtune.model.host.inventory import EventTopic
 from vmtune.model.migration.record import MigrationState
-from vmtune.services.migration_job import progress_data
+from vmtune.services.migrations.job import progress_data
 from vmtune.storage import Store
 
 KIB = 1024

@@ -27,7 +27,7 @@ from vmtune.api.schemas.common import ProblemDocument
 from vmtune.config.settings import BenchQemu, Settings
 from vmtune.jobs.inline import InlineEngine
 from vmtune.model.host.inventory import Host
-from vmtune.services.access_users import Peer
+from vmtune.services.access.users import Peer
 from vmtune.storage import upgrade
 from vmtune.testing.fake.driver import FakeDriver
 from vmtune.testing.fake.qemu import FakeQemu

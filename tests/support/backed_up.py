@@ -14,8 +14,8 @@ from tests.support.postgres import libpq_url, new_database
 from vmtune.model.access.audit import Act
 from vmtune.model.access.scopes import Identity, Kind
 from vmtune.model.host.inventory import Host
-from vmtune.services import database_check
-from vmtune.services.backups import Place
+from vmtune.services.backup import check as database_check
+from vmtune.services.backup.backups import Place
 from vmtune.storage import Store, upgrade
 
 ACT = Act(Identity(Kind.USER, "0", "root"), "vmtune db", "db_restore", "the disk burnt")

@@ -16,21 +16,21 @@ from vmtune.model.host.inventory import Host
 from vmtune.model.migration.admission import Limits
 from vmtune.model.migration.record import Migration, MigrationState
 from vmtune.model.plan.situation import Permissions
-from vmtune.services.admission import Admission
-from vmtune.services.applications import ApplyService
-from vmtune.services.bus import EventBus
-from vmtune.services.evacuations import EvacuationService
-from vmtune.services.evacuations_job import EvacuationJob
-from vmtune.services.evacuations_plan import EvacuationPlanner
-from vmtune.services.hosts import HostService
-from vmtune.services.migration_job import MigrationJob
-from vmtune.services.migrations import MigrationRequest, MigrationService
-from vmtune.services.observed_job import ObservedJob
-from vmtune.services.observing import Observer
-from vmtune.services.planning import PlanService
-from vmtune.services.profiles import AssignmentService, ProfileService
-from vmtune.services.records import MigrationRecords
-from vmtune.services.settling import Settler
+from vmtune.services.evacuations.evacuations import EvacuationService
+from vmtune.services.evacuations.job import EvacuationJob
+from vmtune.services.evacuations.plan import EvacuationPlanner
+from vmtune.services.events import EventBus
+from vmtune.services.hosts.hosts import HostService
+from vmtune.services.migrations.admission import Admission
+from vmtune.services.migrations.finalize import Settler
+from vmtune.services.migrations.job import MigrationJob
+from vmtune.services.migrations.migrations import MigrationRequest, MigrationService
+from vmtune.services.migrations.observed_job import ObservedJob
+from vmtune.services.migrations.observer import Observer
+from vmtune.services.migrations.records import MigrationRecords
+from vmtune.services.tuning.applications import ApplyService
+from vmtune.services.tuning.planning import PlanService
+from vmtune.services.tuning.profiles import AssignmentService, ProfileService
 from vmtune.storage import Store, upgrade
 from vmtune.testing.fake.driver import FakeDriver
 from vmtune.testing.fake.qemu import DIRTIED_BYTES_PER_S, FakeQemu

@@ -22,7 +22,7 @@ from vmtune.model.tunables.table import TUNABLES
 from vmtune.model.tunables.tunable import Route, Side, Tunable
 from vmtune.reference.loading import references
 from vmtune.reference.tables import Reference
-from vmtune.services.hosts import HostService, SeenVm
+from vmtune.services.hosts.hosts import HostService, SeenVm
 from vmtune.storage import Page, Store, head_revision
 from vmtune.storage.paging import make_cursor, page, read_cursor
 

@@ -21,7 +21,7 @@ from tests.support.postgres import (
     postgres_server,
     why_no_postgres,
 )
-from vmtune.services.backups import Place
+from vmtune.services.backup.backups import Place
 from vmtune.storage import Store, upgrade
 
 NO_POSTGRES = why_no_postgres()

@@ -25,9 +25,9 @@ from tests.support.fakes import VM
 from vmtune.errors import Conflict
 from vmtune.model.host.inventory import Host
 from vmtune.model.migration.record import MigrationState
-from vmtune.services.backup_archive import read
-from vmtune.services.backups import Place, backup, restore
-from vmtune.services.database_check import check
+from vmtune.services.backup.archive import read
+from vmtune.services.backup.backups import Place, backup, restore
+from vmtune.services.backup.check import check
 from vmtune.storage import Store, current_revision, head_revision, upgrade
 from vmtune.storage.repositories.audit_log import AuditFilter
 

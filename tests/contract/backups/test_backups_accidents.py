@@ -24,9 +24,9 @@ from tests.support.postgres import (
     why_no_postgres,
 )
 from vmtune.errors import SchemaMismatch, SetupError
-from vmtune.services import backup_postgresql
-from vmtune.services.backups import Place, backup, restore
-from vmtune.services.database_check import check
+from vmtune.services.backup import postgresql as backup_postgresql
+from vmtune.services.backup.backups import Place, backup, restore
+from vmtune.services.backup.check import check
 from vmtune.storage import Store, current_revision, upgrade
 from vmtune.storage.upgrades import RESTORING
 

@@ -26,9 +26,10 @@ from tests.support.postgres import (
 )
 from vmtune.errors import Conflict, InvalidInput, SchemaMismatch, SetupError, VmtuneError
 from vmtune.jobs.database import hold
-from vmtune.services import backup_postgresql, backups
-from vmtune.services.backup_archive import MANIFEST
-from vmtune.services.backups import Place, backup, restore
+from vmtune.services.backup import backups
+from vmtune.services.backup import postgresql as backup_postgresql
+from vmtune.services.backup.archive import MANIFEST
+from vmtune.services.backup.backups import Place, backup, restore
 from vmtune.storage import Store, upgrade
 
 NO_POSTGRES = why_no_postgres()

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from tests.data.store.make_dump import OTHER, VM, fill
-from vmtune.services.database_findings import REMEDIES
+from vmtune.services.backup.findings import REMEDIES
 from vmtune.storage import Store
 from vmtune.storage.consistency import RULES
 

@@ -23,7 +23,7 @@ from tests.support.served_api import served_api
 from vmtune.api.web import BUILT
 from vmtune.model.access.scopes import FULL, Identity, Kind, Reach, Rights, Scope
 from vmtune.model.access.tokens import Secret, Token
-from vmtune.services.access_tokens import _HASHER
+from vmtune.services.access.tokens import _HASHER
 from vmtune.storage import Store
 
 NOW = datetime.now(UTC)

@@ -14,7 +14,7 @@ from tests.support.fakes import VM
 from vmtune.api.main import create_app
 from vmtune.api.routes import events
 from vmtune.model.host.inventory import EventTopic
-from vmtune.services.access import Access
+from vmtune.services.access.access import Access
 
 
 class Reader:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.unit.services.test_doctor import eyes
 
 from tests.support.api import Api
-from tests.unit.services.test_doctor import eyes
 from vmtune.api.doctor import diagnose_here
 from vmtune.model.findings.table import FINDINGS
-from vmtune.services.doctor import DoctorService
+from vmtune.services.hosts.doctor import DoctorService
 
 
 @pytest.fixture

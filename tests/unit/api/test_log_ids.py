@@ -16,7 +16,7 @@ from vmtune.errors import CommandRefused
 from vmtune.jobs.base import JobStatus
 from vmtune.jobs.inline import InlineEngine
 from vmtune.model.service_metrics import JOBS
-from vmtune.services.watched_jobs import RECORD, WatchedJobs
+from vmtune.services.instrumented_jobs import RECORD, WatchedJobs
 from vmtune.testing.fake.driver import FakeDriver
 
 

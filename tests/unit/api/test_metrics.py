@@ -19,7 +19,7 @@ from tests.unit.api.test_route_scopes import ROUTES
 from vmtune.errors import SetupError
 from vmtune.model.migration.record import MigrationState
 from vmtune.model.service_metrics import EXPORTED, FLEET, Kind
-from vmtune.services import telemetry
+from vmtune.services.metrics import telemetry
 from vmtune.storage import Store
 from vmtune.storage.repositories.counts import Tallies
 

@@ -20,8 +20,8 @@ from tests.support.served_api import served_api
 from vmtune.config.oidc import OidcSettings, read_oidc
 from vmtune.errors import SetupError
 from vmtune.model.access.scopes import Scope
-from vmtune.services import access_oidc
-from vmtune.services.access_oidc import OidcService
+from vmtune.services.access.access import oidc as access_oidc
+from vmtune.services.access.oidc import OidcService
 
 MISSING = [
     n for n in ("authlib", "httpx2", "oidc_provider_mock") if not importlib.util.find_spec(n)

@@ -23,7 +23,7 @@ from vmtune.api.protocol import peer_of
 from vmtune.api.sockets import check_folder, listening
 from vmtune.config.settings import Settings
 from vmtune.errors import Forbidden, SetupError
-from vmtune.services.access_users import LocalUsers, Peer
+from vmtune.services.access.users import LocalUsers, Peer
 
 NOBODY = 65534
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be other users")

@@ -25,7 +25,7 @@ from vmtune.model.host.inventory import Event, EventTopic
 from vmtune.model.migration.record import MigrationState
 from vmtune.model.plan.outcome import ApplicationState
 from vmtune.model.profile import Target
-from vmtune.services.bus import Progress
+from vmtune.services.events import Progress
 from vmtune.storage import Store
 
 SHARED = ("/profiles", "/tunables", "/reference", "/scenarios", "/run-metrics", "/qemus")

@@ -18,7 +18,7 @@ from vmtune.api.security import READ, declared
 from vmtune.api.web import WebUi
 from vmtune.config.settings import Settings
 from vmtune.model.access.scopes import FULL, Identity, Kind, Rights, Scope
-from vmtune.services.access_users import LocalUsers
+from vmtune.services.access.users import LocalUsers
 
 READING_POSTS = {
     ("POST", "/api/v1/campaigns/forecast"),

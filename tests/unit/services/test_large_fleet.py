@@ -16,8 +16,8 @@ from vmtune.model.access.scopes import EVERYTHING, Reach
 from vmtune.model.host.facts import VmState
 from vmtune.model.plan.tuning_state import TuningState
 from vmtune.services import queries as module
-from vmtune.services.hosts import HostService
-from vmtune.services.migrations import MigrationRequest
+from vmtune.services.hosts.hosts import HostService
+from vmtune.services.migrations.migrations import MigrationRequest
 from vmtune.services.queries import Queries, VmFilter, VmPage
 
 

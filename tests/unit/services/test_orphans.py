@@ -11,8 +11,8 @@ from tests.support.fakes import VM
 from tests.support.world import World, world
 from vmtune.errors import SetupError
 from vmtune.model.migration.record import MigrationState
-from vmtune.services import patience
-from vmtune.services.migrations import MigrationRequest
+from vmtune.services import retry as patience
+from vmtune.services.migrations.migrations import MigrationRequest
 from vmtune.testing.fake.qemu import DIRTIED_BYTES_PER_S
 
 

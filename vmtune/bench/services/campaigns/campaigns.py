@@ -34,8 +34,8 @@ from vmtune.jobs.base import JobEngine
 from vmtune.model.host.inventory import EventTopic
 from vmtune.model.profile import Revision
 from vmtune.reference.loading import reference, table_of
-from vmtune.services.bus import EventBus
-from vmtune.services.profiles import ProfileService
+from vmtune.services.events import EventBus
+from vmtune.services.tuning.profiles import ProfileService
 from vmtune.storage import Page, Store
 
 log = structlog.get_logger(__name__)

@@ -25,8 +25,8 @@ from vmtune.errors import CommandRefused, NotFound, TooLate, VmtuneError
 from vmtune.jobs.base import JobEngine
 from vmtune.model.host.inventory import EventTopic
 from vmtune.model.profile import Revision
-from vmtune.services.bus import EventBus
-from vmtune.services.profiles import ProfileService
+from vmtune.services.events import EventBus
+from vmtune.services.tuning.profiles import ProfileService
 from vmtune.storage import Store
 
 log = structlog.get_logger(__name__)

@@ -29,8 +29,8 @@ from vmtune.bench.services.runs.sites import BenchPlaces
 from vmtune.errors import SetupError, VmtuneError
 from vmtune.jobs.base import JobEngine
 from vmtune.model.host.inventory import EventTopic
-from vmtune.services.bus import EventBus
-from vmtune.services.migration_job import progress_data
+from vmtune.services.events import EventBus
+from vmtune.services.migrations.job import progress_data
 from vmtune.storage import Store
 
 log = structlog.get_logger(__name__)

@@ -27,7 +27,7 @@ from vmtune.bench.model.scenario.block import BlockScenario
 from vmtune.bench.model.scenario.block_target import VM_HOST, VM_NAME
 from vmtune.hypervisor.protocol import Driver
 from vmtune.model.host.facts import VmFacts
-from vmtune.services.hosts import HostService
+from vmtune.services.hosts.hosts import HostService
 
 log = structlog.get_logger(__name__)
 

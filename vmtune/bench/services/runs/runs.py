@@ -29,8 +29,8 @@ from vmtune.jobs.base import JobEngine
 from vmtune.model.host.inventory import EventTopic
 from vmtune.model.profile import Revision
 from vmtune.model.tunables.rules import accept_values
-from vmtune.services.bus import EventBus
-from vmtune.services.profiles import ProfileService
+from vmtune.services.events import EventBus
+from vmtune.services.tuning.profiles import ProfileService
 from vmtune.storage import Page, Store
 from vmtune.storage.repositories.run_rows import MeasuredScenario, RunFilter
 

@@ -38,9 +38,9 @@ from vmtune.hypervisor.protocol import Driver
 from vmtune.jobs.inline import InlineEngine
 from vmtune.model.host.inventory import Event, EventTopic, Host
 from vmtune.model.migration.steps import AfterSeconds, Deed, Step
-from vmtune.services.bus import EventBus, Progress
-from vmtune.services.hosts import DriverFactory, HostService
-from vmtune.services.profiles import ProfileService
+from vmtune.services.events import EventBus, Progress
+from vmtune.services.hosts.hosts import DriverFactory, HostService
+from vmtune.services.tuning.profiles import ProfileService
 from vmtune.storage import Store, upgrade
 from vmtune.storage.repositories.run_rows import RunFilter
 

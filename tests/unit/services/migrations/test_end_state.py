@@ -1,0 +1,115 @@
+"""How an end is concluded from two hosts that are asked one after the other, while the VM moves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import cast
+from uuid import UUID, uuid4
+
+import pytest
+
+from tests.support.fakes import VM
+from vmtune.errors import NotFound
+from vmtune.hypervisor.protocol import Driver
+from vmtune.model.host.facts import VmState, VmSummary
+from vmtune.model.migration.record import (
+    Migration,
+    MigrationState,
+    QemuStatus,
+    Snapshot,
+    Trigger,
+)
+from vmtune.services.migrations.end_state import Evidence, look
+from vmtune.services.migrations.migrations import end_state as settling_look
+
+Said = tuple[VmState | None, QemuStatus]
+"""The VM's state as a host says, None where it does not have it, and QEMU's last migration."""
+
+LEFT: Said = (None, QemuStatus.NONE)
+RUNS: Said = (VmState.RUNNING, QemuStatus.NONE)
+ARRIVING: Said = (VmState.INCOMING, QemuStatus.NONE)
+DONE: Said = (VmState.PAUSED, QemuStatus.COMPLETED)
+FAILED: Said = (VmState.RUNNING, QemuStatus.FAILED)
+
+
+class Host:
+    """Says one thing at each look, and the last thing ever after. A real host cannot be made to
+    answer just while the VM changes over."""
+
+    def __init__(self, *says: Said) -> None:
+        self._says = list(says)
+        self._now = says[0]
+        self.looks = 0
+
+    async def list_vms(self) -> Sequence[VmSummary]:
+        self._now = self._says.pop(0) if len(self._says) > 1 else self._says[0]
+        self.looks += 1
+        state, _ = self._now
+        return [] if state is None else [VmSummary(VM, "vm", state)]
+
+    async def migration(self, vm: UUID) -> Snapshot:
+        if self._now[0] is None:
+            raise NotFound("it is gone")
+        return Snapshot(self._now[1])
+
+    async def outgoing(self) -> Sequence[UUID]:
+        return []  # libvirt has ended the job by then
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settling_look, "LOOK_AGAIN_S", 0.001)
+    monkeypatch.setattr(settling_look, "SETTLES_WITHIN_S", 0.05)
+
+
+async def concluded(source: Host, destination: Host | None) -> settling_look.End:
+    record = Migration(
+        *(uuid4(), VM, "vm", "a", "b", Trigger.OBSERVED, "", 0, {}, ()),
+        MigrationState.ACTIVE,
+        datetime.now(UTC),
+    )
+    asked = cast(Driver, source), cast(Driver | None, destination)
+    return await look(record, MigrationState.FAILED, Evidence(), *asked)
+
+
+@pytest.mark.parametrize("there", [LEFT, ARRIVING])
+async def test_one_that_is_just_changing_over_has_not_failed(there: Said) -> None:
+    """The destination was asked before the guest ran there, the source after libvirt was done."""
+    end = await concluded(Host(DONE, LEFT), Host(there, RUNS))
+    assert end.state is MigrationState.COMPLETED
+
+
+async def test_one_that_is_on_neither_host_for_a_moment_has_not_failed() -> None:
+    end = await concluded(Host(LEFT), Host(ARRIVING, RUNS))
+    assert end.state is MigrationState.COMPLETED
+
+
+async def test_one_whose_copy_its_source_keeps_has_migrated() -> None:
+    """The source's libvirt was ended, and waits for nothing any more."""
+    source = Host(DONE)
+    end = await concluded(source, Host(RUNS))
+    assert (end.state, source.looks) == (MigrationState.COMPLETED, 1)
+
+
+async def test_one_that_is_leaving_for_nobody_knows_where_has_not_failed() -> None:
+    end = await concluded(Host(DONE, LEFT), None)
+    assert (end.state, end.why[:20]) == (MigrationState.UNKNOWN, "the VM left its host")
+
+
+async def test_that_it_failed_is_believed_at_the_second_look() -> None:
+    source = Host(FAILED)
+    end = await concluded(source, Host(LEFT))
+    assert (end.state, source.looks) == (MigrationState.FAILED, 2)
+    assert "the VM is on the source" in end.why
+
+
+async def test_one_that_is_on_neither_host_for_good_has_failed() -> None:
+    end = await concluded(Host(LEFT), Host(LEFT))
+    assert (end.state, end.why) == (MigrationState.FAILED, "the VM runs on neither host")
+
+
+async def test_what_never_says_the_same_twice_is_unknown() -> None:
+    turns = [FAILED, LEFT] * 500
+    end = await concluded(Host(*turns), Host(LEFT))
+    assert end.state is MigrationState.UNKNOWN

@@ -1,0 +1,382 @@
+"""Migrations from the order to the settled record, also when something breaks on the way."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from tests.support.fakes import OLDEST, VM, only
+from tests.support.world import World, assemble, world
+from vmtune.errors import (
+    Blocked,
+    InvalidInput,
+    NotFound,
+    OperationInProgress,
+    TooLate,
+    VmtuneError,
+)
+from vmtune.hypervisor.protocol import MigrationHandle
+from vmtune.model.migration.record import AbortState, Migration, MigrationState, QemuStatus
+from vmtune.model.plan.outcome import Outcome, Status
+from vmtune.services.migrations.migrations import MigrationRequest
+from vmtune.services.migrations.migrations import job as migration_job
+from vmtune.testing.fake.qemu import DIRTIED_BYTES_PER_S, Fault, FaultKind
+
+
+@pytest.fixture
+async def it(tmp_path: Path) -> AsyncIterator[World]:
+    async with world(tmp_path) as made:
+        yield made
+
+
+TUNED = {"multifd": True, "multifd_channels": 4, "multifd_compression": "zstd"}
+
+
+def by_name(outcomes: tuple[Outcome, ...]) -> dict[str, Status]:
+    return {outcome.tunable: outcome.status for outcome in outcomes}
+
+
+async def begin(it: World, profile: str | None = None) -> Migration:
+    """Start a migration that does not converge, and wait until QEMU runs it."""
+    it.source.parameters["max-bandwidth"] = DIRTIED_BYTES_PER_S
+    record = await it.migrations.start(MigrationRequest(VM, "b", profile))
+    await it.until(lambda: it.store.migrations.get(record.id).state is MigrationState.ACTIVE)
+    return record
+
+
+async def test_a_migration_is_recorded_from_order_to_figures(it: World) -> None:
+    await it.profile(**TUNED, downtime_limit_ms=700)
+    done = await it.migrate("p")
+    assert done.state is MigrationState.COMPLETED
+    assert by_name(done.outcomes) == dict.fromkeys([*TUNED, "downtime_limit_ms"], Status.EFFECTIVE)
+    assert done.totals is not None
+    assert done.totals.downtime_ms == 12
+    assert done.totals.iterations >= 3
+    assert done.started_at
+    assert done.active_at
+    assert done.ended_at
+    assert done.started_at <= done.active_at <= done.ended_at
+    assert it.waiting.status == "running"
+    assert done.abort is AbortState.NONE
+    assert done.failure == ""
+
+
+async def test_every_iteration_has_a_sample_at_its_boundary(it: World) -> None:
+    record = await begin(it)
+    await it.until(lambda: it.store.migrations.sample_count(record.id) >= 10)
+    await it.migrations.abort(record.id)
+    done = await it.ended(record)
+    samples = it.store.migrations.samples(done.id)
+    iterations = [s.iteration for s in samples]
+    assert len(set(iterations)) >= 3
+    assert [s.iteration for s in samples if s.boundary] == sorted(set(iterations))
+    assert [s.at_ms for s in samples] == sorted(s.at_ms for s in samples)
+
+
+async def test_without_profile_it_migrates_untuned(it: World) -> None:
+    done = await it.migrate()
+    assert (done.profile, done.revision, done.wanted) == ("", 0, {})
+    assert done.state is MigrationState.COMPLETED
+
+
+async def test_both_sides_are_prepared_and_reset(it: World) -> None:
+    await it.profile(**TUNED)
+    await it.migrate("p")
+    for qemu in (it.source, it.waiting):
+        set_on = [
+            row["capability"]
+            for command, arguments in qemu.commands
+            if command == "migrate-set-capabilities"
+            for row in arguments["capabilities"]
+            if row["state"]
+        ]
+        assert "multifd" in set_on
+        assert qemu.capabilities["multifd"] is False
+        assert qemu.parameters["multifd-channels"] == 2
+
+
+async def test_what_something_overwrites_is_told(tmp_path: Path) -> None:
+    async with world(tmp_path, like_libvirt=True) as it:
+        await it.profile(**TUNED)
+        done = await it.migrate("p")
+        outcome = {o.tunable: o for o in done.outcomes}["multifd"]
+        assert outcome.status is Status.OVERWRITTEN
+        assert outcome.seen is False
+
+
+async def test_one_that_has_ended_before_it_was_looked_at_is_proven(
+    it: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def too_late(*of: object) -> None:
+        handle = of[4]
+        assert isinstance(handle, MigrationHandle)
+        await handle.wait()
+
+    monkeypatch.setattr(migration_job, "watch", too_late)
+    await it.profile(**TUNED)
+    done = await it.ended(await it.migrations.start(MigrationRequest(VM, "b", "p")))
+    assert done.state is MigrationState.COMPLETED
+    assert by_name(done.outcomes) == dict.fromkeys(TUNED, Status.EFFECTIVE)
+
+
+async def test_a_cancel_that_hangs_is_told(it: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(migration_job, "CANCELS_WITHIN_S", 0.1)
+    record = await begin(it)
+    it.source.paced = True  # it goes on only when told to
+    it.source.outgoing.status = QemuStatus.CANCELLING
+    await it.until(lambda: it.store.migrations.get(record.id).problems != ())
+    it.source.outgoing.end(QemuStatus.CANCELLED)
+    done = await it.ended(record)
+    assert [problem.code for problem in done.problems] == ["cancel_hangs"]
+
+
+async def test_early_completed_without_figures_is_read_again(tmp_path: Path) -> None:
+    async with world(tmp_path, OLDEST) as it:
+        done = await it.migrate()
+        assert done.totals is not None
+        assert done.totals.total_time_ms > 0
+
+
+async def test_a_failure_keeps_qemus_words_and_puts_back_what_was_set(it: World) -> None:
+    await it.profile(**TUNED, downtime_limit_ms=700)
+    record = await begin(it, "p")
+    assert it.source.parameters["downtime-limit"] == 700
+    it.source.fail("the destination hung up")
+    done = await it.ended(record)
+    assert done.state is MigrationState.FAILED
+    assert "the destination hung up" in done.failure
+    assert it.source.parameters["downtime-limit"] == 300
+    assert it.source.capabilities["multifd"] is False
+    assert it.source.status == "running"
+    assert done.totals is None
+
+
+async def test_abort_in_time(it: World) -> None:
+    record = await begin(it)
+    asked = await it.migrations.abort(record.id)
+    assert asked.abort is AbortState.REQUESTED
+    done = await it.ended(record)
+    assert (done.state, done.abort) == (MigrationState.CANCELLED, AbortState.ABORTED)
+    with pytest.raises(TooLate, match="cancelled"):
+        await it.migrations.abort(record.id)
+
+
+async def test_abort_of_one_whose_vm_has_left_says_so(
+    it: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def gone(vm: UUID) -> None:
+        raise NotFound(f"Domain not found: no domain with matching uuid '{vm}'")
+
+    record = await begin(it)
+    monkeypatch.setattr(it.drivers["a"], "abort_migration", gone)
+    with pytest.raises(TooLate, match="the VM has left the source"):
+        await it.migrations.abort(record.id)
+    it.source.parameters["max-bandwidth"] = 0
+    assert (await it.ended(record)).state is MigrationState.COMPLETED
+
+
+async def test_abort_in_postcopy_is_too_late(it: World) -> None:
+    await it.profile(postcopy=True)
+    record = await begin(it, "p")
+    await it.drivers["a"].vm_facts(VM)
+    it.source.answer("migrate-start-postcopy", {})
+    with pytest.raises(TooLate):
+        await it.migrations.abort(record.id)
+    assert it.store.migrations.get(record.id).abort is AbortState.TOO_LATE
+    it.source.parameters["max-bandwidth"] = 0
+    done = await it.ended(record)
+    assert done.state is MigrationState.COMPLETED
+
+
+async def test_a_source_that_dies_is_no_success(it: World) -> None:
+    record = await begin(it)
+    it.source.die()
+    done = await it.ended(record)
+    assert done.state is MigrationState.FAILED
+    assert done.failure
+
+
+async def test_hosts_that_go_silent_make_it_unknown_until_they_answer(
+    it: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vmtune.engine.watch._LOST_AFTER_S", 0.1)
+    monkeypatch.setattr("vmtune.services.migrations.end_state.SETTLES_WITHIN_S", 0.1)
+    record = await begin(it)
+    it.source.lose()
+    it.drivers["a"].reachable = it.drivers["b"].reachable = False
+    done = await it.ended(record)
+    assert done.state is MigrationState.UNKNOWN
+    assert "cannot be asked" in done.failure
+    it.drivers["a"].reachable = it.drivers["b"].reachable = True
+    it.source.parameters["max-bandwidth"] = 0
+    while it.source.outgoing.status.running:
+        it.source.step()
+    await it.job.settle_unknown()
+    settled = it.store.migrations.get(record.id)
+    assert settled.state is MigrationState.COMPLETED
+    assert settled.failure == ""
+
+
+async def test_a_migration_is_found_again_by_the_next_service(it: World) -> None:
+    """A service dies: its engine's record and the store stay, everything in memory goes."""
+    record = await begin(it)
+    await it.jobs.stop()
+    await it.hosts.close()
+    started = it.store.migrations.get(record.id).started_at
+    assert started is not None
+    before_ms = (datetime.now(UTC) - started).total_seconds() * 1000
+    reborn = assemble(it.store, it.drivers, lambda host: it.drivers[host.name], _Resumed(it))
+    await reborn.jobs.start()
+    try:
+        it.source.parameters["max-bandwidth"] = 0
+        done = await reborn.ended(record)
+    finally:
+        await reborn.jobs.stop()
+    assert done.state is MigrationState.COMPLETED
+    assert done.totals is not None
+    moments = [s.at_ms for s in it.store.migrations.samples(record.id)]
+    assert moments[-1] >= int(before_ms), "time goes on from the migration's start"
+    starts = [c for c, _ in it.source.commands if c == "migrate"]
+    assert len(starts) == 1
+
+
+async def test_a_start_that_nobody_saw_is_never_repeated(it: World) -> None:
+    """Killed between the intent and QEMU's first sign: it is looked at, not started again."""
+    record = it.store.migrations.begin(vm=VM, vm_name="vm", source="a", destination="b")
+    it.store.migrations.update(record.id, state=MigrationState.PREPARING)
+    it.store.migrations.update(record.id, state=MigrationState.STARTING)
+    await it.jobs.submit("migration", str(record.id))
+    done = await it.ended(record)
+    assert done.state is MigrationState.FAILED
+    assert "migrate" not in [c for c, _ in it.source.commands]
+
+
+async def test_one_at_a_time_for_each_vm(it: World) -> None:
+    record = await begin(it)
+    with pytest.raises((OperationInProgress, Blocked)):
+        await it.migrations.start(MigrationRequest(VM, "b"))
+    await it.profile(downtime_limit_ms=700)
+    with pytest.raises((OperationInProgress, Blocked)):
+        await it.applications.apply(VM, "p")
+    await it.migrations.abort(record.id)
+    await it.ended(record)
+
+
+async def test_the_destination_is_another_host(it: World) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        await it.migrations.start(MigrationRequest(VM, "a"))
+    assert caught.value.problems[0].code == "destination_is_source"
+
+
+async def test_blockers_refuse_and_overrides_leave_out(it: World) -> None:
+    await it.profile(dirty_limit=True, downtime_limit_ms=700)
+    with pytest.raises(Blocked):
+        await it.migrations.start(MigrationRequest(VM, "b", "p"))
+    assert it.store.migrations.list().items == ()
+    done = await it.migrate("p", overrides=("dirty_limit_needs_ring",))
+    assert done.state is MigrationState.COMPLETED
+    assert by_name(done.outcomes) == {
+        "dirty_limit": Status.REJECTED,
+        "downtime_limit_ms": Status.EFFECTIVE,
+    }
+
+
+async def test_an_unknown_override_is_refused(it: World) -> None:
+    with pytest.raises(InvalidInput, match="no blocker"):
+        await it.migrations.start(MigrationRequest(VM, "b", overrides=("everything",)))
+
+
+async def test_a_refused_start_leaves_both_sides_as_before(it: World) -> None:
+    await it.profile(**TUNED, downtime_limit_ms=700)
+    await it.plans.plan(VM, "p", destination="b")
+    it.waiting.faults.append(Fault(FaultKind.REFUSE, "migrate-incoming", text="no port left"))
+    done = await it.migrate("p")
+    assert done.state is MigrationState.FAILED
+    assert "no port left" in done.failure
+    assert it.source.parameters["downtime-limit"] == 300
+    assert it.source.capabilities["multifd"] is False
+
+
+async def test_the_standing_application_is_set_again_where_the_vm_arrives(it: World) -> None:
+    await it.profile(downtime_limit_ms=700, iothread_poll_max_ns=1000)
+    await it.applications.apply(VM, "p")
+    done = await it.migrate("p")
+    assert done.problems == ()
+    assert it.waiting.parameters["downtime-limit"] == 700
+    assert (await it.applications.verify(VM)).host == "b"
+    assert (await it.applications.verify(VM)).clean
+
+
+async def test_announcements_are_set_on_the_destination_alone(it: World) -> None:
+    await it.profile(announce_rounds=7)
+    done = await it.migrate("p")
+    assert by_name(done.outcomes) == {"announce_rounds": Status.EFFECTIVE}
+    for qemu, rounds in ((it.waiting, [7, 5]), (it.source, [])):
+        sent = [a for c, a in qemu.commands if c == "migrate-set-parameters"]
+        assert [a["announce-rounds"] for a in sent if "announce-rounds" in a] == rounds
+
+
+async def test_abort_before_it_began(it: World) -> None:
+    record = it.store.migrations.begin(vm=VM, vm_name="vm", source="a", destination="b")
+    await it.jobs.stop()
+    asked = it.store.migrations.request_abort(record.id)
+    assert asked.abort is AbortState.REQUESTED
+    await it.job.settle(str(record.id))
+    done = it.store.migrations.get(record.id)
+    assert (done.state, done.abort) == (MigrationState.CANCELLED, AbortState.ABORTED)
+
+
+async def test_what_began_although_it_was_to_be_aborted_is_aborted(it: World) -> None:
+    """The abort came between the intent to start and QEMU's first sign, and cut the job."""
+    record = await begin(it)
+    await it.jobs.stop()
+    it.store.migrations.request_abort(record.id)
+    await it.job.settle(str(record.id))
+    done = it.store.migrations.get(record.id)
+    assert (done.state, done.abort) == (MigrationState.CANCELLED, AbortState.ABORTED)
+    assert not it.source.outgoing.status.running
+
+
+async def test_progress_never_goes_back(it: World) -> None:
+    shares: list[float] = []
+
+    async def listen() -> None:
+        async for message in it.bus.follow():
+            if isinstance(share := message.data.get("share"), float):
+                shares.append(share)
+
+    task = asyncio.create_task(listen())
+    await asyncio.sleep(0)
+    await it.migrate()
+    task.cancel()
+    assert shares
+    assert shares == sorted(shares)
+    assert max(shares) < 1
+
+
+async def test_an_error_of_ours_still_completes_the_record(
+    it: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*_: object) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(it.job, "_start", broken)
+    done = await it.migrate()
+    assert done.state is MigrationState.FAILED
+    assert only(it.drivers["a"]).status == "running"
+
+
+class _Resumed:
+    """The engine of a service that died, given the phases of the next one."""
+
+    def __new__(cls, it: World) -> "object":  # type: ignore[misc] # stands in for an engine
+        engine = it.jobs
+        engine._started = False
+        engine._runner = type(engine._runner)()
+        return engine
+
+
+assert issubclass(TooLate, VmtuneError)

@@ -1,0 +1,141 @@
+"""Keeping house: once an hour, in one service, a little at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.support.fakes import VM
+from tests.support.samples import make_samples
+from vmtune.model.access.audit import Act, Outcome
+from vmtune.model.access.scopes import SERVICE
+from vmtune.model.migration.record import Kept, MigrationState
+from vmtune.model.retention import Keeping
+from vmtune.services import retention as keeping_service
+from vmtune.services.retention import KeepingService, Pruned, old, prune
+from vmtune.storage import Store, upgrade
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+KEEPING = Keeping(samples_whole_days=30, samples_thinned_s=10, samples_days=365, audit_days=90)
+ACT = Act(SERVICE, "", "keep_house")
+
+
+class Clock:
+    """Stands still until it is set."""
+
+    def __init__(self) -> None:
+        self.time = START
+
+    def __call__(self) -> datetime:
+        return self.time
+
+    def seconds(self) -> float:
+        return (self.time - START).total_seconds()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def store(tmp_path: Path, clock: Clock) -> Iterator[Store]:
+    upgrade(url := f"sqlite:///{tmp_path}/vmtune.db")
+    with Store.open(url, now=clock) as opened:
+        yield opened
+
+
+def migrated(store: Store) -> None:
+    record = store.migrations.begin(vm=VM, vm_name="vm", source="a", destination="b")
+    store.migrations.add_samples(record.id, make_samples(300))
+    store.migrations.update(record.id, state=MigrationState.CANCELLED)
+
+
+def kept(store: Store) -> list[Kept]:
+    return [record.samples_kept for record in store.migrations.list().items]
+
+
+def pruned(store: Store, keeping: Keeping, clock: Clock) -> Pruned:
+    done = Pruned()
+    for step in prune(store, keeping, ACT, clock):
+        done += step
+    return done
+
+
+def test_it_does_what_it_said_it_would(store: Store, clock: Clock) -> None:
+    for _ in range(3):
+        migrated(store)
+    clock.time += timedelta(days=340)
+    migrated(store)
+    clock.time += timedelta(days=31)
+    would = old(store, KEEPING, clock)
+    assert (would.thin.migrations, would.drop.migrations, would.drop.samples) == (1, 3, 900)
+    assert would.entries > 0
+    done = pruned(store, KEEPING, clock)
+    assert (done.thinned, done.dropped, done.dropped_samples) == (1, 3, 900)
+    assert (done.thinned_samples > 150, done.entries) == (True, would.entries)
+    assert kept(store) == [Kept.THINNED, Kept.DROPPED, Kept.DROPPED, Kept.DROPPED]
+    assert pruned(store, KEEPING, clock) == Pruned()
+    again = old(store, KEEPING, clock)
+    assert (again.thin.migrations, again.drop.migrations, again.entries) == (0, 0, 0)
+    assert store.audit.check().broken_at is None
+
+
+def test_nothing_goes_where_all_is_kept_for_ever(store: Store, clock: Clock) -> None:
+    migrated(store)
+    clock.time += timedelta(days=36_500)
+    assert pruned(store, Keeping(0, 10, 0, 0), clock) == Pruned()
+    assert kept(store) == [Kept.WHOLE]
+
+
+def test_who_stopped_in_the_middle_goes_on(store: Store, clock: Clock) -> None:
+    for _ in range(3):
+        migrated(store)
+        store.audit.add(ACT, Outcome.REFUSED, "x", 403, ())
+    clock.time += timedelta(days=400)
+    steps = prune(store, KEEPING, ACT, clock)
+    assert next(steps) == Pruned(dropped=1, dropped_samples=300)
+    steps.close()
+    assert pruned(store, KEEPING, clock).dropped == 2
+
+
+async def test_a_second_at_a_time_and_once_an_hour(
+    store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(3):
+        migrated(store)
+    clock.time += timedelta(days=40)
+    monkeypatch.setattr(keeping_service, "_AT_ONCE_S", 0.0)  # one step each time
+    service = KeepingService(store, KEEPING, now=clock, clock=clock.seconds)
+    for thinned in (1, 2, 3):
+        await service.tidy()
+        assert kept(store).count(Kept.THINNED) == thinned
+    await service.tidy()  # finds that it is done
+    migrated(store)
+    clock.time += timedelta(days=40)
+    store.keeping.begin_chore(keeping_service.CHORE, 3600)  # another service was first
+    await service.tidy()
+    assert kept(store).count(Kept.THINNED) == 3
+    clock.time += timedelta(hours=1)
+    await service.tidy()
+    assert kept(store).count(Kept.THINNED) == 4
+
+
+async def test_a_fault_ends_it_until_the_next_hour(
+    store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    migrated(store)
+    clock.time += timedelta(days=40)
+    service = KeepingService(store, KEEPING, now=clock, clock=clock.seconds)
+    with monkeypatch.context() as broken:
+        broken.setattr(store.keeping, "to_thin", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            await service.tidy()
+    await service.tidy()
+    assert kept(store) == [Kept.WHOLE]
+    clock.time += timedelta(hours=1)
+    await service.tidy()
+    assert kept(store) == [Kept.THINNED]

@@ -1,0 +1,1 @@
+"""Everything about who may do what."""

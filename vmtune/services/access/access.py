@@ -1,0 +1,43 @@
+"""Everything about who may do what, together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vmtune.config.settings import Settings
+from vmtune.services.access.audit import AuditService
+from vmtune.services.access.guard import Guard
+from vmtune.services.access.oidc import OidcService
+from vmtune.services.access.tokens import TokenService
+from vmtune.services.access.users import LocalUsers
+from vmtune.services.access.web_sessions import BrowserService
+from vmtune.services.hosts.hosts import HostService
+from vmtune.storage import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The services that find out who asks, keep them within their reach, and note it."""
+
+    users: LocalUsers
+    tokens: TokenService
+    browsers: BrowserService
+    guard: Guard
+    audit: AuditService
+    oidc: OidcService | None
+
+    @classmethod
+    def make(
+        cls, settings: Settings, users: LocalUsers, store: Store, hosts: HostService
+    ) -> Access:
+        """All of them over one store."""
+        tokens = TokenService(store, users)
+        browsers = BrowserService(store, tokens, settings.session_idle_minutes)
+        oidc = OidcService(settings.oidc) if settings.oidc else None
+        return cls(users, tokens, browsers, Guard(store, hosts), AuditService(store), oidc)
+
+    async def tidy(self) -> None:
+        """Store what need not be stored at each request, and forget what is over."""
+        await self.tokens.note_uses()
+        await self.browsers.tidy()
+        await self.audit.tell_the_rest()

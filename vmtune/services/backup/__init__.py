@@ -1,0 +1,1 @@
+"""Backups, restores and checks of the databases."""

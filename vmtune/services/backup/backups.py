@@ -1,0 +1,390 @@
+"""Backs the databases up while services use them, and puts a backup back while none does."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from sqlalchemy import URL
+
+from vmtune import __version__
+from vmtune.errors import Conflict, InvalidInput, SchemaMismatch, SetupError, VmtuneError
+from vmtune.model.access.audit import Act, Outcome
+from vmtune.model.cluster import ServiceState
+from vmtune.services.backup import archive, postgresql, sqlite
+from vmtune.services.backup.archive import Manifest
+from vmtune.services.backup.postgresql import PostgresCopy
+from vmtune.services.backup.sqlite import SqliteCopy
+from vmtune.services.cluster.cluster import BEAT_S
+from vmtune.storage import Store, current_revision, upgrade
+from vmtune.storage import contents as whole
+from vmtune.storage.failures import masked, parse_url, translated
+from vmtune.storage.upgrades import RESTORING, check_revision, known_revisions
+
+_RESTORE = Path("/var/tmp/vmtune-restore")  # noqa: S108 - a private folder beside it is made
+_LEAVES_WITHIN_S = 3.0
+DAMAGED = "database_damaged"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the databases are.
+
+    :param keep: the folder for a copy of what a restore replaces.
+    """
+
+    records: URL
+    jobs: URL
+    keep: Path
+
+    @classmethod
+    def at(cls, records: str, jobs: str, keep: Path) -> Place:
+        """By their URLs.
+
+        :raise SetupError: one is none that vmtune can use.
+        """
+        return cls(parse_url(records), parse_url(jobs), keep)
+
+    @property
+    def kind(self) -> str:
+        """Which database the records are in."""
+        return self.records.get_backend_name()
+
+    @property
+    def one(self) -> bool:
+        """Whether both are in one PostgreSQL database."""
+        return self.kind == "postgresql" and self.records == self.jobs
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What became of a restore.
+
+    :param undo: a copy of what was there before; None where nothing was.
+    :param upgraded: the revisions that were added, where the backup is of an older vmtune.
+    """
+
+    manifest: Manifest
+    undo: Path | None
+    upgraded: tuple[str, ...]
+
+
+def backup(place: Place, to: Path) -> Manifest:
+    """Copy both databases into one file, as they are at one moment. Services go on meanwhile.
+
+    :raise InvalidInput: there is such a file.
+    :raise SetupError: a database or the file cannot be used; nothing is left of it.
+    """
+    to = to.absolute()
+    if to.exists():
+        raise InvalidInput(
+            f"there is {to} already", field="file", code="file_exists", remedy="name another file"
+        )
+    revision = _revision(place)
+    if revision is None or revision == RESTORING:
+        raise SchemaMismatch(
+            f"{masked(place.records)} has nothing to back up",
+            field="database",
+            remedy="see that it is the right one: --state-dir, --database-url",
+        )
+    check_revision(revision, known_revisions(), masked(place.records), must_be_newest=False)
+    with archive.beside(to) as folder:
+        rows = _copy_both(place, folder)
+        members = sorted(folder.iterdir())
+        manifest = Manifest(
+            __version__,
+            place.kind,
+            revision,
+            datetime.now(UTC),
+            rows,
+            tuple(archive.measured(member) for member in members),
+        )
+        archive.write(to, manifest, folder)
+    return manifest
+
+
+def _copy_both(place: Place, folder: Path) -> Mapping[str, int]:
+    with ExitStack() as stack:
+        records = _copier(place.records, jobs=False)
+        jobs = _copier(place.jobs, jobs=True)
+        for each in (records, jobs):
+            stack.callback(each.close)
+        both = [records] if jobs.missing else [records, jobs]
+        if len(both) > 1 and not place.one:
+            for each in both:
+                each.hold()
+        records.look()
+        if jobs in both:
+            if isinstance(jobs, PostgresCopy) and isinstance(records, PostgresCopy) and place.one:
+                jobs.look_as(records)
+            else:
+                jobs.look()
+        for each in both:
+            each.let_go()
+        for name, each in zip(("records", "jobs"), both, strict=False):
+            file = folder / (name + _ending(each.url))
+            each.copy(file)
+            wrong = sqlite.sound(file) if isinstance(each, SqliteCopy) else ""
+            if wrong:
+                raise SetupError(
+                    f"{masked(each.url)} is damaged: {wrong}",
+                    field="database",
+                    code=DAMAGED,
+                    remedy="restore it from an earlier backup",
+                )
+        if isinstance(records, PostgresCopy):
+            return records.rows()
+        return sqlite.rows_of(folder / f"records{sqlite.ENDING}")
+
+
+def _copier(url: URL, *, jobs: bool) -> SqliteCopy | PostgresCopy:
+    return SqliteCopy(url) if _is_sqlite(url) else PostgresCopy(url, jobs=jobs)
+
+
+def restore(place: Place, file: Path, act: Act, *, force: bool = False) -> Restored:
+    """Put a backup back, check it, and bring it to this vmtune's schema.
+
+    :param act: who does it: the restored audit log tells.
+    :param force: also where something is there; a copy of that is kept.
+    :raise InvalidInput: the file is no backup, or of the other kind of database.
+    :raise SchemaMismatch: it was made by a newer vmtune.
+    :raise Conflict: a service runs, or the database is not empty.
+    :raise SetupError: a database or the disk cannot be used.
+    """
+    manifest = archive.read(file)
+    _check(place, file, manifest)
+    if place.kind == "sqlite":
+        restored = _restore_sqlite(place, file, manifest, force=force)
+    else:
+        restored = _restore_postgresql(place, file, manifest, force=force)
+    with Store.open(place.records.render_as_string(hide_password=False)) as store:
+        made = manifest.made_at.isoformat(timespec="seconds")
+        subject = f"database put back from {file.name}, of {made}"
+        store.audit.add(act, Outcome.DONE, subject, None, ())
+    return restored
+
+
+def _check(place: Place, file: Path, manifest: Manifest) -> None:
+    """:raise VmtuneError: the backup cannot be put there."""
+    if manifest.revision not in known_revisions():
+        raise SchemaMismatch(
+            f"{file} has schema {manifest.revision}, which vmtune {manifest.vmtune} made; this "
+            f"one knows up to {known_revisions()[-1]}",
+            field="file",
+            remedy=f"install vmtune {manifest.vmtune} or a later one",
+        )
+    named = {Path(member.name).stem: Path(member.name).suffix for member in manifest.members}
+    for name, url in (("records", place.records), ("jobs", place.jobs)):
+        if named.get(name, _ending(url)) != _ending(url):
+            raise InvalidInput(
+                f"the {name} in {file} are of {manifest.kind}, and {masked(url)} is not",
+                field="file",
+                code="other_database",
+                remedy="name a database of that kind with --database-url or --state-dir",
+            )
+
+
+def _ending(url: URL) -> str:
+    return sqlite.ENDING if _is_sqlite(url) else postgresql.ENDING
+
+
+def _is_sqlite(url: URL) -> bool:
+    return url.get_backend_name() == "sqlite"
+
+
+def _restore_sqlite(place: Place, file: Path, manifest: Manifest, *, force: bool) -> Restored:
+    records = Path(str(place.records.database)).absolute()
+    with ExitStack() as stack:
+        stack.enter_context(_jobs_held(place))
+        folder = stack.enter_context(archive.beside(records))
+        archive.unpack(file, manifest, folder)
+        copy = folder / f"records{sqlite.ENDING}"
+        wrong = sqlite.sound(copy)
+        if wrong or sqlite.rows_of(copy) != manifest.rows:
+            raise _differs(file, wrong)
+        upgraded = upgrade(f"sqlite:///{copy}")
+        sqlite.fold(copy)
+        undo = _make_room(place, force=force)
+        _put_jobs(place, folder, manifest, stack)
+        sqlite.put(place.records, copy)
+    return Restored(manifest, undo, tuple(upgraded))
+
+
+def _restore_postgresql(place: Place, file: Path, manifest: Manifest, *, force: bool) -> Restored:
+    url = place.records.render_as_string(hide_password=False)
+    with ExitStack() as stack:
+        stack.enter_context(_jobs_held(place))
+        folder = stack.enter_context(archive.beside(_RESTORE))
+        archive.unpack(file, manifest, folder)
+        engine = stack.enter_context(postgresql.opened(place.records))
+        postgresql.check_programs(engine, place.records)
+        undo = _make_room(place, force=force)
+        try:
+            with engine.begin() as connection:
+                whole.remove(connection)
+            upgrade(url, to=manifest.revision)
+            with engine.begin() as connection:
+                whole.set_revision(connection, RESTORING)
+            postgresql.restore_rows(place.records, folder / f"records{postgresql.ENDING}")
+            _put_jobs(place, folder, manifest, stack)
+            with engine.begin() as connection:
+                if dict(whole.rows(connection)) != dict(manifest.rows):
+                    raise _differs(file, "")
+                whole.set_revision(connection, manifest.revision)
+        except VmtuneError as error:
+            raise _half_way(error, undo) from error
+        upgraded = upgrade(url)
+    return Restored(manifest, undo, tuple(upgraded))
+
+
+def _put_jobs(place: Place, folder: Path, manifest: Manifest, stack: ExitStack) -> None:
+    dump = folder / f"jobs{_ending(place.jobs)}" if manifest.has_jobs else None
+    if not _is_sqlite(place.jobs):
+        postgresql.restore_jobs(place.jobs, dump)
+        return
+    jobs = Path(str(place.jobs.database)).absolute()
+    if dump is not None and dump.stat().st_dev != jobs.parent.stat().st_dev:
+        near = stack.enter_context(archive.beside(jobs)) / dump.name
+        shutil.copyfile(dump, near)
+        near.chmod(0o600)
+        dump = near
+    sqlite.put(place.jobs, dump)
+
+
+@contextmanager
+def _jobs_held(place: Place) -> Iterator[None]:
+    """Within the block no service runs.
+
+    :raise VmtuneError: one does.
+    """
+    with ExitStack() as stack:
+        if _is_sqlite(place.jobs):
+            stack.enter_context(sqlite.held(place.jobs))
+        for url in {url for url in (place.records, place.jobs) if not _is_sqlite(url)}:
+            _refuse_served(url)
+        yield
+
+
+def _refuse_served(url: URL) -> None:
+    """:raise Conflict: a service, or another command of vmtune, uses the database."""
+    until_s = time.monotonic() + _LEAVES_WITHIN_S
+    with postgresql.opened(url) as engine:
+        while connected := postgresql.others_connected(engine, url):
+            if time.monotonic() > until_s:
+                raise _served(f"{connected} connections of vmtune to {masked(url)} are open")
+            time.sleep(0.2)
+    revision = current_revision(url.render_as_string(hide_password=False))
+    if revision != known_revisions()[-1]:
+        return  # no service of this version starts on it
+    with Store.open(url.render_as_string(hide_password=False)) as store:
+        before = {one.name: one.beats for one in store.fleet.all() if _runs(one.state)}
+        if before:
+            time.sleep(2 * BEAT_S)
+        after = {one.name: one.beats for one in store.fleet.all()}
+    live = [name for name, beats in before.items() if after.get(name) != beats]
+    if live:
+        raise _served(f"the services {', '.join(live)} run on {masked(url)}")
+
+
+def _runs(state: ServiceState) -> bool:
+    return state is ServiceState.RUNNING
+
+
+def _served(what: str) -> Conflict:
+    return Conflict(
+        what,
+        field="database",
+        code="service_running",
+        remedy="stop every vmtune service that uses it (systemctl stop vmtune), then try again",
+    )
+
+
+def _make_room(place: Place, *, force: bool) -> Path | None:
+    """A copy of what is there; None where nothing is.
+
+    :raise Conflict: something is, and *force* is not given.
+    """
+    try:
+        is_empty, damaged = _is_empty(place), False
+    except SetupError:
+        if not _is_sqlite(place.records):
+            raise
+        is_empty, damaged = False, True
+    if is_empty:
+        return None
+    if not force:
+        raise Conflict(
+            f"{masked(place.records)} is not empty",
+            field="database",
+            code="not_empty",
+            remedy="name an empty one; or replace it with --force, which keeps a copy of it",
+        )
+    name = f"before-restore-{datetime.now(UTC):%Y%m%dT%H%M%S.%f}"
+    place.keep.mkdir(parents=True, exist_ok=True)
+    if damaged:
+        return _keep_files(place, place.keep / name)
+    undo = place.keep / f"{name}.vmtune-backup"
+    try:
+        backup(place, undo)
+    except SetupError as error:
+        if error.problems[0].code != DAMAGED or not _is_sqlite(place.records):
+            raise
+        return _keep_files(place, place.keep / name)
+    return undo
+
+
+def _keep_files(place: Place, folder: Path) -> Path:
+    """Keep files as they are: too damaged to be backed up."""
+    folder.mkdir(mode=0o700)
+    for url in (place.records, place.jobs):
+        if _is_sqlite(url):
+            file = Path(str(url.database)).absolute()
+            for one in (file, *(file.with_name(file.name + end) for end in ("-wal", "-shm"))):
+                if one.exists():
+                    shutil.copy2(one, folder / one.name)
+    return folder
+
+
+def _is_empty(place: Place) -> bool:
+    """Whether nothing would be lost.
+
+    :raise SetupError: that cannot be seen.
+    """
+    if _revision(place) in (None, RESTORING):  # what an earlier restore replaced was kept then
+        return True
+    if _is_sqlite(place.records):
+        with translated(place.records):
+            return not any(sqlite.rows_of(Path(str(place.records.database))).values())
+    with postgresql.opened(place.records) as engine, engine.connect() as connection:
+        return not any(whole.rows(connection).values())
+
+
+def _revision(place: Place) -> str | None:
+    return current_revision(place.records.render_as_string(hide_password=False))
+
+
+def _differs(file: Path, wrong: str) -> InvalidInput:
+    why = wrong or "its tables have other numbers of rows than it says"
+    return InvalidInput(
+        f"{file} cannot be put back: {why}",
+        field="file",
+        code="no_backup",
+        remedy="name another backup",
+    )
+
+
+def _half_way(error: VmtuneError, undo: Path | None) -> SetupError:
+    first = error.problems[0]
+    back = f"put back what was there with `vmtune db restore {undo} --force`" if undo else ""
+    return SetupError(
+        f"the restore did not come to its end, and no service starts on the database: "
+        f"{first.message}",
+        field=first.field,
+        code="half_restored",
+        remedy="; or ".join(filter(None, (first.remedy, back))),
+    )

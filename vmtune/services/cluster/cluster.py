@@ -1,0 +1,332 @@
+"""Shares the hosts with the other services on the same PostgreSQL database.
+
+Each service counts its beats on in the database. Who sees one that stands still for
+:data:`SILENT_S`, by its own clock and over its own looks, takes its hosts and jobs over; the
+database then refuses what the silent one still writes, and its lease has run out before
+(:mod:`vmtune.services.cluster.lease`), so that it changes nothing on a host either.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+import structlog
+
+from vmtune.errors import SetupError, VmtuneError
+from vmtune.jobs.base import JobEngine
+from vmtune.model.cluster import Service, ServiceState
+from vmtune.model.host.inventory import EventTopic, Host
+from vmtune.services.cluster.lease import HOLDS_S, Lease, now_s
+from vmtune.services.events import EventBus
+from vmtune.services.hosts.hosts import HostService, Place
+from vmtune.storage import Store
+from vmtune.storage.database import Lease as StoreLease
+
+log = structlog.get_logger(__name__)
+
+BEAT_S = 2.0
+SILENT_S = 15.0
+_ORDERS_S = 1.0
+_CLAIM_WITHIN_S = 5.0
+assert HOLDS_S + BEAT_S < SILENT_S, "a lease runs out before the work is taken over"
+
+Mine = Callable[[str], Awaitable[bool]]
+"""Whether a job, by its id, is one that this service can carry out."""
+
+Adopt = Callable[[str], Awaitable[None]]
+"""Settles what a service, by its name, left open beside its jobs."""
+
+
+class Engine(JobEngine, Protocol):
+    """A job engine whose database others use, too."""
+
+    async def take_over(
+        self, dead: str, mine: Callable[[str, str], Awaitable[bool]]
+    ) -> list[tuple[str, str]]:
+        """See :meth:`vmtune.jobs.durable.DurableEngine.take_over`."""
+
+
+@dataclass(slots=True)
+class _Seen:
+    """Another service, as this one saw it.
+
+    :param since_s: since when it stands still, by this one's clock.
+    """
+
+    epoch: int
+    beats: int
+    since_s: float
+
+
+class Fleet:
+    """This service among others, from :meth:`join` to :meth:`close`.
+
+    :param lease: renewed with each beat.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        bus: EventBus,
+        hosts: HostService,
+        place: Place,
+        lease: Lease,
+        version: str,
+    ) -> None:
+        self._store = store
+        self._bus = bus
+        self._hosts = hosts
+        self.name = place.service
+        self.machine = place.machine
+        self.lease = lease
+        self._version = version
+        self.lost = asyncio.Event()
+        self._on_lost: list[Callable[[], None]] = []
+        self._known: dict[str, _Seen] = {}
+        self._looked_s = now_s()
+        self._hosts_known: dict[str, Host] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+        # Its own thread: the others may all be waiting for the database.
+        self._heart = ThreadPoolExecutor(1, "vmtune-beat")
+
+    def on_lost(self, call: Callable[[], None]) -> None:
+        """Have something done when another service has taken over."""
+        self._on_lost.append(call)
+
+    async def join(self) -> None:
+        """Begin this service's life.
+
+        :raise SetupError: another one of the same name lives.
+        """
+        before = await asyncio.to_thread(self._store.fleet.get, self.name)
+        if before is not None and before.state is ServiceState.RUNNING:
+            await self._refuse_twin(before)
+        await self._wait_for_heir()
+        asked_s = now_s()
+        await asyncio.to_thread(
+            self._store.fleet.join, self.name, self.machine, os.getpid(), self._version
+        )
+        self.lease.renew(asked_s)
+        self._spawn(self._beat())
+        await self._refresh()
+
+    async def start(self, engine: Engine, mine: Mapping[str, Mine], adopt: Adopt) -> None:
+        """Share the work from now on.
+
+        :param mine: for each kind of job, whether this service can carry one out.
+        :param adopt: settles what else it left open.
+        """
+        self._spawn(self._bus.relay())
+        self._spawn(self._watch(engine, mine, adopt))
+        self._spawn(self._carry_orders(engine))
+        self._spawn(self._keep_claiming())
+
+    async def close(self) -> None:
+        """Stop. Its hosts stay with it; another takes them over unless it starts again soon."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._heart.shutdown(wait=False)
+        if not self.lost.is_set():
+            try:
+                await asyncio.to_thread(self._store.fleet.stop)
+            except VmtuneError as error:
+                log.info("not told that it stops", reason=str(error))
+
+    def check_kept(self) -> None:
+        """:raise TakenOver: another service has taken over."""
+        if self.lost.is_set():
+            self.lease.check()
+
+    async def services(self) -> tuple[Service, ...]:
+        """Every service, by name."""
+        return await asyncio.to_thread(self._store.fleet.all)
+
+    async def give(self, host: str, service: str) -> Host:
+        """Let another service drive a host.
+
+        :raise NotFound: there is no such host, or no such service.
+        :raise Conflict: something is open on the host, or the service does not reach it.
+        """
+        given = await asyncio.to_thread(self._store.fleet.give, host, service)
+        await self._bus.tell(EventTopic.HOST, host, {"change": "owner", "owner": service})
+        await self._refresh()
+        return given
+
+    def _spawn(self, work: Coroutine[None, None, None]) -> None:
+        self._tasks.append(asyncio.create_task(work))
+
+    async def _refuse_twin(self, before: Service) -> None:
+        """:raise SetupError: the service that has this name still beats."""
+        if before.machine == self.machine and not _is_running(before.pid):
+            return
+        await asyncio.sleep(2 * BEAT_S)
+        after = await asyncio.to_thread(self._store.fleet.get, self.name)
+        if after is not None and after.beats != before.beats:
+            raise SetupError(
+                f"another service of the name {self.name} runs on {after.machine}, with pid "
+                f"{after.pid}",
+                field="service_name",
+                code="service_name_taken",
+                remedy="stop it, or give this one a service_name of its own",
+            )
+
+    async def _wait_for_heir(self) -> None:
+        """Let who takes over this service's work finish, before this one begins again."""
+        for _ in range(round(SILENT_S / _ORDERS_S)):
+            me = await asyncio.to_thread(self._store.fleet.get, self.name)
+            if me is None or not me.heir:
+                return
+            await asyncio.sleep(_ORDERS_S)
+
+    async def _beat(self) -> None:
+        loop = asyncio.get_running_loop()
+        lease = self._store.lease
+        assert lease is not None, "it has joined"
+        while True:
+            asked_s = now_s()
+            try:
+                alive = await loop.run_in_executor(self._heart, self._store.fleet.beat, lease)
+            except VmtuneError as error:
+                log.warning("no heartbeat", reason=error.message)
+            else:
+                if not alive:
+                    self._lose(lease)
+                    return
+                self.lease.renew(asked_s)
+            await asyncio.sleep(BEAT_S)
+
+    def _lose(self, lease: StoreLease) -> None:
+        log.warning("another service has taken over", service=lease.service)
+        self.lease.lose()
+        self.lost.set()
+        for call in self._on_lost:
+            call()
+
+    async def _watch(self, engine: Engine, mine: Mapping[str, Mine], adopt: Adopt) -> None:
+        while True:
+            try:
+                services = await self.services()
+                silent = self._silent(services)
+                for dead in silent:
+                    await self._take_from(dead)
+                for one in await self.services() if silent else services:
+                    if one.heir == self.name:
+                        await self._settle_estate(one.name, engine, mine, adopt)
+            except VmtuneError as error:
+                log.warning("the other services are not seen", reason=error.message)
+            except Exception:
+                log.exception("the other services are not seen")
+            await asyncio.sleep(BEAT_S)
+
+    def _silent(self, services: tuple[Service, ...]) -> list[Service]:
+        """Those that stand still for too long. Where this service has not looked for a while
+        itself (it was stopped, the database was away), it begins to count anew."""
+        at_s = now_s()
+        if at_s - self._looked_s > 3 * BEAT_S:
+            self._known.clear()
+        self._looked_s = at_s
+        silent: list[Service] = []
+        for one in services:
+            if one.name == self.name or one.state is ServiceState.TAKEN_OVER:
+                self._known.pop(one.name, None)
+                continue
+            known = self._known.get(one.name)
+            if known is None or (known.epoch, known.beats) != (one.epoch, one.beats):
+                self._known[one.name] = _Seen(one.epoch, one.beats, at_s)
+            elif at_s - known.since_s > SILENT_S and self.lease.holds:
+                silent.append(one)
+        return silent
+
+    async def _take_from(self, dead: Service) -> None:
+        taken = await asyncio.to_thread(self._store.fleet.take_over, dead, self.name, self.machine)
+        if taken is None:
+            return
+        log.warning(
+            "took over from a service that does not answer",
+            service=dead.name,
+            hosts=list(taken.hosts),
+            left=list(taken.left),
+        )
+        await self._refresh()
+        for host in taken.hosts:
+            data = {"change": "owner", "owner": self.name}
+            await self._bus.tell(EventTopic.HOST, host, data)
+
+    async def _settle_estate(
+        self, dead: str, engine: Engine, mine: Mapping[str, Mine], adopt: Adopt
+    ) -> None:
+        async def can_carry(kind: str, job_id: str) -> bool:
+            return kind not in mine or await mine[kind](job_id)
+
+        jobs = await engine.take_over(dead, can_carry)
+        await adopt(dead)
+        await asyncio.to_thread(self._store.fleet.settle_estate, dead)
+        for kind, job in jobs:
+            log.info("goes on with a job", kind=kind, job_id=job, service=dead)
+
+    async def _carry_orders(self, engine: Engine) -> None:
+        while True:
+            try:
+                for order in await asyncio.to_thread(self._store.fleet.orders, self.name):
+                    await engine.submit(order.kind, order.job)
+                    if order.cancelled:
+                        await engine.cancel(order.job)
+                    await asyncio.to_thread(self._store.fleet.begun, order.job)
+            except VmtuneError as error:
+                log.warning("orders of other services are not seen", reason=error.message)
+            except Exception:
+                log.exception("orders of other services are not seen")
+            await asyncio.sleep(_ORDERS_S)
+
+    async def _keep_claiming(self) -> None:
+        while True:
+            try:
+                await self._refresh()
+                free = [host for host in self._hosts_known.values() if not host.owner]
+                await asyncio.gather(*map(self._claim, free))
+            except VmtuneError as error:
+                log.warning("the hosts are not seen", reason=error.message)
+            except Exception:
+                log.exception("the hosts are not seen")
+            await asyncio.sleep(BEAT_S)
+
+    async def _claim(self, host: Host) -> None:
+        """Drive a host that nobody drives, if it answers here."""
+        machine = self.machine if host.names_no_machine else ""
+        if host.machine not in ("", machine):
+            return
+        try:
+            async with asyncio.timeout(_CLAIM_WITHIN_S):
+                await (await self._hosts.driver(host.name)).host_facts()
+        except (VmtuneError, TimeoutError):
+            return
+        claim = partial(self._store.fleet.claim, host.name, self.name, machine)
+        if await asyncio.to_thread(claim):
+            log.info("drives a host", host=host.name)
+            await self._refresh()
+
+    async def _refresh(self) -> None:
+        """Tell who watches the hosts which of them are this service's by now."""
+        now = {host.name: host for host in await self._hosts.all()}
+        for name, host in self._hosts_known.items():
+            if name not in now or now[name].uri != host.uri:
+                await self._hosts.forget_driver(name)
+        self._hosts_known = now
+        self._hosts.drive({name for name, host in now.items() if host.owner == self.name})
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

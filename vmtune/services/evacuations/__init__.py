@@ -1,0 +1,1 @@
+"""Evacuations: planned, carried out, followed."""

@@ -1,0 +1,316 @@
+"""What an evacuation would do: where each VM could go, and what its preflight finds.
+
+Hosts are looked at a few at a time, until there is room for all VMs: what a plan costs depends
+on the VMs that move, not on the size of the fleet.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+from uuid import UUID, uuid4, uuid5
+
+from vmtune.errors import InvalidInput, NotFound, Problem, VmtuneError
+from vmtune.model.evacuation.evacuation import (
+    NOT_MOVED,
+    RUNNING_STATES,
+    EvacuationPlan,
+    LeavingState,
+    LeavingVm,
+    Order,
+    place_in_order,
+    priority_of,
+)
+from vmtune.model.evacuation.placement import Candidate, Placement, place, room_of, why_not
+from vmtune.model.findings.table import Finding
+from vmtune.model.host.facts import Connection, HostFacts, VmState
+from vmtune.services.hosts.hosts import HostService, SeenVm
+from vmtune.services.tuning.planning import PlanService
+from vmtune.storage import Store
+
+_T = TypeVar("_T")
+_R = TypeVar("_R")
+AT_ONCE = 8
+"""Hosts and VMs that are asked at the same time."""
+_HOSTS_AT_ONCE = 16
+MOST_TRIES = 3
+"""Hosts that a VM is tried with whose preflight refuses it."""
+_HOST_TIMEOUT_S = 10.0
+_EVACUATING = "it is being evacuated"
+
+
+@dataclass(frozen=True, slots=True)
+class EvacuationRequest:
+    """What somebody asks for.
+
+    :param destinations: names of hosts; empty for any that is eligible.
+    :param overrides: codes of blockers that are overridden for all VMs; *vm_overrides* for one.
+    :param profile: None for the one that is assigned to each VM.
+    :param priority: of its migrations in the queue.
+    :param among: hosts that may be used at all; None for every one.
+    """
+
+    host: str
+    destinations: tuple[str, ...] = ()
+    order: Order = Order.PRIORITY
+    overrides: tuple[str, ...] = ()
+    vm_overrides: Mapping[UUID, tuple[str, ...]] = field(default_factory=dict)
+    profile: str | None = None
+    priority: int = 0
+    max_outgoing: int | None = None
+    stop_after_failures: int | None = None
+    among: frozenset[str] | None = None
+
+
+class EvacuationPlanner:
+    """Finds out what an evacuation would do. Changes nothing."""
+
+    def __init__(self, store: Store, hosts: HostService, plans: PlanService) -> None:
+        self._store = store
+        self._hosts = hosts
+        self._plans = plans
+
+    async def plan(self, request: EvacuationRequest, but: Collection[UUID] = ()) -> EvacuationPlan:
+        """All VMs of the host with a destination and its preflight, or the reason why none.
+
+        :param but: VMs that are left out.
+        :raise NotFound: no such host, or none of a destination's name.
+        :raise InvalidInput: the host itself as a destination.
+        :raise HostUnreachable: the host does not answer.
+        """
+        await self._check(request)
+        source = await self._hosts.facts(request.host)
+        listing = await self._hosts.list_vms(request.host)
+        listed = [vm for vm in listing.vms if vm.summary.uuid not in but]
+        found = await gathered(listed, lambda vm: self._leaving(request, vm))
+        search = _Search(self, request, source)
+        waiting = [vm for vm in found if vm.state is LeavingState.WAITING]
+        placed = {vm.vm: vm for vm in await search.settle(waiting)}
+        vms = sorted(
+            (placed.get(vm.vm, vm) for vm in found),
+            key=lambda vm: place_in_order(vm, request.order),
+        )
+        return EvacuationPlan(
+            request.host,
+            request.order,
+            tuple(vms),
+            tuple(sorted(host.name for host in search.hosts)),
+            search.refused,
+        )
+
+    async def place_again(
+        self, request: EvacuationRequest, vm: LeavingVm, tried: Collection[str]
+    ) -> LeavingVm:
+        """Another destination for one VM, where those that were *tried* cannot take it now."""
+        source = await self._hosts.facts(request.host)
+        search = _Search(self, request, source)
+        for name in tried:
+            search.refusals[vm.vm, name] = "it could not be used any more"
+        (placed,) = await search.settle([vm])
+        return placed
+
+    async def room(self, host: str, but: LeavingVm) -> int | None:
+        """How much a host may still give, beside what is promised to others than *but*."""
+        facts = await self._hosts.facts(host)
+        promised = await asyncio.to_thread(self._store.evacuations.promised, [host])
+        return room_of(facts, max(0, promised.get(host, 0) - but.memory_bytes))
+
+    async def _check(self, request: EvacuationRequest) -> None:
+        await self._hosts.get(request.host)
+        problems: list[Problem] = []
+        for index, name in enumerate(request.destinations):
+            where = f"destinations.{index}"
+            if name == request.host:
+                problems.append(
+                    Problem(where, "destination_is_source", f"{name} is the host to be emptied",
+                            "name other hosts, or none for any that is eligible")
+                )  # fmt: skip
+                continue
+            try:
+                await self._hosts.get(name)
+            except NotFound as error:
+                raise NotFound(
+                    error.message, problems=[replace(p, field=where) for p in error.problems]
+                ) from error
+        if problems:
+            raise InvalidInput("the destinations cannot be accepted", problems=problems)
+
+    async def _leaving(self, request: EvacuationRequest, seen: SeenVm) -> LeavingVm:
+        uuid, name, state = seen.summary.uuid, seen.summary.name, seen.summary.state
+        wanted = (*request.overrides, *request.vm_overrides.get(uuid, ()))
+        vm = LeavingVm(
+            uuid,
+            name,
+            0,
+            priority_of(seen.labels),
+            LeavingState.WAITING,
+            overrides=tuple(dict.fromkeys(wanted)),
+        )
+        if state not in RUNNING_STATES:
+            return replace(vm, state=LeavingState.NOT_RUNNING, reason=NOT_MOVED[state])
+        try:
+            driver = await self._hosts.driver(request.host)
+            facts = await driver.vm_facts(uuid)
+        except VmtuneError as error:
+            return replace(vm, state=LeavingState.BLOCKED, reason=error.message)
+        return replace(vm, memory_bytes=facts.memory_bytes)
+
+    async def candidates(
+        self, names: Sequence[str], source: HostFacts
+    ) -> tuple[list[Candidate], dict[str, str]]:
+        """What these hosts could take, and why others can take nothing."""
+        promised = await asyncio.to_thread(self._store.evacuations.promised, names)
+        looked = await gathered(names, lambda name: self._look(name, source, promised))
+        hosts = [one for one in looked if isinstance(one, Candidate)]
+        refused = {
+            name: one for name, one in zip(names, looked, strict=True) if isinstance(one, str)
+        }
+        return hosts, refused
+
+    async def _look(
+        self, name: str, source: HostFacts, promised: Mapping[str, int]
+    ) -> Candidate | str:
+        try:
+            async with asyncio.timeout(_HOST_TIMEOUT_S):
+                facts = await self._hosts.facts(name)
+                against = why_not(facts, source)
+                if against:
+                    return against
+                expected: frozenset[UUID] | None = None
+                if facts.connection is Connection.QMP:
+                    driver = await self._hosts.driver(name)
+                    vms = await driver.list_vms()
+                    expected = frozenset(vm.uuid for vm in vms if vm.state is VmState.INCOMING)
+        except TimeoutError:
+            return f"it did not answer within {_HOST_TIMEOUT_S:g} s"
+        except VmtuneError as error:
+            return error.message
+        return Candidate(name, room_of(facts, promised.get(name, 0)), expected)
+
+    async def eligible(self, request: EvacuationRequest) -> tuple[list[str], dict[str, str]]:
+        """The hosts to look at, in an order of this request's own, and why named ones are not
+        among them. Evacuations that are asked for at the same time do not all crowd onto the
+        same hosts."""
+        unfinished = await asyncio.to_thread(self._store.evacuations.unfinished)
+        evacuating = {each.host for each in unfinished} - {request.host}
+        if request.destinations:
+            refused = {n: _EVACUATING for n in request.destinations if n in evacuating}
+            return [name for name in request.destinations if name not in evacuating], refused
+        mix = uuid4()
+        usable = [
+            host.name
+            for host in await self._hosts.all()
+            if host.name != request.host
+            and host.name not in evacuating
+            and (request.among is None or host.name in request.among)
+        ]
+        return sorted(usable, key=lambda name: uuid5(mix, name).int), {}
+
+    async def preflight(self, request: EvacuationRequest, vm: LeavingVm) -> LeavingVm:
+        """*vm* with what the preflight for its destination finds."""
+        try:
+            planned = await self._plans.plan(vm.vm, request.profile, destination=vm.destination)
+        except VmtuneError as error:
+            return replace(vm, state=LeavingState.BLOCKED, reason=error.message)
+        if planned.plan.host != request.host:
+            why = f"it is on {planned.plan.host} by now"
+            return replace(vm, state=LeavingState.GONE, reason=why)
+        findings = planned.plan.findings
+        blockers = planned.plan.blockers(frozenset(vm.overrides))
+        if blockers:
+            why = "; ".join(f"{each.message} ({each.code})" for each in blockers)
+            return replace(vm, state=LeavingState.BLOCKED, reason=why, findings=findings)
+        return replace(vm, findings=findings)
+
+
+class _Search:
+    """Where the VMs of one request go: looks at more hosts while there is not room for all."""
+
+    def __init__(
+        self, planner: EvacuationPlanner, request: EvacuationRequest, source: HostFacts
+    ) -> None:
+        self._planner = planner
+        self._request = request
+        self._source = source
+        self._rest: list[str] | None = None
+        self.hosts: list[Candidate] = []
+        self.refused: dict[str, str] = {}
+        self.refusals: dict[tuple[UUID, str], str] = {}
+
+    async def settle(self, vms: Sequence[LeavingVm]) -> list[LeavingVm]:
+        """Each with its destination, or blocked, or not placed."""
+        settled: dict[UUID, LeavingVm] = {}
+        open_vms = {vm.vm: vm for vm in vms}
+        tries = dict.fromkeys(open_vms, 0)
+        taken: list[LeavingVm] = []
+        while open_vms:
+            placement = await self._place(list(open_vms.values()), taken)
+            for uuid, why in placement.unplaced.items():
+                vm = open_vms.pop(uuid)
+                tried = settled.get(uuid)  # refused by the hosts that had room: told by those
+                settled[uuid] = tried or replace(vm, state=LeavingState.NOT_PLACED, reason=why)
+            pairs = [replace(open_vms[u], destination=name) for u, name in placement.placed.items()]
+            for vm in await gathered(pairs, self._preflight):
+                tries[vm.vm] += 1
+                settled[vm.vm] = vm
+                refused = vm.state is LeavingState.BLOCKED
+                if refused and tries[vm.vm] < MOST_TRIES and not _same_anywhere(vm.findings):
+                    self.refusals[vm.vm, vm.destination] = vm.reason
+                    continue
+                del open_vms[vm.vm]
+                if not refused:
+                    taken.append(vm)
+        return [settled[vm.vm] for vm in vms]
+
+    async def _preflight(self, vm: LeavingVm) -> LeavingVm:
+        return await self._planner.preflight(self._request, vm)
+
+    async def _place(self, vms: Sequence[LeavingVm], taken: Sequence[LeavingVm]) -> Placement:
+        while True:
+            placement = place(vms, _less(self.hosts, taken), self.refusals)
+            if not placement.unplaced or not await self._more():
+                return placement
+
+    async def _more(self) -> bool:
+        """Look at more hosts; False where there are none left."""
+        if self._rest is None:
+            self._rest, self.refused = await self._planner.eligible(self._request)
+        now = self._rest[:_HOSTS_AT_ONCE]
+        self._rest = self._rest[_HOSTS_AT_ONCE:]
+        if not now:
+            return False
+        found, refused = await self._planner.candidates(now, self._source)
+        self.hosts += found
+        self.refused |= refused
+        return True
+
+
+def _less(hosts: Sequence[Candidate], taken: Iterable[LeavingVm]) -> list[Candidate]:
+    """The hosts with the room that is left beside *taken*."""
+    room = {host.name: host.room_bytes for host in hosts}
+    for vm in taken:
+        left = room.get(vm.destination)
+        if left is not None:
+            room[vm.destination] = left - vm.memory_bytes
+    return [replace(host, room_bytes=room[host.name]) for host in hosts]
+
+
+_ANYWHERE = frozenset({"vm_cannot_migrate", "vm_not_running", "migration_active"})
+
+
+def _same_anywhere(findings: Iterable[Finding]) -> bool:
+    """Whether another destination would make no difference."""
+    return any(finding.code in _ANYWHERE for finding in findings)
+
+
+async def gathered(items: Iterable[_T], work: Callable[[_T], Awaitable[_R]]) -> list[_R]:
+    """*work* for each, a few at a time; in the order of *items*."""
+    turn = asyncio.Semaphore(AT_ONCE)
+
+    async def one(item: _T) -> _R:
+        async with turn:
+            return await work(item)
+
+    return await asyncio.gather(*map(one, items))

@@ -1,0 +1,69 @@
+"""How far an evacuation is, as those hear it who follow."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping, Sequence
+from uuid import UUID
+
+from vmtune.model.evacuation.evacuation import Evacuation, LeavingState, LeavingVm
+from vmtune.model.host.inventory import EventTopic
+from vmtune.services.events import EventBus
+
+
+class Progress:
+    """How far all of it is, and each VM that is under way."""
+
+    def __init__(self, bus: EventBus, record: Evacuation, vms: Sequence[LeavingVm]) -> None:
+        self._bus = bus
+        self._id = record.id
+        self._host = record.host
+        self._states = {vm.vm: vm for vm in vms}
+        self._begun = time.monotonic()
+        self._first: float | None = None
+
+    @property
+    def known(self) -> Collection[UUID]:
+        """All its VMs."""
+        return self._states.keys()
+
+    def over(self, vm: LeavingVm) -> None:
+        """One is over, or was added."""
+        self._states[vm.vm] = vm
+
+    def tell(self, shares: Mapping[UUID, float]) -> None:
+        """Tell those who listen now.
+
+        :param shares: of each VM that is under way, how far it is.
+        """
+        vms = self._states.values()
+        to_move = [vm for vm in vms if not (vm.state.over and vm.migration is None)]
+        total = sum(max(vm.memory_bytes, 1) for vm in to_move) or 1
+        done = sum(
+            max(vm.memory_bytes, 1) * (1.0 if vm.state.over else shares.get(vm.vm, 0.0))
+            for vm in to_move
+        )
+        share = min(done / total, 1.0)
+        data = {
+            "share": round(share, 4),
+            "host": self._host,
+            "over": sum(vm.state.over for vm in vms),
+            "moved": sum(vm.state is LeavingState.MOVED for vm in vms),
+            "total": len(vms),
+            "left_s": self._left_s(share),
+            "vms": {str(vm): round(each, 4) for vm, each in shares.items()},
+        }
+        self._bus.progress(EventTopic.EVACUATION, self._id, data)
+
+    def _left_s(self, share: float) -> float | None:
+        """About how long it goes on; None before that can be told."""
+        if self._first is None:
+            self._first = share
+        passed = time.monotonic() - self._begun
+        since = share - self._first
+        return round((1 - share) * passed / since) if since > 0 and passed > 1 else None
+
+
+def event_data(record: Evacuation) -> dict[str, object]:
+    """What an event tells of an evacuation."""
+    return {"state": record.state.value, "host": record.host, "reason": record.reason}

@@ -1,0 +1,1 @@
+"""Hosts and their VMs, limits, pools and diagnostics."""

@@ -1,0 +1,199 @@
+"""What this service counts of its own work, for ``/metrics``: see :mod:`vmtune.model.service_metrics`.
+
+Counts are the process's own and begin at zero with it, as Prometheus expects of counters. What
+has to outlive the service, or is about all services, is read from the database at each scrape
+instead (:mod:`vmtune.services.metrics.exposition`). Every function here is cheap and never fails.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import TypeVar
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+)
+
+from vmtune.model.migration.controller_record import StepEffect
+from vmtune.model.migration.record import Migration, MigrationState, Trigger
+from vmtune.model.plan.outcome import Application
+from vmtune.model.service_metrics import EXPORTED, FLEET, Exported, Kind
+
+REGISTRY = CollectorRegistry()
+"""What is counted here. The process's own metrics (``process_...``) are among it."""
+
+_MOST_COMBINATIONS = 40
+"""Series that are there from the start, at zero, so that the first event is a rise."""
+
+disable_created_metrics()  # type: ignore[no-untyped-call] # nobody asks when a series began
+ProcessCollector(registry=REGISTRY)
+
+
+def _combinations(row: Exported) -> Iterator[tuple[str, ...]]:
+    """All values of a metric's labels; none where they are not all known beforehand."""
+    values = [known for known in row.labels.values() if isinstance(known, tuple)]
+    if len(values) == len(row.labels):
+        yield from itertools.product(*values)
+
+
+_M = TypeVar("_M", Counter, Gauge, Histogram)
+
+
+def _all(kind: Kind, make: Callable[[Exported], _M]) -> Mapping[str, _M]:
+    """The metrics of a kind that are counted here."""
+    made: dict[str, _M] = {}
+    for row in EXPORTED.values():
+        if row.kind is kind and not row.name.startswith(FLEET):
+            made[row.name] = metric = make(row)
+            known = list(_combinations(row)) if row.labels else []
+            for values in known if len(known) <= _MOST_COMBINATIONS else ():
+                metric.labels(*values)
+    return made
+
+
+def _counter(row: Exported) -> Counter:
+    return Counter(row.name, row.help, [*row.labels], registry=REGISTRY)
+
+
+def _gauge(row: Exported) -> Gauge:
+    return Gauge(row.name, row.help, [*row.labels], registry=REGISTRY)
+
+
+def _histogram(row: Exported) -> Histogram:
+    return Histogram(row.name, row.help, [*row.labels], registry=REGISTRY, buckets=row.buckets)
+
+
+_COUNTERS = _all(Kind.COUNTER, _counter)
+_GAUGES = _all(Kind.GAUGE, _gauge)
+_HISTOGRAMS = _all(Kind.HISTOGRAM, _histogram)
+
+
+def migration_ended(record: Migration) -> None:
+    """A migration's record was completed, or the end of one that was unknown is found out."""
+    trigger = record.trigger.value
+    _COUNTERS["vmtune_migrations_ended_total"].labels(trigger, record.state.value).inc()
+    if record.state is MigrationState.UNKNOWN:
+        return  # what is counted below comes once, with its end
+    if record.trigger is Trigger.VMTUNE and record.started_at is not None:
+        waited_s = (record.started_at - record.created_at).total_seconds()
+        _HISTOGRAMS["vmtune_migration_wait_seconds"].observe(max(waited_s, 0))
+    if record.totals is not None:
+        totals = record.totals
+        of = _HISTOGRAMS["vmtune_migration_duration_seconds"].labels(trigger)
+        of.observe(totals.total_time_ms / 1000)
+        of = _HISTOGRAMS["vmtune_migration_downtime_seconds"].labels(trigger)
+        of.observe(totals.downtime_ms / 1000)
+        sent = _COUNTERS["vmtune_migration_transferred_bytes_total"].labels(trigger)
+        sent.inc(totals.transferred_bytes)
+        _COUNTERS["vmtune_migration_zero_copy_missed_total"].inc(totals.missed_zero_copy)
+    if record.reaper is not None:
+        reaper = record.reaper
+        _COUNTERS["vmtune_reaper_rounds_total"].inc(reaper.round_count)
+        _COUNTERS["vmtune_reaper_filled_rounds_total"].inc(reaper.filled_rounds)
+        _COUNTERS["vmtune_reaper_skipped_rounds_total"].inc(reaper.skipped_rounds)
+        _COUNTERS["vmtune_ring_full_exits_total"].inc(reaper.ring_full_exits or 0)
+
+
+def step_came_due(effect: StepEffect) -> None:
+    """It is known what became of a convergence step, or of a user's change meanwhile."""
+    _COUNTERS["vmtune_convergence_steps_total"].labels(effect.value).inc()
+
+
+def application_ended(record: Application) -> None:
+    """An application or its revert has ended."""
+    _COUNTERS["vmtune_applications_ended_total"].labels(record.state.value).inc()
+    for outcome in record.outcomes:
+        _COUNTERS["vmtune_applied_values_total"].labels(outcome.status.value).inc()
+
+
+def drift_scanned(duration_s: float) -> None:
+    """A host was scanned for drift. What was found is in the database."""
+    _HISTOGRAMS["vmtune_drift_scan_duration_seconds"].observe(duration_s)
+
+
+@contextmanager
+def job_phase(kind: str) -> Iterator[None]:
+    """A phase of a job runs for as long as the block does.
+
+    Cancelled is also what a phase is when the service stops.
+    """
+    running = _GAUGES["vmtune_jobs_running"].labels(kind)
+    running.inc()
+    outcome = "cancelled"
+    try:
+        yield
+        outcome = "succeeded"
+    except Exception:
+        outcome = "failed"
+        raise
+    finally:
+        running.dec()
+        _COUNTERS["vmtune_job_phases_total"].labels(kind, outcome).inc()
+
+
+def host_seen(host: str, up: bool) -> None:
+    """A host that is watched answered, or did not, or its connection was lost."""
+    _GAUGES["vmtune_host_up"].labels(host).set(up)
+
+
+def host_left(host: str) -> None:
+    """A host is watched no more."""
+    with suppress(KeyError):  # it was never seen
+        _GAUGES["vmtune_host_up"].remove(host)
+
+
+@contextmanager
+def hook() -> Iterator[Callable[[str], None]]:
+    """libvirt's hook waits for as long as the block runs.
+
+    :return: takes what it is answered, one of :data:`vmtune.model.service_metrics.HOOK_ENDS`; refused
+        where nothing is said.
+    """
+    outcome = "refused"
+
+    def told(what: str) -> None:
+        nonlocal outcome
+        outcome = what
+
+    began_s = time.perf_counter()
+    try:
+        yield told
+    finally:
+        took_s = time.perf_counter() - began_s
+        _HISTOGRAMS["vmtune_hook_duration_seconds"].labels(outcome).observe(took_s)
+
+
+def request_answered(method: str, route: str, status: int, duration_s: float) -> None:
+    """The answer to a request has begun.
+
+    :param method: a known one, or ``other``.
+    :param route: a template of a route, never a path as it was asked for.
+    """
+    of = _HISTOGRAMS["vmtune_http_request_duration_seconds"]
+    of.labels(method, route, str(status)).observe(duration_s)
+
+
+def chore_failed() -> None:
+    """What the service does by itself could not be done this time."""
+    _COUNTERS["vmtune_chores_failed_total"].inc()
+
+
+def note_build(version: str, schema: str, service: str) -> None:
+    """What runs."""
+    _GAUGES["vmtune_build_info"].clear()
+    _GAUGES["vmtune_build_info"].labels(version, schema, service).set(1)
+
+
+def note_database(up: bool, hosts_driven: int | None = None) -> None:
+    """What this scrape has found of the database, and of this service in it."""
+    _GAUGES["vmtune_database_up"].set(up)
+    if hosts_driven is not None:
+        _GAUGES["vmtune_hosts_driven"].set(hosts_driven)

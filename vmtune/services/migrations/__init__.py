@@ -1,0 +1,1 @@
+"""Live migrations: ordered, carried out, observed, finalized."""

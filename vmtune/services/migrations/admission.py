@@ -1,0 +1,101 @@
+"""Lets migrations begin, as many as the limits allow. The database decides; what is here only
+waits, and looks when something may have changed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from uuid import UUID
+
+import structlog
+
+from vmtune.errors import VmtuneError
+from vmtune.model.host.inventory import EventTopic
+from vmtune.model.migration.admission import Limits, Place
+from vmtune.services.events import EventBus
+from vmtune.storage import Store
+
+log = structlog.get_logger(__name__)
+
+LOOK_EVERY_S = 1.0
+"""While something waits here: another service's migration may have ended."""
+
+
+class Admission:
+    """One for all migrations of this service: however many wait, one task looks."""
+
+    def __init__(self, store: Store, bus: EventBus, limits: Limits) -> None:
+        self.limits = limits
+        self._store = store
+        self._bus = bus
+        self._waiting: dict[UUID, asyncio.Event] = {}
+        self._told: dict[UUID, int] = {}
+        self._changed = asyncio.Event()
+        self._looking: asyncio.Task[None] | None = None
+
+    async def wait(self, migration: UUID) -> bool:
+        """Return once the migration may begin; True if it had to wait for that.
+
+        One that has its slot already, by an earlier service or another one's look, begins at
+        once. Being cancelled leaves the row as it is: the migration's end frees it.
+        """
+        admitted = self._waiting.setdefault(migration, asyncio.Event())
+        try:
+            await self._look()
+            waits = not admitted.is_set()
+            if waits:
+                self._look_on()
+                await admitted.wait()
+            return waits
+        finally:
+            self._waiting.pop(migration, None)
+            self._told.pop(migration, None)
+
+    def changed(self) -> None:
+        """Something has ended, or was let go: look whether others may begin."""
+        self._changed.set()
+
+    async def places(self, among: Collection[UUID]) -> Mapping[UUID, Place]:
+        """Where those of *among* stand that wait."""
+        return await asyncio.to_thread(self._store.slots.places, among, self.limits)
+
+    async def close(self) -> None:
+        """Look no more."""
+        if self._looking is not None:
+            self._looking.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._looking
+
+    def _look_on(self) -> None:
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._until_none_waits(), name="admission")
+
+    async def _until_none_waits(self) -> None:
+        while self._waiting:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_EVERY_S):
+                    await self._changed.wait()
+            self._changed.clear()
+            try:
+                await self._look()
+                await self._tell()
+            except VmtuneError as error:
+                # The database is away or locked: what waits goes on waiting.
+                log.warning("the queue of migrations was not looked at", reason=str(error))
+
+    async def _look(self) -> None:
+        await asyncio.to_thread(self._store.slots.admit, self.limits)
+        waiting = [id for id, event in self._waiting.items() if not event.is_set()]
+        for id in await asyncio.to_thread(self._store.slots.running, waiting) if waiting else ():
+            if id in self._waiting:
+                self._waiting[id].set()
+
+    async def _tell(self) -> None:
+        """Tell those who follow a migration where it stands, when that has changed."""
+        waiting = [id for id, event in self._waiting.items() if not event.is_set()]
+        for id, place in (await self.places(waiting)).items():
+            if self._told.get(id) != place.ahead:
+                self._told[id] = place.ahead
+                data = {"queued": True, "ahead": place.ahead, "waits_for": place.why}
+                self._bus.progress(EventTopic.MIGRATION, id, data)

@@ -1,0 +1,142 @@
+"""What libvirt's hook asks: a VM is about to arrive, and what is its QEMU to be started with?
+
+libvirt waits for the answer and must not be asked anything meanwhile: all that is needed is in
+the question and in the store.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from vmtune.errors import InvalidInput, NotFound
+from vmtune.hypervisor.libvirt.domain_xml import parse
+from vmtune.hypervisor.libvirt.domain_xml_edit import edit_arriving_xml
+from vmtune.model.host.inventory import EventTopic
+from vmtune.model.migration.arriving import Arrival, split
+from vmtune.model.migration.record import Trigger
+from vmtune.model.plan.situation import Permissions
+from vmtune.services.events import EventBus
+from vmtune.services.tuning.profiles import UNTUNED, AssignmentService, Chosen
+from vmtune.storage import Store
+
+_MOST_NAME = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the hook is told.
+
+    :param xml: the VM's XML as it is to be; None for as it is.
+    """
+
+    arrival: Arrival
+    xml: str | None
+
+
+class HookService:
+    """Answers the hook, and tells of what arrives."""
+
+    def __init__(
+        self,
+        store: Store,
+        bus: EventBus,
+        assignments: AssignmentService,
+        permissions: Permissions,
+    ) -> None:
+        self._store = store
+        self._bus = bus
+        self._assignments = assignments
+        self._permissions = permissions
+
+    async def arriving(self, xml: bytes) -> Answer:
+        """A VM is about to arrive.
+
+        The XML may hold passwords (of a display, say): nothing of it is kept or logged but
+        the VM's UUID and name.
+
+        :raise InvalidInput: it is no domain's XML.
+        :raise Conflict: two label selectors tie for the VM's profile.
+        """
+        text = _text(xml)
+        vm, name = await asyncio.to_thread(identify, text)
+        host, migration = await asyncio.to_thread(self._known, vm)
+        chosen = UNTUNED
+        if migration is None:
+            # As for a migration of vmtune's own: of where it comes from.
+            chosen = await self._assignments.choose(vm, host, None)
+        changed, arrival = await asyncio.to_thread(self._settle, text, vm, name, chosen, migration)
+        self._bus.tell_soon(EventTopic.ARRIVAL, vm, _told(arrival, host))
+        return Answer(arrival, changed)
+
+    def _known(self, vm: UUID) -> tuple[str, UUID | None]:
+        """The host where the VM was seen last, and the migration that vmtune carries out."""
+        try:
+            host = self._store.vms.get(vm).host
+        except NotFound:
+            host = ""
+        for record in self._store.migrations.list(vm=vm, limit=1).items:
+            if record.trigger is Trigger.VMTUNE and not record.state.ended:
+                return host, record.id
+        return host, None
+
+    def _settle(
+        self, xml: str, vm: UUID, name: str, chosen: Chosen, migration: UUID | None
+    ) -> tuple[str | None, Arrival]:
+        given, withheld = split(chosen.values, self._permissions)
+        changed = edit_arriving_xml(xml, given) if given else None
+        arrival = Arrival(vm, name, chosen.profile, chosen.revision, given, withheld, migration)
+        return changed, arrival
+
+
+def identify(xml: str) -> tuple[UUID, str]:
+    """The UUID and the name of the domain that *xml* describes.
+
+    :raise InvalidInput: it is no domain's.
+    """
+    root = parse(xml)
+    name = (root.findtext("name") or "").strip()
+    try:
+        vm = UUID((root.findtext("uuid") or "").strip())
+    except ValueError:
+        vm = None
+    if root.tag != "domain" or vm is None or not name:
+        raise InvalidInput(
+            "the XML is no domain's: it has no UUID, no name, or another element around it",
+            field="xml",
+            code="no_domain",
+            remedy="send the XML that libvirt gives to its hooks",
+        )
+    return vm, name[:_MOST_NAME]
+
+
+def _text(xml: bytes) -> str:
+    try:
+        return xml.decode()
+    except UnicodeDecodeError:
+        raise InvalidInput(
+            "the XML is not in UTF-8",
+            field="xml",
+            code="xml_refused",
+            remedy="send the XML that libvirt gives to its hooks",
+        ) from None
+
+
+def _told(arrival: Arrival, source: str) -> Mapping[str, Any]:  # any: JSON
+    """What the event says; where the VM comes from, too, if it was ever seen."""
+    told: dict[str, Any] = {
+        "vm": str(arrival.vm),
+        "name": arrival.vm_name,
+        "profile": arrival.profile,
+        "revision": arrival.revision,
+        "given": dict(arrival.given),
+        "withheld": dict(arrival.withheld),
+    }
+    if source:
+        told["source"] = source
+    if arrival.migration is not None:
+        told["migration"] = str(arrival.migration)
+    return told

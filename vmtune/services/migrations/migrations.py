@@ -1,0 +1,244 @@
+"""Live migrations: asked for, refused on blockers, followed, aborted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from vmtune.errors import (
+    Conflict,
+    InvalidInput,
+    NotFound,
+    Problem,
+    TooLate,
+)
+from vmtune.jobs.base import JobEngine
+from vmtune.model.findings.table import FINDINGS, Severity
+from vmtune.model.migration.admission import LEAST_PRIORITY, MOST_PRIORITY
+from vmtune.model.migration.record import AbortState, Migration, MigrationState, Trigger
+from vmtune.model.migration.steps import SetValues
+from vmtune.model.tunables.rules import accept_values
+from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.tunable import Value
+from vmtune.services.events import EventBus
+from vmtune.services.hosts.hosts import HostElsewhere, HostService
+from vmtune.services.migrations.controllers import Controlling
+from vmtune.services.migrations.job import JOB_KIND, MigrationJob, check_source
+from vmtune.services.migrations.records import Fields, MigrationRecords
+from vmtune.services.tuning.planning import PlanService
+from vmtune.services.tuning.profiles import RawSteps
+from vmtune.services.tuning.setting import refuse
+from vmtune.storage import Store
+
+
+@dataclass(frozen=True, slots=True)
+class MigrationRequest:
+    """A migration that somebody asks for.
+
+    :param profile: None for the one that is assigned; none assigned migrates untuned.
+    :param values: beside or instead of the profile's, this time; *steps* instead of its steps.
+    :param overrides: codes of blockers that are overridden; what they concern is left out.
+    :param priority: among those that wait for their turn; higher goes first.
+    :param source: the host on which it has to be; None for wherever it is.
+    :param id: where the caller has to know it beforehand; else a new one.
+    """
+
+    vm: UUID
+    destination: str
+    profile: str | None = None
+    revision: int | None = None
+    overrides: tuple[str, ...] = ()
+    values: Mapping[str, object] = field(default_factory=dict)
+    steps: RawSteps | None = None
+    priority: int = 0
+    source: str | None = None
+    id: UUID | None = None
+
+
+class MigrationService:
+    """Starts migrations and answers for them."""
+
+    def __init__(
+        self,
+        store: Store,
+        bus: EventBus,
+        hosts: HostService,
+        plans: PlanService,
+        jobs: JobEngine,
+        job: MigrationJob,
+    ) -> None:
+        self._store = store
+        self._hosts = hosts
+        self._plans = plans
+        self._jobs = jobs
+        self._job = job
+        self._records = MigrationRecords(store, bus)
+        self._controlling = Controlling(store, self._records)
+
+    async def start(self, request: MigrationRequest) -> Migration:
+        """Begin a migration; it goes on as a job, also across a restart of the service.
+
+        :raise Blocked: the preflight found blockers that *overrides* does not name.
+        :raise InvalidInput: an override that is no blocker's code.
+        :raise Conflict: the VM is not on *source*.
+        :raise OperationInProgress: another application or migration of the VM is open.
+        :raise DuplicateName: there is a migration of that *id* already.
+        """
+        _check_priority(request.priority)
+        check_overrides(request.overrides)
+        planned = await self._plans.plan(
+            request.vm,
+            request.profile,
+            request.revision,
+            request.destination,
+            values=request.values,
+            steps=request.steps,
+        )
+        plan = planned.plan
+        if request.source is not None:
+            check_source(plan, request.source)
+        refuse(plan.blockers(frozenset(request.overrides)))
+        record = await asyncio.to_thread(
+            self._store.migrations.begin,
+            vm=request.vm,
+            vm_name=plan.vm_name,
+            source=plan.host,
+            destination=request.destination,
+            trigger=Trigger.VMTUNE,
+            profile=plan.profile,
+            revision=plan.revision,
+            wanted=planned.chosen.values,
+            steps=planned.chosen.steps,
+            overrides=request.overrides,
+            priority=request.priority,
+            id=request.id,
+        )
+        await self._records.tell(record)
+        if self._hosts.drives(record.source):
+            self._job.remember(record.id, planned)
+        await self._jobs.submit(JOB_KIND, str(record.id), on=record.source)
+        return record
+
+    async def abort(self, migration: UUID) -> Migration:
+        """Ask for an end without success; the record tells whether it came in time.
+
+        :raise NotFound: no such migration.
+        :raise TooLate: it has ended, or the guest runs on the destination already.
+        """
+        record = await asyncio.to_thread(self._store.migrations.get, migration)
+        if record.state.ended:
+            raise TooLate(
+                f"the migration has ended: {record.state.value}",
+                field="migration",
+                remedy="migrate the VM back if it should not be there",
+            )
+        record = await asyncio.to_thread(self._store.migrations.request_abort, migration)
+        await self._records.tell(record)
+        if record.state in (MigrationState.QUEUED, MigrationState.PREPARING):
+            await self._jobs.cancel(str(migration))
+        else:
+            await self._abort_on_source(record)
+        return record
+
+    async def change(self, migration: UUID, values: Mapping[str, object]) -> Migration:
+        """Set values that QEMU heeds while it migrates, now. They are recorded as a step is, and
+        put back where the migration does not complete.
+
+        :raise InvalidInput: a value that is refused, or that cannot change any more.
+        :raise Conflict: the migration is not active yet.
+        :raise TooLate: it has ended.
+        :raise CommandRefused: QEMU's words.
+        """
+        record = await asyncio.to_thread(self._store.migrations.get, migration)
+        accepted = _accept_running(values, record.wanted)
+        if record.state.ended:
+            raise TooLate(f"the migration has ended: {record.state.value}", field="migration")
+        if record.state is not MigrationState.ACTIVE:
+            raise Conflict(
+                f"the migration is {record.state.value}",
+                field="migration",
+                code="migration_not_active",
+                remedy="wait until it is active, or set it in the profile",
+            )
+        source = await self._hosts.driver(record.source)
+        return await self._controlling.change(record, accepted, source)
+
+    async def _abort_on_source(self, record: Migration) -> None:
+        try:
+            driver = await self._hosts.driver(record.source)
+        except HostElsewhere:
+            # Its job's last phase aborts what was asked to be aborted, and still runs.
+            await self._jobs.cancel(str(record.id))
+            return
+        try:
+            await driver.abort_migration(record.vm)
+        except (NotFound, TooLate) as error:
+            # Between the order and QEMU's first sign there is nothing yet to cancel: the
+            # request is kept, and the job aborts as soon as there is.
+            if record.state is MigrationState.STARTING:
+                return
+            await self._records.save(record.id, Fields(abort=AbortState.TOO_LATE))
+            gone = isinstance(error, NotFound)
+            raise TooLate(
+                "the VM has left the source" if gone else error.message,
+                field="migration",
+                remedy="migrate the VM back if it should not be there",
+            ) from error
+
+
+def _accept_running(values: Mapping[str, object], wanted: Mapping[str, Value]) -> SetValues:
+    """*values* as a step that sets them.
+
+    :raise InvalidInput: with a problem for each that is unknown, refused, or heeded no more.
+    """
+    if not values:
+        raise InvalidInput(
+            "there is nothing to set", field="values", remedy=f"set one or more of {_RUNNING}"
+        )
+    accepted = accept_values({**wanted, **{n: v for n, v in values.items() if v is not None}})
+    problems = [
+        Problem(
+            f"values.{name}",
+            "not_settable",
+            "it cannot be unset while the migration runs"
+            if value is None
+            else "QEMU does not heed it while it migrates, or would crash",
+            f"set one or more of {_RUNNING}",
+        )
+        for name, value in values.items()
+        if value is None or not TUNABLES[name].running
+    ]
+    if problems:
+        raise InvalidInput("not all of it can be set now", problems=problems)
+    return SetValues(tuple((name, accepted[name]) for name in accepted if name in values))
+
+
+_RUNNING = ", ".join(name for name, row in TUNABLES.items() if row.running)
+
+
+def _check_priority(priority: int) -> None:
+    if not LEAST_PRIORITY <= priority <= MOST_PRIORITY:
+        raise InvalidInput(
+            f"{priority} is no priority",
+            field="priority",
+            remedy=f"give {LEAST_PRIORITY} to {MOST_PRIORITY}; higher goes first",
+        )
+
+
+def check_overrides(codes: Collection[str], field: str = "overrides") -> None:
+    """:raise InvalidInput: with a problem for each that is no blocker's code."""
+    known = [code for code, kind in FINDINGS.items() if kind.severity is Severity.BLOCKER]
+    problems = [
+        Problem(
+            f"{field}.{index}",
+            "unknown_code",
+            f"{code[:60]!r} is no blocker's code",
+            f"blockers are {', '.join(known)}",
+        )
+        for index, code in enumerate(codes)
+        if code not in known
+    ]
+    if problems:
+        raise InvalidInput("an override is unknown", problems=problems)

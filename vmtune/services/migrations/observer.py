@@ -1,0 +1,332 @@
+"""Watches every host for migrations that vmtune did not start: ``virsh migrate``, Nova,
+virt-manager. Finds them by the events of libvirt or QEMU, and hands each to a job of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import aclosing
+from datetime import UTC, datetime
+from uuid import UUID
+
+import structlog
+
+from vmtune.errors import (
+    Conflict,
+    HostUnreachable,
+    NotFound,
+    OperationInProgress,
+    VmtuneError,
+)
+from vmtune.hypervisor.protocol import Driver, DriverEvent, EventKind
+from vmtune.jobs.base import JobEngine
+from vmtune.model.host.facts import VmState
+from vmtune.model.migration.record import Migration, QemuStatus, Snapshot, Trigger
+from vmtune.services.hosts.hosts import HostService
+from vmtune.services.metrics import telemetry
+from vmtune.services.migrations.observed_job import OBSERVED_KIND, STARTED, ObservedJob, started_at
+from vmtune.services.migrations.records import Fields, MigrationRecords
+from vmtune.services.tuning.profiles import UNTUNED, AssignmentService, Chosen
+from vmtune.storage import Store
+
+log = structlog.get_logger(__name__)
+
+_BEGINNINGS = frozenset({QemuStatus.SETUP.value, QemuStatus.ACTIVE.value})
+_RUNNING = frozenset(status.value for status in QemuStatus if status.running)
+_ENDS = frozenset({QemuStatus.COMPLETED.value, QemuStatus.FAILED.value, QemuStatus.CANCELLED.value})
+_WITHOUT_FIGURES = (QemuStatus.SETUP, QemuStatus.WAIT_UNPLUG, QemuStatus.CANCELLING)
+_TRY_AGAIN_S = 0.5
+_HOST_AGAIN_S = 10.0
+
+_Where = tuple[str, UUID]
+"""A VM on a host."""
+
+
+class Observer:
+    """Finds migrations on all hosts, from :meth:`start` to :meth:`close`.
+
+    Nothing is asked of a host until it tells of a migration, so that watching costs nothing. A VM
+    that has an open operation is left to it: that is a migration of vmtune's own, as a rule.
+
+    :param ignored: whether VMs of that name are to be left alone: those of benchmark runs.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        hosts: HostService,
+        assignments: AssignmentService,
+        jobs: JobEngine,
+        job: ObservedJob,
+        records: MigrationRecords,
+        ignored: Callable[[str], bool] = lambda name: False,
+    ) -> None:
+        self._store = store
+        self._hosts = hosts
+        self._assignments = assignments
+        self._jobs = jobs
+        self._job = job
+        self._records = records
+        self._ignored = ignored
+        self._watching: dict[str, asyncio.Task[None]] = {}
+        self._looking: dict[_Where, asyncio.Task[None]] = {}
+        self._others: set[asyncio.Task[None]] = set()
+        self._arriving: dict[UUID, str] = {}
+        self._seen: set[_Where] = set()
+        self._closed = False
+
+    async def start(self) -> None:
+        """Watch the hosts that are known, and those that will be. What an earlier process had
+        found is gone on with by its job."""
+        for record in await asyncio.to_thread(self._store.migrations.unfinished):
+            if record.trigger is Trigger.OBSERVED and self._hosts.drives(record.source):
+                await self._jobs.submit(OBSERVED_KIND, str(record.id))
+        self._hosts.follow(self._watch, self._leave)
+        for host in await self._hosts.all():
+            if self._hosts.drives(host.name):
+                self._watch(host.name)
+
+    async def close(self) -> None:
+        """Watch no more. Jobs that were begun go on."""
+        self._closed = True
+        tasks = [*self._watching.values(), *self._looking.values(), *self._others]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _watch(self, host: str) -> None:
+        if not self._closed and host not in self._watching:
+            self._watching[host] = asyncio.create_task(self._listen(host), name=f"watch {host}")
+
+    def _leave(self, host: str) -> None:
+        task = self._watching.pop(host, None)
+        if task is not None:
+            task.cancel()
+            telemetry.host_left(host)
+
+    async def _listen(self, host: str) -> None:
+        while True:
+            try:
+                driver = await self._hosts.driver(host)
+            except NotFound:
+                return
+            except VmtuneError as error:
+                log.warning("not watched", host=host, reason=error.message)
+                telemetry.host_seen(host, up=False)
+                await asyncio.sleep(_HOST_AGAIN_S)
+                continue
+            async with aclosing(driver.events()) as events:
+                self._beside(self._look_over(host, driver))
+                async for event in events:
+                    self._heard(host, driver, event)
+            return  # the driver was closed
+
+    def _heard(self, host: str, driver: Driver, event: DriverEvent) -> None:
+        """Never waits: what comes next must be heard at once."""
+        heard_at = datetime.now(UTC)
+        if event.kind is EventKind.CONNECTED:
+            # What was heard before may not be so any more.
+            self._seen = {where for where in self._seen if where[0] != host}
+            self._arriving = {vm: to for vm, to in self._arriving.items() if to != host}
+            self._beside(self._look_over(host, driver))
+        if event.vm is None:
+            telemetry.host_seen(host, up=event.kind is not EventKind.CONNECTION_LOST)
+            return
+        where = host, event.vm
+        match event.kind:
+            case EventKind.VM_STATE if event.detail == VmState.INCOMING.value:
+                self._arriving[event.vm] = host
+            case EventKind.VM_STATE if event.detail == VmState.MIGRATED.value:
+                self._job.departed.add(where)
+            case EventKind.VM_STATE if event.detail == VmState.SHUT_OFF.value:
+                self._arrived(where)
+            case EventKind.MIGRATION_STATUS if event.detail in _ENDS:
+                self._ended(where, event.detail)
+            case EventKind.MIGRATION_STATUS if event.detail in _RUNNING:
+                self._goes_on(where, driver, event.detail, heard_at)
+            case EventKind.MIGRATION_ITERATION:
+                self._goes_on(where, driver, "", heard_at)
+
+    def _goes_on(self, where: _Where, driver: Driver, status: str, heard_at: datetime) -> None:
+        host, vm = where
+        if self._arriving.get(vm) == host:
+            return
+        first = status == QemuStatus.SETUP.value
+        if first:
+            self._seen.discard(where)
+            self._job.departed.discard(where)
+        told = status in _BEGINNINGS
+        if where not in self._seen and where not in self._looking:
+            self._look_soon(where, driver, heard_at, told, first)
+
+    def _ended(self, where: _Where, status: str) -> None:
+        host, vm = where
+        if self._arriving.get(vm) == host:
+            self._arrived(where)
+            return
+        self._seen.discard(where)
+        if status == QemuStatus.COMPLETED.value:
+            self._job.departed.add(where)
+
+    def _arrived(self, where: _Where) -> None:
+        host, vm = where
+        if self._arriving.get(vm) == host:
+            del self._arriving[vm]
+
+    def _look_soon(
+        self, where: _Where, driver: Driver, heard_at: datetime, told: bool, first: bool
+    ) -> None:
+        look = self._look(where, driver, heard_at, told, first)
+        task = asyncio.create_task(look, name=f"look at {where[1]}")
+        self._looking[where] = task
+        task.add_done_callback(lambda _: self._looking.pop(where, None))
+
+    def _beside(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._others.add(task)
+        task.add_done_callback(self._others.discard)
+
+    async def _look_over(self, host: str, driver: Driver) -> None:
+        """Find what has begun while nobody heard."""
+        try:
+            leaving = await driver.outgoing()
+            telemetry.host_seen(host, up=True)
+            unsettled = await asyncio.to_thread(self._store.migrations.unsettled)
+        except VmtuneError as error:
+            log.info("not looked over", host=host, reason=error.message)
+            if isinstance(error, HostUnreachable):
+                telemetry.host_seen(host, up=False)
+            return
+        waiting = {record.vm for record in unsettled}
+        for vm in leaving:
+            # An unsettled one may be this one: it is settled when this one has ended.
+            if (host, vm) not in self._looking and vm not in waiting:
+                self._look_soon((host, vm), driver, datetime.now(UTC), told=False, first=False)
+
+    async def _look(
+        self, where: _Where, driver: Driver, heard_at: datetime, told: bool, first: bool
+    ) -> None:
+        try:
+            newest = await self._newest(where[1])
+            if newest is not None and not newest.state.ended and newest.started_at is not None:
+                self._seen.add(where)  # it is recorded already, as vmtune's own or as observed
+                return
+            while True:
+                snapshot = await self._outgoing(where, driver)
+                running = snapshot is not None and snapshot.status.running
+                if not running and not (told and await self._was_missed(where, snapshot, heard_at)):
+                    return
+                try:
+                    begun = started_at(heard_at, snapshot, first)
+                    await self._begin(where, driver, begun)
+                except OperationInProgress:
+                    # vmtune's own migration, most often; or an application that ends soon, or a
+                    # benchmark of the VM.
+                    if not await self._freed(where[1], heard_at):
+                        self._seen.add(where)
+                        return
+                    told = first = False
+                    continue
+                self._seen.add(where)
+                return
+        except VmtuneError as error:
+            log.info("not observed", host=where[0], vm=str(where[1]), reason=error.message)
+        except Exception:
+            # A fault of ours must not end the watching.
+            log.exception("not observed", host=where[0], vm=str(where[1]))
+
+    async def _outgoing(self, where: _Where, driver: Driver) -> Snapshot | None:
+        """The VM's outgoing migration; None where it is arriving here, or has left already."""
+        host, vm = where
+        try:
+            if await driver.vm_state(vm) is VmState.INCOMING:
+                self._arriving[vm] = host
+                return None
+            snapshot = await driver.migration(vm)
+        except NotFound:
+            return None
+        # A destination tells of the same states, but of no RAM.
+        arriving = snapshot.sample is None and snapshot.status not in _WITHOUT_FIGURES
+        return None if snapshot.status.running and arriving else snapshot
+
+    async def _was_missed(
+        self, where: _Where, snapshot: Snapshot | None, heard_at: datetime
+    ) -> bool:
+        """Whether it was heard to begin, is over, and nobody has recorded it."""
+        host, vm = where
+        if self._arriving.get(vm) == host:
+            return False
+        if snapshot is not None and snapshot.status is QemuStatus.NONE:
+            return False
+        newest = await self._newest(vm)
+        return newest is None or not _covers(newest, heard_at)
+
+    async def _freed(self, vm: UUID, heard_at: datetime) -> bool:
+        """Wait until the VM's open operation has ended; False where that was the migration."""
+        while True:
+            newest = await self._newest(vm)
+            if newest is not None and not newest.state.ended:
+                if newest.started_at is not None:
+                    return False
+            else:
+                page = await asyncio.to_thread(self._store.applications.list, vm=vm, limit=1)
+                applied = any(record.state.open for record in page.items)
+                if not applied and not await asyncio.to_thread(self._store.runs.have, vm):
+                    return (
+                        newest is None or newest.started_at is None or not _covers(newest, heard_at)
+                    )
+            await asyncio.sleep(_TRY_AGAIN_S)
+
+    async def _newest(self, vm: UUID) -> Migration | None:
+        page = await asyncio.to_thread(self._store.migrations.list, vm=vm, limit=1)
+        return page.items[0] if page.items else None
+
+    async def _begin(self, where: _Where, driver: Driver, begun: datetime) -> None:
+        """Record it, and give it to a job.
+
+        :raise OperationInProgress: the VM has an open application or migration.
+        """
+        host, vm = where
+        name = await self._name(vm, driver)
+        if self._ignored(name):
+            return
+        chosen, why_none = await self._choose(vm, host)
+        record = await asyncio.to_thread(
+            self._store.migrations.begin,
+            vm=vm,
+            vm_name=name,
+            source=host,
+            destination=self._arriving.get(vm, ""),
+            trigger=Trigger.OBSERVED,
+            profile=chosen.profile,
+            revision=chosen.revision,
+            wanted=chosen.values,
+            steps=chosen.steps,
+            state=STARTED,
+            started_at=begun,
+        )
+        log.info("observed", migration_id=str(record.id), vm=str(vm), host=host)
+        if why_none is not None:
+            await self._records.save(record.id, Fields(problems=tuple(why_none.problems)))
+        await self._jobs.submit(OBSERVED_KIND, str(record.id))
+        await self._records.tell(record)
+
+    async def _choose(self, vm: UUID, host: str) -> tuple[Chosen, VmtuneError | None]:
+        """The assigned profile; where assignments tie it is only recorded, with the reason."""
+        try:
+            return await self._assignments.choose(vm, host, None), None
+        except (Conflict, NotFound) as error:
+            return UNTUNED, error
+
+    async def _name(self, vm: UUID, driver: Driver) -> str:
+        try:
+            return (await asyncio.to_thread(self._store.vms.get, vm)).name
+        except NotFound:
+            pass
+        names = {found.uuid: found.name for found in await driver.list_vms()}
+        return names.get(vm, "")
+
+
+def _covers(record: Migration, moment: datetime) -> bool:
+    """Whether a migration was under way at that moment."""
+    return record.created_at <= moment and (record.ended_at is None or moment <= record.ended_at)

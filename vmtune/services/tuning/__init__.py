@@ -1,0 +1,1 @@
+"""Profiles, plans, applications and their proof."""

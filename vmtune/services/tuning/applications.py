@@ -1,0 +1,400 @@
+"""Apply, verify, revert: a plan carried out on one VM, and proven by reading back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import Any, TypeVar
+from uuid import UUID
+
+import structlog
+from structlog.contextvars import bound_contextvars
+
+from vmtune.errors import (
+    Conflict,
+    HostUnreachable,
+    InvalidInput,
+    NotFound,
+    OutcomeUnknown,
+    Problem,
+    VmtuneError,
+)
+from vmtune.hypervisor.protocol import Driver
+from vmtune.model.host.facts import Reading
+from vmtune.model.host.inventory import EventTopic
+from vmtune.model.plan.changes import Change, in_order, undo
+from vmtune.model.plan.outcome import Application, ApplicationState, Outcome, Status
+from vmtune.model.plan.readback import SET_NOW, set_now
+from vmtune.model.plan.tuning_state import TuningState, tuning_state
+from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.tunable import Route
+from vmtune.services.events import EventBus
+from vmtune.services.hosts.hosts import HostService
+from vmtune.services.hosts.limits import HostLimits
+from vmtune.services.metrics import telemetry
+from vmtune.services.tuning.planning import Planned, PlanService
+from vmtune.services.tuning.setting import (
+    asker,
+    boot_differs,
+    is_put_back,
+    limits_before,
+    limits_wanted,
+    outcomes_of,
+    refuse,
+    restore_all,
+    set_again,
+    set_each,
+)
+from vmtune.services.tuning.verify import WAITS, Verification, tell_tuning, verification
+from vmtune.storage import Store
+
+log = structlog.get_logger(__name__)
+
+_LOST = (OutcomeUnknown, HostUnreachable, NotFound)
+_T = TypeVar("_T")
+
+
+class ApplyService:
+    """Carries plans out, one at a time for each VM."""
+
+    def __init__(
+        self,
+        store: Store,
+        bus: EventBus,
+        hosts: HostService,
+        plans: PlanService,
+        limits: HostLimits | None = None,
+    ) -> None:
+        self._limits = limits
+        self._store = store
+        self._bus = bus
+        self._hosts = hosts
+        self._plans = plans
+
+    async def apply(
+        self,
+        vm: UUID,
+        profile: str | None = None,
+        revision: int | None = None,
+        best_effort: bool = False,
+        boot_only: bool = False,
+    ) -> Application:
+        """Set what can be set now, write what waits for a restart, and read everything back.
+
+        Prior values are journaled first. At the first refusal everything is put back and the
+        application ends as failed, with that first error; with *best_effort* what is refused
+        is left out and the rest is applied. With *boot_only* nothing but the persistent
+        configuration is changed, for which the VM need not run.
+
+        :raise Blocked: the plan has blockers; with *best_effort* only those of the VM itself.
+        :raise InvalidInput: no profile was named and none is assigned; or, with *boot_only*, it
+            has no value of the ``boot`` route.
+        :raise OperationInProgress: another application or migration of the VM is open.
+        """
+        planned = await self._plans.plan(vm, profile, revision)
+        if not planned.chosen.profile:
+            raise InvalidInput(
+                "no profile was named and none is assigned to this VM",
+                field="profile",
+                remedy="name a profile, or assign one",
+            )
+        if boot_only:
+            planned = _for_next_start(planned)
+        plan = planned.plan
+        refuse([f for f in plan.blockers() if not (best_effort and f.tunable)])
+        changes = list(filter(set_now, plan.changes(*SET_NOW)))
+        boot = [c for c in plan.changes(Route.BOOT) if boot_differs(c, planned.facts)]
+        journal = undo(changes, planned.facts.readings) + undo(boot, planned.facts.boot_readings)
+        journal += limits_before(plan)
+        record = await asyncio.to_thread(
+            self._store.applications.begin,
+            vm=vm,
+            host=plan.host,
+            profile=plan.profile,
+            revision=plan.revision,
+            wanted=planned.chosen.values,
+            best_effort=best_effort,
+            journal=tuple(journal),
+        )
+        with _named(record):
+            return await _to_its_end(self._carry_out(record, planned, changes, boot))
+
+    async def _carry_out(
+        self,
+        record: Application,
+        planned: Planned,
+        changes: Sequence[Change],
+        boot: Sequence[Change],
+    ) -> Application:
+        driver, vm = planned.driver, record.vm
+        refused: dict[str, str] = {}
+        try:
+            if self._limits is not None:
+                await self._limits.claim(asker(record), limits_wanted(planned.plan))
+            if record.best_effort:
+                refused = await set_each(driver, vm, changes)
+            elif changes:
+                await driver.write(vm, in_order(changes, planned.facts.readings))
+            if boot:
+                await driver.write_boot(vm, boot)
+            outcomes = await self._read_back(planned, bool(boot), refused)
+        except VmtuneError as error:
+            return await self._put_back(record, driver, error)
+        except Exception as error:
+            # A fault of ours must not leave half of it set either.
+            await self._put_back(record, driver, VmtuneError(f"internal error: {error!r}"))
+            raise
+        return await self._finish(record, ApplicationState.APPLIED, outcomes, ())
+
+    async def _read_back(
+        self, planned: Planned, boot: bool, refused: dict[str, str]
+    ) -> list[Outcome]:
+        plan, driver = planned.plan, planned.driver
+        names = {item.tunable for item in plan.items if item.route in SET_NOW}
+        now = await driver.read(plan.vm, names) if names else {}
+        if limits_wanted(plan):
+            sysctls = (await self._hosts.facts(plan.host)).sysctls
+            now = {**now, **{name: Reading(value) for name, value in sysctls.items()}}
+        configured = planned.facts.boot_readings
+        if boot:
+            configured = (await driver.vm_facts(plan.vm)).boot_readings
+        return outcomes_of(plan, now, configured, refused)
+
+    async def _put_back(
+        self, record: Application, driver: Driver, error: VmtuneError
+    ) -> Application:
+        """Put the journal back after *error*; unknown where the host no longer answers."""
+        try:
+            outcomes = await restore_all(driver, record, self._limits)
+        except VmtuneError as second:
+            state = ApplicationState.UNKNOWN if isinstance(second, _LOST) else None
+            problems = (*error.problems, *second.problems)
+            return await self._finish(
+                record,
+                state or ApplicationState.FAILED,
+                _all_unknown(record, second.message),
+                problems,
+            )
+        return await self._finish(record, ApplicationState.FAILED, outcomes, error.problems)
+
+    async def revert(self, application: UUID) -> Application:
+        """Put back what was set before the application, and prove it by reading back.
+
+        :raise NotFound: no such application.
+        :raise Conflict: it is not applied, or a newer one stands on the VM.
+        """
+        record = await asyncio.to_thread(self._store.applications.get, application)
+        standing = await asyncio.to_thread(self._store.applications.standing, record.vm)
+        if record.state not in (ApplicationState.APPLIED, ApplicationState.UNKNOWN):
+            raise Conflict(
+                f"the application is {record.state.value}",
+                field="application",
+                code="not_applied",
+                remedy="revert an application that is applied",
+            )
+        if standing is not None and standing.id != record.id:
+            raise Conflict(
+                f"a newer application stands on this VM: {standing.id}",
+                field="application",
+                code="newer_application",
+                remedy="revert the newer one first",
+            )
+        _, driver, _ = await self._hosts.locate(record.vm)
+        record = await asyncio.to_thread(self._store.applications.begin_revert, application)
+        with _named(record):
+            return await _to_its_end(self._revert(record, driver))
+
+    async def _revert(self, record: Application, driver: Driver) -> Application:
+        try:
+            outcomes = await restore_all(driver, record, self._limits)
+        except _LOST as error:
+            outcomes = _all_unknown(record, error.message)
+            return await self._finish(record, ApplicationState.UNKNOWN, outcomes, error.problems)
+        except VmtuneError as error:
+            state = ApplicationState.APPLIED
+            return await self._finish(record, state, record.outcomes, error.problems)
+        return await self._finish(record, ApplicationState.REVERTED, outcomes, ())
+
+    async def verify(self, vm: UUID) -> Verification:
+        """Hold what the VM runs with against its standing application, or its assignment, and
+        remember how it stood.
+
+        :raise NotFound: the VM has neither, or is gone.
+        """
+        standing = await asyncio.to_thread(self._store.applications.standing, vm)
+        if standing is not None:
+            planned = await self._plans.plan(vm, standing.profile, standing.revision)
+        else:
+            planned = await self._plans.plan(vm)
+        if not planned.chosen.profile:
+            if await asyncio.to_thread(self._store.tunings.forget, vm):
+                await tell_tuning(self._bus, vm, TuningState.UNTUNED)
+            raise NotFound(
+                "nothing was applied to this VM and no profile is assigned to it",
+                field="vm",
+                remedy="apply a profile, or assign one",
+            )
+        found = verification(planned, standing)
+        await self._note(vm, found.profile, found.revision, found.application, found.outcomes)
+        return found
+
+    async def _note(
+        self,
+        vm: UUID,
+        profile: str,
+        revision: int,
+        application: UUID | None,
+        outcomes: Sequence[Outcome],
+    ) -> None:
+        """Remember how a VM stands, and tell it where that is new."""
+        tunings = self._store.tunings
+        if await asyncio.to_thread(tunings.note, vm, profile, revision, application, outcomes):
+            await tell_tuning(self._bus, vm, tuning_state(outcomes, application is not None))
+
+    async def carry_over(self, vm: UUID, driver: Driver) -> list[Outcome]:
+        """Set the standing application's values again after a migration: they do not travel.
+
+        What fails becomes an outcome: the VM runs, and verify shows what it lacks.
+        """
+        standing = await asyncio.to_thread(self._store.applications.standing, vm)
+        if standing is None:
+            return []
+        changes = [
+            Change(outcome.tunable, standing.wanted[outcome.tunable])
+            for outcome in standing.outcomes
+            if outcome.status is Status.EFFECTIVE
+            and outcome.tunable in TUNABLES  # its pack may no longer be loaded
+            and TUNABLES[outcome.tunable].route in SET_NOW
+            and outcome.tunable in standing.wanted
+        ]
+        carried = await set_again(driver, vm, changes) if changes else []
+        if any(outcome.status is not Status.EFFECTIVE for outcome in carried):
+            seen = {o.tunable: o for o in (*standing.outcomes, *carried)}
+            await self._note(vm, standing.profile, standing.revision, standing.id, [*seen.values()])
+        return carried
+
+    async def reconcile(self, service: str = "") -> None:
+        """Settle the applications that a service left open when it died: put back what they
+        had begun to change, and say so.
+
+        :param service: which one, where several share the work; empty for this one.
+        """
+        begun: frozenset[str] | None = None
+        if self._store.lease is not None:
+            name = service or self._store.lease.service
+            begun = await asyncio.to_thread(self._store.fleet.operations_of, name)
+        for record in await asyncio.to_thread(self._store.applications.open):
+            if begun is not None and str(record.id) not in begun:
+                continue
+            with _named(record):
+                log.info("settling an interrupted application")
+                await self._settle(record)
+
+    async def settle_unknown(self) -> None:
+        """Look again at applications that ended as unknown, where no newer one has come.
+
+        Nothing is changed: an application whose values are all there was applied, one whose
+        journal is all there was put back; anything else stays unknown, for revert to mend.
+        """
+        page = await asyncio.to_thread(
+            self._store.applications.list, state=ApplicationState.UNKNOWN
+        )
+        for record in page.items:
+            if not self._hosts.drives(record.host):
+                continue
+            newest = await asyncio.to_thread(self._store.applications.list, vm=record.vm, limit=1)
+            if newest.items[0].id != record.id:
+                continue
+            try:
+                with _named(record):
+                    await self._look_again(record)
+            except VmtuneError as error:
+                log.debug("still unknown", application_id=str(record.id), reason=str(error))
+
+    async def _look_again(self, record: Application) -> None:
+        planned = await self._plans.plan(record.vm, record.profile, record.revision)
+        readings = planned.facts.readings
+        outcomes = outcomes_of(planned.plan, readings, planned.facts.boot_readings)
+        if all(outcome.status in WAITS for outcome in outcomes):
+            await self._finish(record, ApplicationState.APPLIED, outcomes, record.problems)
+            return
+        routes = (Route.BOOT, Route.HOST)
+        now = [change for change in record.journal if change.row.route not in routes]
+        if now and all(is_put_back(change, readings) for change in now):
+            state = ApplicationState.FAILED
+            await self._finish(record, state, _all_unknown(record, "put back"), record.problems)
+
+    async def _settle(self, record: Application) -> None:
+        why = Problem("", "interrupted", "the service stopped while it was at work", "apply again")
+        reverting = record.state is ApplicationState.REVERTING
+        end = ApplicationState.REVERTED if reverting else ApplicationState.FAILED
+        try:
+            _, driver, _ = await self._hosts.locate(record.vm)
+            outcomes = await restore_all(driver, record, self._limits)
+        except VmtuneError as error:
+            outcomes = _all_unknown(record, error.message)
+            problems = (why, *error.problems)
+            await self._finish(record, ApplicationState.UNKNOWN, outcomes, problems)
+        else:
+            await self._finish(record, end, outcomes, () if reverting else (why,))
+
+    async def _finish(
+        self,
+        record: Application,
+        state: ApplicationState,
+        outcomes: Iterable[Outcome],
+        problems: Sequence[Problem],
+    ) -> Application:
+        done = await asyncio.to_thread(
+            self._store.applications.finish, record.id, state, tuple(outcomes), tuple(problems)
+        )
+        self._tell(done)
+        telemetry.application_ended(done)
+        log.info("application ended", state=done.state.value, profile=done.profile)
+        return done
+
+    def _tell(self, record: Application) -> None:
+        data = {"state": record.state.value, "vm": str(record.vm), "profile": record.profile}
+        self._bus.tell_soon(EventTopic.APPLICATION, record.id, data)
+
+
+def _named(record: Application) -> AbstractContextManager[None]:
+    """Have each log line say of which application it is."""
+    return bound_contextvars(application_id=str(record.id), vm=str(record.vm), host=record.host)
+
+
+def _all_unknown(record: Application, why: str) -> list[Outcome]:
+    return [
+        Outcome(name, Status.UNKNOWN, wanted, None, why) for name, wanted in record.wanted.items()
+    ]
+
+
+async def _to_its_end(work: Coroutine[Any, Any, _T]) -> _T:  # any: what a coroutine yields
+    """Run *work* to its end even when the caller goes away in the middle."""
+    return await asyncio.shield(asyncio.ensure_future(work))
+
+
+def _for_next_start(planned: Planned) -> Planned:
+    """*planned* without what does not wait for the VM's next start.
+
+    :raise InvalidInput: nothing of it does.
+    """
+    plan = planned.plan
+    items = tuple(item for item in plan.items if item.route is Route.BOOT)
+    names = {item.tunable for item in items}
+    if not names:
+        raise InvalidInput(
+            f"profile {plan.profile} has no value that takes effect at a VM's start",
+            field="boot_only",
+            code="nothing_for_the_next_start",
+            remedy="apply it without boot_only",
+        )
+    findings = tuple(f for f in plan.findings if f.tunable in names)
+    values = {name: value for name, value in planned.chosen.values.items() if name in names}
+    return replace(
+        planned,
+        plan=replace(plan, items=items, findings=findings),
+        chosen=replace(planned.chosen, values=values),
+    )

@@ -1,0 +1,152 @@
+"""Makes plans: probes what is true, and lets the pure planner judge."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from vmtune.errors import CommandRefused, InvalidInput, NotFound
+from vmtune.hypervisor.protocol import Driver
+from vmtune.model.host.facts import Connection, HostFacts, VmFacts, VmState
+from vmtune.model.plan.plan import Plan, make_plan
+from vmtune.model.plan.situation import Destination, Permissions, Situation
+from vmtune.model.preflight.control import wants_reaper
+from vmtune.services.hosts.hosts import HostService
+from vmtune.services.tuning.profiles import AssignmentService, Chosen, RawSteps
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A plan with what it was made from, for those who carry it out.
+
+    :param peer_uri: how the source's libvirt reaches the destination's; empty without libvirt.
+    """
+
+    plan: Plan
+    chosen: Chosen
+    facts: VmFacts
+    driver: Driver
+    destination: Driver | None
+    peer_uri: str = ""
+
+
+class PlanService:
+    """Plans applications and migrations."""
+
+    def __init__(
+        self, hosts: HostService, assignments: AssignmentService, permissions: Permissions
+    ) -> None:
+        self._hosts = hosts
+        self._assignments = assignments
+        self._permissions = permissions
+
+    async def plan(
+        self,
+        vm: UUID,
+        profile: str | None = None,
+        revision: int | None = None,
+        destination: str | None = None,
+        *,
+        values: Mapping[str, object] | None = None,
+        steps: RawSteps | None = None,
+        exact: Chosen | None = None,
+    ) -> Planned:
+        """What would be done for *vm*, and what stands against it. Changes nothing.
+
+        :param profile: None for the one that is assigned; none assigned plans nothing.
+        :param values: beside or instead of the profile's, and *steps* instead of its steps.
+        :param exact: instead of all these.
+        :param destination: name of the host it is to migrate to; None for an application.
+        :raise NotFound: no such VM, profile, revision or host.
+        :raise InvalidInput: the destination is where the VM runs.
+        :raise HostUnreachable: one of the hosts does not answer.
+        """
+        if exact is not None:
+            (name, driver, facts), chosen = await self._hosts.locate(vm), exact
+        elif profile is not None:
+            # Which values these are does not depend on where the VM is: look for both at once.
+            (name, driver, facts), chosen = await asyncio.gather(
+                self._hosts.locate(vm),
+                self._assignments.choose(vm, "", profile, revision, values, steps),
+            )
+        else:
+            name, driver, facts = await self._hosts.locate(vm)
+            chosen = await self._assignments.choose(vm, name, None, revision, values, steps)
+        host = await self._hosts.facts(name)
+        goal: Destination | None = None
+        destination_driver: Driver | None = None
+        if destination is not None:
+            destination_driver = await self._hosts.driver(destination)
+            goal = await self._destination(destination, destination_driver, name, facts)
+            same = goal.host.uuid == host.uuid and host.connection is Connection.LIBVIRT
+            if destination == name or same:
+                raise InvalidInput(
+                    f"the VM already runs on {name}",
+                    field="destination",
+                    code="destination_is_source",
+                    remedy="name another host",
+                )
+            if goal.host.connection is not host.connection:
+                raise InvalidInput(
+                    f"{name} is driven by {host.connection.value} and {destination} by "
+                    f"{goal.host.connection.value}",
+                    field="destination",
+                    code="mixed_connections",
+                    remedy="name a destination that is driven the same way",
+                )
+        situation = Situation(chosen.values, facts, host, goal, self._permissions, chosen.steps)
+        if goal is not None and wants_reaper(situation):
+            measuring = await _measuring(driver, vm)
+            situation = replace(situation, vm=replace(facts, measuring_dirty_rate=measuring))
+        plan = make_plan(situation, name, chosen.profile, chosen.revision)
+        peer_uri = goal.host.peer_uri if goal is not None else ""
+        return Planned(plan, chosen, facts, driver, destination_driver, peer_uri)
+
+    async def plan_on(
+        self, name: str, vm: UUID, chosen: Chosen, known: HostFacts | None = None
+    ) -> Planned:
+        """What *chosen* would change of a VM on the host *name*, whatever it is at.
+
+        :param known: the host's facts, where it was asked for them just now.
+        :raise NotFound: the VM is not there.
+        """
+        driver = await self._hosts.driver(name)
+        if known is None:
+            facts, host = await asyncio.gather(driver.vm_facts(vm), self._hosts.facts(name))
+        else:
+            facts, host = await driver.vm_facts(vm), known
+        situation = Situation(chosen.values, facts, host, None, self._permissions, chosen.steps)
+        plan = make_plan(situation, name, chosen.profile, chosen.revision)
+        return Planned(plan, chosen, facts, driver, None)
+
+    async def _destination(
+        self, name: str, driver: Driver, source: str, facts: VmFacts
+    ) -> Destination:
+        host, vms = await asyncio.gather(self._hosts.facts(name), driver.list_vms())
+        waiting: VmFacts | None = None
+        occupied = False
+        for there in vms:
+            same = there.uuid == facts.uuid or there.name == facts.name
+            expected = there.state is VmState.INCOMING and there.uuid == facts.uuid
+            if expected and host.connection is Connection.QMP:
+                waiting = await _facts_or_none(driver, there.uuid)
+            elif same and there.state in (VmState.RUNNING, VmState.PAUSED):
+                occupied = name != source
+        return Destination(name, host, waiting, occupied)
+
+
+async def _measuring(driver: Driver, vm: UUID) -> bool:
+    """Whether somebody measures the VM's dirty rate right now."""
+    try:
+        return (await driver.dirty_rates(vm)).measuring
+    except (CommandRefused, NotFound):
+        return False  # a QEMU that is too old to be asked, which the plan tells
+
+
+async def _facts_or_none(driver: Driver, vm: UUID) -> VmFacts | None:
+    try:
+        return await driver.vm_facts(vm)
+    except NotFound:
+        return None

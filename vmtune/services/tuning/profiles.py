@@ -1,0 +1,289 @@
+"""Profiles, their revisions, and their assignments to VMs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from vmtune.errors import InvalidInput, NotFound, Problem
+from vmtune.model.host.inventory import EventTopic
+from vmtune.model.migration.steps import Step, accept_steps, dump_steps, parse_steps
+from vmtune.model.profile import (
+    Assignment,
+    Explanation,
+    Profile,
+    Revision,
+    Subject,
+    Target,
+    check_profile_name,
+    explain,
+    parse_selector,
+)
+from vmtune.model.tunables.rules import accept_values
+from vmtune.model.tunables.tunable import Value
+from vmtune.services.events import EventBus
+from vmtune.storage import Store
+
+RawSteps = Sequence[object]
+"""Steps as JSON; :mod:`vmtune.model.migration.steps` says how they are written."""
+
+
+class ProfileService:
+    """Writes profiles: every change makes a revision, none is ever altered."""
+
+    def __init__(self, store: Store, bus: EventBus) -> None:
+        self._store = store
+        self._bus = bus
+
+    async def create(
+        self,
+        name: str,
+        values: Mapping[str, object],
+        description: str = "",
+        note: str = "",
+        steps: RawSteps = (),
+    ) -> Profile:
+        """A new profile at revision 1.
+
+        :param steps: convergence steps as JSON; see :mod:`vmtune.model.migration.steps`.
+        :raise InvalidInput: a bad name, or values or steps that are unknown, out of range or
+            contradict each other.
+        :raise DuplicateName: the name is taken.
+        """
+        accepted, taken = accept(values, steps)
+        profile = await asyncio.to_thread(
+            self._store.profiles.create,
+            check_profile_name(name),
+            description,
+            accepted,
+            note,
+            taken,
+        )
+        await self._tell(profile, "created")
+        return profile
+
+    async def revise(
+        self,
+        name: str,
+        values: Mapping[str, object],
+        expected: int | None,
+        note: str = "",
+        description: str | None = None,
+        steps: RawSteps = (),
+    ) -> Profile:
+        """A new revision with *values* and *steps*, all of them; the same ones make none.
+
+        :param expected: the revision that the change was made on; None to skip the check.
+        :raise StaleRevision: the profile has moved on since.
+        """
+        accepted, taken = accept(values, steps)
+        profile = await asyncio.to_thread(
+            self._store.profiles.revise,
+            name,
+            accepted,
+            note,
+            expected=expected,
+            description=description,
+            steps=taken,
+        )
+        await self._tell(profile, "revised")
+        return profile
+
+    async def amend(
+        self,
+        name: str,
+        changes: Mapping[str, object],
+        expected: int | None,
+        note: str = "",
+        description: str | None = None,
+        steps: RawSteps | None = None,
+    ) -> Profile:
+        """A new revision with *changes* made to the current values; null unsets a tunable.
+
+        :param steps: all of them; None leaves them as they are.
+        :raise InvalidInput: nothing to change, or a value that is refused.
+        """
+        if not changes and description is None and steps is None:
+            raise InvalidInput(
+                "there is nothing to change",
+                field="values",
+                remedy="name at least one tunable, steps, or a description",
+            )
+        current = await asyncio.to_thread(self._store.profiles.get, name)
+        merged: dict[str, object] = {**current.current.values, **changes}
+        # What was merged is the current revision's: nobody may have changed it meanwhile.
+        seen = current.current.number if expected is None else expected
+        kept = dump_steps(current.current.steps) if steps is None else steps
+        return await self.revise(name, merged, seen, note, description, kept)
+
+    async def restore(self, name: str, number: int, expected: int | None) -> Profile:
+        """A new revision that has the values and steps of an older one."""
+        old = await self.revision(name, number)
+        note = f"values of revision {number}"
+        return await self.revise(name, old.values, expected, note, None, dump_steps(old.steps))
+
+    async def delete(self, name: str) -> None:
+        """Delete a profile; its revisions stay readable from what refers to them.
+
+        :raise Conflict: assignments still name it.
+        """
+        await asyncio.to_thread(self._store.profiles.delete, name)
+        await self._bus.tell(EventTopic.PROFILE, name, {"change": "deleted"})
+
+    async def get(self, name: str) -> Profile:
+        """:raise NotFound: no such profile."""
+        return await asyncio.to_thread(self._store.profiles.get, name)
+
+    async def revision(self, name: str, number: int) -> Revision:
+        """:raise NotFound: no such profile or revision."""
+        return await asyncio.to_thread(self._store.profiles.revision, name, number)
+
+    async def _tell(self, profile: Profile, change: str) -> None:
+        data = {"change": change, "revision": profile.current.number}
+        await self._bus.tell(EventTopic.PROFILE, profile.name, data)
+
+
+def accept(
+    values: Mapping[str, object], steps: RawSteps
+) -> tuple[Mapping[str, Value], tuple[Step, ...]]:
+    """Values and steps that may be stored together.
+
+    :raise InvalidInput: with a problem for each that may not.
+    """
+    problems: list[Problem] = []
+    try:
+        accepted: Mapping[str, Value] = accept_values(values)
+    except InvalidInput as error:
+        problems += error.problems
+        accepted = {}
+    try:
+        taken = parse_steps(steps) if problems else accept_steps(steps, accepted)
+    except InvalidInput as error:
+        problems += error.problems
+        taken = ()
+    if problems:
+        raise InvalidInput("the profile cannot be accepted", problems=problems)
+    return accepted, taken
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The values that a VM is to have, and where they come from.
+
+    :param profile: empty where no profile was named and none is assigned: untuned.
+    :param steps: what is done when its migration does not come to an end.
+    """
+
+    profile: str
+    revision: int
+    values: Mapping[str, Value]
+    steps: tuple[Step, ...] = ()
+
+
+UNTUNED = Chosen("", 0, {})
+
+
+class AssignmentService:
+    """Says which profile is for which VM."""
+
+    def __init__(self, store: Store, bus: EventBus, profiles: ProfileService) -> None:
+        self._store = store
+        self._bus = bus
+        self._profiles = profiles
+
+    async def add(self, target: Target, key: str, profile: str) -> Assignment:
+        """Assign a profile to a VM, a label selector, a host or everything else.
+
+        :raise InvalidInput: a key that does not fit the target.
+        :raise DuplicateName: that target has an assignment.
+        :raise Conflict: some VM could match two selectors of different profiles.
+        :raise NotFound: no such profile or host.
+        """
+        match target:
+            case Target.VM:
+                key = _uuid_text(key)
+            case Target.SELECTOR:
+                key = ",".join(f"{k}={v}" for k, v in sorted(parse_selector(key).items()))
+            case Target.HOST:
+                await asyncio.to_thread(self._store.hosts.get, key)
+            case Target.DEFAULT if key:
+                raise InvalidInput("the default takes no key", field="key", remedy="leave it out")
+        added = await asyncio.to_thread(self._store.assignments.add, target, key, profile)
+        data = {"change": "added", "target": target.value, "key": key, "profile": profile}
+        await self._bus.tell(EventTopic.ASSIGNMENT, added.id, data)
+        return added
+
+    async def remove(self, assignment: int) -> None:
+        """:raise NotFound: no such assignment."""
+        await asyncio.to_thread(self._store.assignments.remove, assignment)
+        await self._bus.tell(EventTopic.ASSIGNMENT, assignment, {"change": "removed"})
+
+    async def explain(self, vm: UUID, host: str) -> Explanation:
+        """Which assignment a VM on *host* gets, and why.
+
+        :raise Conflict: two label selectors tie.
+        """
+
+        def look() -> Explanation:
+            try:
+                labels = self._store.vms.get(vm).labels
+            except NotFound:  # never listed, so never labelled
+                labels = {}
+            return explain(self._store.assignments.all(), Subject(vm, host, labels))
+
+        return await asyncio.to_thread(look)
+
+    async def choose(
+        self,
+        vm: UUID,
+        host: str,
+        profile: str | None,
+        revision: int | None = None,
+        values: Mapping[str, object] | None = None,
+        steps: RawSteps | None = None,
+    ) -> Chosen:
+        """The named profile's values, or those of the one assigned, or none.
+
+        :param values: set this time beside or instead of the profile's; None unsets.
+        :param steps: this time instead of the profile's.
+        :raise NotFound: no such profile or revision.
+        :raise InvalidInput: a revision without a profile, or values or steps that are refused.
+        """
+        chosen = await self._chosen(vm, host, profile, revision)
+        if not values and steps is None:
+            return chosen
+        raw = dump_steps(chosen.steps) if steps is None else steps
+        accepted, taken = accept({**chosen.values, **(values or {})}, raw)
+        return Chosen(chosen.profile, chosen.revision, accepted, taken)
+
+    async def _chosen(
+        self, vm: UUID, host: str, profile: str | None, revision: int | None = None
+    ) -> Chosen:
+        """As :meth:`choose`, without what is said this time.
+
+        :raise NotFound: no such profile or revision.
+        :raise InvalidInput: a revision without a profile.
+        """
+        if profile is None:
+            if revision is not None:
+                raise InvalidInput("a revision needs a profile", field="revision")
+            winner = (await self.explain(vm, host)).winner
+            if winner is None:
+                return UNTUNED
+            profile = winner.profile
+        if revision is None:
+            current = (await self._profiles.get(profile)).current
+        else:
+            current = await self._profiles.revision(profile, revision)
+        return Chosen(profile, current.number, current.values, current.steps)
+
+
+def _uuid_text(text: str) -> str:
+    try:
+        return str(UUID(text))
+    except ValueError:
+        raise InvalidInput(
+            f"{text[:60]!r} is no UUID", field="key", remedy="name the VM by its UUID"
+        ) from None
