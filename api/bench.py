@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vmtune import lab
-from vmtune.bench.order import DirectPlace, Place
-from vmtune.bench.scenarios import Ground
+from vmtune.bench.migration.order import DirectPlace, Place
+from vmtune.bench.migration.scenarios import Ground
 from vmtune.bench.services.campaigns.campaigns import CampaignService
 from vmtune.bench.services.campaigns.job import CampaignJob
 from vmtune.bench.services.runs.job import RunJob, Runner
@@ -48,9 +48,9 @@ class Bench:
 
 def real_tools() -> BenchTools:
     """Real QEMUs."""
-    from vmtune.bench.any_run import run_any  # noqa: PLC0415 - only where runs are made
-    from vmtune.bench.ground import look  # noqa: PLC0415
-    from vmtune.bench.libvirt_stage import clear_lab  # noqa: PLC0415
+    from vmtune.bench.migration.capabilities import look  # noqa: PLC0415
+    from vmtune.bench.migration.libvirt_stage import clear_lab  # noqa: PLC0415
+    from vmtune.bench.run import run_any  # noqa: PLC0415 - only where runs are made
     from vmtune.bench.run_folder import clear_left_behind  # noqa: PLC0415
 
     async def look_at(place: Place, kvm: bool) -> Ground:

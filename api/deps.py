@@ -15,7 +15,7 @@ from vmtune.api.bench import BenchTools, make_bench, real_tools
 from vmtune.api.fleet import open_hosts, share, shared_jobs
 from vmtune.api.keeping import keeping_of, scanning
 from vmtune.api.limits import make_limits
-from vmtune.bench.libvirt_stage import is_of_a_run
+from vmtune.bench.migration.libvirt_stage import is_of_a_run
 from vmtune.bench.services.campaigns.campaigns import CampaignService
 from vmtune.bench.services.comparisons.comparisons import ComparisonService
 from vmtune.bench.services.comparisons.history import HistoryService

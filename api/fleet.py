@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 from typing import cast
 
 from vmtune import __version__
-from vmtune.bench.environment import host_name
+from vmtune.bench.machine.environment import host_name
 from vmtune.config.settings import Settings
 from vmtune.hypervisor.guard import OPEN
 from vmtune.hypervisor.protocol import Driver

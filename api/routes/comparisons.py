@@ -14,7 +14,7 @@ from vmtune.api.routes.common import After, Limit, Services
 from vmtune.api.routes.router import Router
 from vmtune.api.schemas.comparisons import ComparisonView, HistoryView
 from vmtune.api.security import READ
-from vmtune.bench.report import to_document
+from vmtune.bench.report.report import to_document
 from vmtune.bench.services.comparisons.comparisons import Asked
 from vmtune.bench.services.comparisons.files import ReportFormat, report_file
 

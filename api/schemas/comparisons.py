@@ -11,7 +11,7 @@ from pydantic import Field, create_model
 
 from vmtune.api.schemas.common import Model, Page, Texts, texts_of
 from vmtune.bench.model.runs.run import Place
-from vmtune.bench.report import FORMAT, VERSION, Report
+from vmtune.bench.report.report import FORMAT, VERSION, Report
 from vmtune.bench.services.comparisons.history import History, Shift, Strand
 
 _HINTS = get_type_hints(Report)
@@ -23,7 +23,7 @@ _PARTS: dict[str, Any] = {  # any: pydantic's own way to say a field
 ComparisonView = create_model(
     "ComparisonView",
     __base__=Model,
-    __doc__="What :func:`~vmtune.bench.report.to_document` makes: complete enough to recompute "
+    __doc__="What :func:`~vmtune.bench.report.report.to_document` makes: complete enough to recompute "
     "every number.",
     **_PARTS,
 )

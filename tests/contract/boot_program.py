@@ -7,10 +7,10 @@ import asyncio
 import sys
 from pathlib import Path
 
-from vmtune.bench.boot_run import BootOrder, BootProgress, run_boot
+from vmtune.bench.boot.run import BootOrder, BootProgress, run_boot
+from vmtune.bench.migration.order import DirectPlace
 from vmtune.bench.model.scenario.boot import BootScenario
 from vmtune.bench.model.scenario.matrix_cells import Accelerator, BootCell, BootGuest, Firmware
-from vmtune.bench.order import DirectPlace
 
 
 def tell(progress: BootProgress) -> None:

@@ -18,10 +18,10 @@ from uuid import UUID
 
 import pytest
 
-from vmtune.bench.block_guest import run_in_guest
-from vmtune.bench.block_order import BlockProgress
-from vmtune.bench.block_reduce import reduce_block
-from vmtune.bench.live_order import GuestOrder, check_guest
+from vmtune.bench.block.guest import run_in_guest
+from vmtune.bench.block.live_order import GuestOrder, check_guest
+from vmtune.bench.block.order import BlockProgress
+from vmtune.bench.block.reduce import reduce_block
 from vmtune.bench.model.metrics.block import METRICS
 from vmtune.bench.model.runs.run import RunState
 from vmtune.bench.model.scenario.block import BlockScenario, LoadPhase
@@ -211,7 +211,7 @@ async def test_before_it_is_ordered_the_agent_and_fio_are_looked_for(
     with pytest.raises(HostUnreachable) as silent:
         await check_guest(agent_of(guest, "none.sock"))
     assert "install and start qemu-guest-agent" in silent.value.problems[0].remedy
-    monkeypatch.setattr("vmtune.bench.live_order.FIO", "none-such")
+    monkeypatch.setattr("vmtune.bench.block.live_order.FIO", "none-such")
     monkeypatch.setattr("vmtune.hypervisor.qemu.guest_agent.PROGRAMS", ("none-such",))
     agent = agent_of(guest)
     with pytest.raises(SetupError, match="none-such") as missing:

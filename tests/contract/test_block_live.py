@@ -17,10 +17,10 @@ import pytest
 
 from tests.support import bench_libvirt, bench_qmp
 from tests.support.benches import Bench, BenchKind
-from vmtune.bench.block_live import run_live
-from vmtune.bench.block_order import BlockProgress
-from vmtune.bench.block_reduce import reduce_block
-from vmtune.bench.live_order import LiveOrder, check_guest, clear_live
+from vmtune.bench.block.live import run_live
+from vmtune.bench.block.live_order import LiveOrder, check_guest, clear_live
+from vmtune.bench.block.order import BlockProgress
+from vmtune.bench.block.reduce import reduce_block
 from vmtune.bench.model.metrics.block import METRICS
 from vmtune.bench.model.runs.run import RunState
 from vmtune.bench.model.scenario.block import BlockScenario, LoadPhase
@@ -170,7 +170,7 @@ import asyncio, sys
 from pathlib import Path
 from uuid import UUID
 from tests.contract.test_block_live import LONG, order_for
-from vmtune.bench.block_live import run_live
+from vmtune.bench.block.live import run_live
 from vmtune.hypervisor.qmp.driver import QmpDriver
 order = order_for(LONG, QmpDriver(sys.argv[1]), UUID(sys.argv[2]), Path(sys.argv[3]))
 asyncio.run(run_live(order, lambda p: print(p.sample, flush=True)))

@@ -14,16 +14,16 @@ from pathlib import Path
 import pytest
 
 from tests.support.qemu import Build, builds, installed, old
-from vmtune.bench.block_order import BlockOrder, BlockPhase, BlockProgress, BlockResult
-from vmtune.bench.block_reduce import reduce_block
-from vmtune.bench.block_run import run_block
-from vmtune.bench.block_stage import clear_block_runs
+from vmtune.bench.block.order import BlockOrder, BlockPhase, BlockProgress, BlockResult
+from vmtune.bench.block.reduce import reduce_block
+from vmtune.bench.block.run import run_block
+from vmtune.bench.block.stage import clear_block_runs
+from vmtune.bench.migration.order import DirectPlace
 from vmtune.bench.model.metrics.block import METRICS
 from vmtune.bench.model.metrics.metric import Group
 from vmtune.bench.model.runs.run import RunState
 from vmtune.bench.model.scenario.block import BlockRecord, BlockScenario, LoadPhase, ProcessSample
 from vmtune.bench.model.scenario.matrix_cells import BlockCell, IoPattern, NodeKind
-from vmtune.bench.order import DirectPlace
 from vmtune.bench.run_folder import processes_of
 from vmtune.documents import dataclass_json as documents
 from vmtune.errors import LabError, SetupError

@@ -16,17 +16,17 @@ from pathlib import Path
 import pytest
 
 from tests.support.qemu import CHECKOUT, Build, builds, installed
-from vmtune.bench import boot_run
-from vmtune.bench.boot_firmware import find_firmware
-from vmtune.bench.boot_linux import linux_kernel
-from vmtune.bench.boot_reduce import reduce_boot
-from vmtune.bench.boot_run import BootOrder, BootPhase, BootProgress, BootResult, run_boot
+from vmtune.bench.boot import run as boot_run
+from vmtune.bench.boot.firmware import find_firmware
+from vmtune.bench.boot.linux import linux_kernel
+from vmtune.bench.boot.reduce import reduce_boot
+from vmtune.bench.boot.run import BootOrder, BootPhase, BootProgress, BootResult, run_boot
+from vmtune.bench.migration.order import DirectPlace
 from vmtune.bench.model.metrics.boot import BOOT_HEADLINE, BOOT_LIMIT
 from vmtune.bench.model.runs.boot_record import BootEnd, BootMarkName
 from vmtune.bench.model.runs.run import RunState
 from vmtune.bench.model.scenario.boot import BootScenario
 from vmtune.bench.model.scenario.matrix_cells import Accelerator, BootCell, BootGuest, Firmware
-from vmtune.bench.order import DirectPlace
 from vmtune.bench.run_folder import processes_of
 from vmtune.errors import SetupError
 from vmtune.lab.domain_xml import kvm_usable

@@ -17,12 +17,7 @@ import pytest
 from tests.support.bench_libvirt import running_lab
 from tests.support.live import why_no_lab
 from tests.support.qemu import Build, builds, installed, old
-from vmtune.bench.model.kinds import ScenarioKind
-from vmtune.bench.model.metrics.table import METRICS, METRICS_OF, Group
-from vmtune.bench.model.runs.run import HostSide, RunRecord, RunState
-from vmtune.bench.model.scenario.migration import MIB, Scenario, Transport, VmShape
-from vmtune.bench.model.scenario.workload import Workload
-from vmtune.bench.order import (
+from vmtune.bench.migration.order import (
     DirectPlace,
     LibvirtPlace,
     Phase,
@@ -30,9 +25,14 @@ from vmtune.bench.order import (
     RunProgress,
     RunResult,
 )
+from vmtune.bench.migration.runner import run_migration
+from vmtune.bench.model.kinds import ScenarioKind
+from vmtune.bench.model.metrics.table import METRICS, METRICS_OF, Group
+from vmtune.bench.model.runs.run import HostSide, RunRecord, RunState
+from vmtune.bench.model.scenario.migration import MIB, Scenario, Transport, VmShape
+from vmtune.bench.model.scenario.workload import Workload
 from vmtune.bench.reduce import reduce
 from vmtune.bench.run_folder import clear_left_behind, processes_of
-from vmtune.bench.runner import run_migration
 from vmtune.errors import SetupError
 from vmtune.lab import status
 from vmtune.lab.domain_xml import kvm_usable

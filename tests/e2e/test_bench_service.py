@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.live import Service, wait_for
 from tests.support.qemu import installed
-from vmtune.bench import exchange
+from vmtune.bench.files import exchange
 from vmtune.bench.run_folder import processes_of
 from vmtune.client.http import Document
 

@@ -17,7 +17,7 @@ import pytest
 from tests.perf.pool_model import Monitor
 from tests.support.live import Service, wait_for
 from tests.support.qemu import RunningQemu, installed, running
-from vmtune.bench.report import from_document
+from vmtune.bench.report.report import from_document
 from vmtune.bench.run_folder import processes_of
 from vmtune.client.cli import run as vmtune
 from vmtune.client.http import Document

@@ -23,14 +23,14 @@ from pathlib import Path
 from tests.perf.report import Check, environment, finish
 from tests.perf.support import folder
 from tests.support.qemu import Build, installed, old
-from vmtune.bench.block_order import BlockOrder
-from vmtune.bench.block_reduce import reduce_block
-from vmtune.bench.block_run import run_block
+from vmtune.bench.block.order import BlockOrder
+from vmtune.bench.block.reduce import reduce_block
+from vmtune.bench.block.run import run_block
+from vmtune.bench.migration.order import DirectPlace
 from vmtune.bench.model.metrics.block import METRICS
 from vmtune.bench.model.runs.run import RunState
 from vmtune.bench.model.scenario.block import BlockScenario
 from vmtune.bench.model.scenario.matrix_cells import BlockCell, IoPattern, NodeKind
-from vmtune.bench.order import DirectPlace
 from vmtune.bench.run_folder import processes_of
 from vmtune.lab.programs import require_programs
 from vmtune.reference.changes import row_of

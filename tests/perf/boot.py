@@ -18,14 +18,14 @@ from pathlib import Path
 from tests.perf.report import Check, environment, finish, spread
 from tests.perf.support import folder
 from tests.support.qemu import CHECKOUT, installed
-from vmtune.bench.boot_firmware import find_firmware
-from vmtune.bench.boot_guest import prepare_guest
-from vmtune.bench.boot_reduce import reduce_boot
-from vmtune.bench.boot_run import BootOrder, BootResult, run_boot
+from vmtune.bench.boot.firmware import find_firmware
+from vmtune.bench.boot.payload import prepare_guest
+from vmtune.bench.boot.reduce import reduce_boot
+from vmtune.bench.boot.run import BootOrder, BootResult, run_boot
+from vmtune.bench.migration.order import DirectPlace
 from vmtune.bench.model.runs.run import RunState
 from vmtune.bench.model.scenario.boot import BootScenario
 from vmtune.bench.model.scenario.matrix_cells import Accelerator, BootCell, BootGuest, Firmware
-from vmtune.bench.order import DirectPlace
 from vmtune.errors import SetupError
 from vmtune.lab.domain_xml import kvm_usable
 

@@ -28,7 +28,7 @@ from tests.perf.report import Check, environment, finish, spread
 from tests.perf.support import folder
 from tests.support.patched_build import OBJECT, TYPE, patched
 from tests.support.qemu import Build, running
-from vmtune.bench.fio_json import read_fio
+from vmtune.bench.block.fio_json import read_fio
 from vmtune.hypervisor.linux.qemu_process import QemuProcess
 from vmtune.stats.compare import Contrast, compare_many
 from vmtune.stats.model import Criterion, Direction, Observation, Sample

@@ -27,10 +27,10 @@ from tests.perf.reaper import BLOCKS, CAVEAT, LASTS_S, RING, Metrics, ratios, sc
 from tests.perf.report import Check, environment, finish, spread
 from tests.perf.support import folder
 from tests.support.patched_build import OBJECT, TYPE, patched
-from vmtune.bench.order import DirectPlace, Phase, RunOrder, RunProgress
+from vmtune.bench.migration.order import DirectPlace, Phase, RunOrder, RunProgress
+from vmtune.bench.migration.qemu_stderr import RING_FULL
+from vmtune.bench.migration.runner import run_migration
 from vmtune.bench.reduce import reduce
-from vmtune.bench.runner import run_migration
-from vmtune.bench.stderr import RING_FULL
 from vmtune.lab.domain_xml import kvm_usable
 from vmtune.model.tunables.tunable import Value
 

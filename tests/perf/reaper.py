@@ -18,12 +18,12 @@ from pathlib import Path
 
 from tests.perf.report import Check, environment, finish, spread
 from tests.perf.support import folder
+from vmtune.bench.migration.order import DirectPlace, RunOrder
+from vmtune.bench.migration.runner import run_migration
 from vmtune.bench.model.runs.run import RunState
 from vmtune.bench.model.scenario.migration import MIB, Scenario, VmShape
 from vmtune.bench.model.scenario.workload import Workload
-from vmtune.bench.order import DirectPlace, RunOrder
 from vmtune.bench.reduce import reduce
-from vmtune.bench.runner import run_migration
 from vmtune.engine.reaper.settings import ReaperPolicy
 from vmtune.lab.domain_xml import kvm_usable
 from vmtune.model.tunables.tunable import Value

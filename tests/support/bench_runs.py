@@ -11,10 +11,11 @@ from typing import Any
 from tests.support.facts import QEMU_10, direct_host, vm
 from tests.support.records import make_record
 from vmtune.api.bench import BenchTools
-from vmtune.bench.any_order import AnyOrder
-from vmtune.bench.block_order import BlockOrder
-from vmtune.bench.boot_order import BootOrder
-from vmtune.bench.live_order import GuestOrder, LiveOrder
+from vmtune.bench.block.live_order import GuestOrder, LiveOrder
+from vmtune.bench.block.order import BlockOrder
+from vmtune.bench.boot.order import BootOrder
+from vmtune.bench.migration.order import Phase, Place, RunProgress, RunResult
+from vmtune.bench.migration.scenarios import Ground
 from vmtune.bench.model.runs.boot_record import BootEnd, BootMark, BootMarkName, BootRecord
 from vmtune.bench.model.runs.run import RunRecord, RunState
 from vmtune.bench.model.scenario.block import (
@@ -24,8 +25,7 @@ from vmtune.bench.model.scenario.block import (
     LoadPhase,
     ProcessSample,
 )
-from vmtune.bench.order import Phase, Place, RunProgress, RunResult
-from vmtune.bench.scenarios import Ground
+from vmtune.bench.order import AnyOrder
 from vmtune.model.versions import Version
 
 

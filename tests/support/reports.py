@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import numpy as np
 
 from vmtune.bench.model.runs.run import RunState
-from vmtune.bench.report import Report, ReportArm, ReportRun
-from vmtune.bench.report_build import CellPlan, Plan, build
+from vmtune.bench.report.build import CellPlan, Plan, build
+from vmtune.bench.report.report import Report, ReportArm, ReportRun
 from vmtune.stats.model import Design, NoiseFloor, Scale
 from vmtune.stats.schedule import schedule
 

@@ -1,6 +1,6 @@
 """Every scenario that ships, of each kind, by its name; and why one cannot be run here.
 
-Those of migrations are in :mod:`vmtune.bench.families`. Of blocks and boots each combination can be
+Those of migrations are in :mod:`vmtune.bench.migration.families`. Of blocks and boots each combination can be
 asked for (`vmtune bench block`, `vmtune bench boot`); the few that are listed are those which tell
 most.
 """
@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from vmtune import units
-from vmtune.bench.boot_firmware import find_firmware
-from vmtune.bench.families import FAMILIES, SCENARIOS
+from vmtune.bench.boot.firmware import find_firmware
+from vmtune.bench.migration.families import FAMILIES, SCENARIOS
+from vmtune.bench.migration.order import DirectPlace
 from vmtune.bench.model.kinds import ScenarioKind
 from vmtune.bench.model.scenario import block, boot
 from vmtune.bench.model.scenario.any_kind import AnyScenario, kind_of
@@ -30,7 +31,6 @@ from vmtune.bench.model.scenario.matrix_cells import (
     NodeKind,
 )
 from vmtune.bench.model.scenario.migration import MIB
-from vmtune.bench.order import DirectPlace
 from vmtune.errors import SetupError
 from vmtune.units import Unit
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from vmtune.bench.block_reduce import reduce_block
-from vmtune.bench.boot_reduce import reduce_boot
-from vmtune.bench.guest_metrics import guest_metrics
+from vmtune.bench.block.reduce import reduce_block
+from vmtune.bench.boot.reduce import reduce_boot
+from vmtune.bench.migration.guest_metrics import guest_metrics
+from vmtune.bench.migration.guest_passes import Span
 from vmtune.bench.model.metrics.table import METRICS
 from vmtune.bench.model.runs.run import CpuSample, HostSide, RunRecord, RunState
-from vmtune.bench.passes import Span
 from vmtune.model.migration.record import Sample
 from vmtune.model.tunables.tunable import Value
 

@@ -97,9 +97,9 @@ def compared(document: Document) -> Iterator[str]:
     """What came out of a campaign, short: the primary metric in each cell."""
     import json
 
-    from vmtune.bench.report import from_document
-    from vmtune.bench.report_tables import overview_tables
-    from vmtune.bench.report_text import terminal_tables
+    from vmtune.bench.report.report import from_document
+    from vmtune.bench.report.tables import overview_tables
+    from vmtune.bench.report.text import terminal_tables
     from vmtune.client.commands.compare import table_lines
 
     report = from_document(json.loads(json.dumps(document)))

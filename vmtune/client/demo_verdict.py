@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from vmtune.bench.model.runs.run import RunState
-from vmtune.bench.report import Report, ReportArm, ReportRun
-from vmtune.bench.report_build import Plan, build
+from vmtune.bench.report.build import Plan, build
+from vmtune.bench.report.report import Report, ReportArm, ReportRun
 from vmtune.client.commands.compare import report_lines
 from vmtune.client.http import Document
 

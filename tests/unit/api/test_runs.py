@@ -16,7 +16,7 @@ from tests.support.api import Api, admin_token, running_api
 from tests.support.bench_runs import FakeRunner, fake_tools, small
 from tests.support.fakes import VM
 from tests.support.records import make_record
-from vmtune.bench import exchange, parquet
+from vmtune.bench.files import exchange, parquet
 from vmtune.bench.model.metrics.table import METRICS
 from vmtune.bench.model.runs.series import Series, apart
 from vmtune.documents.dataclass_json import to_json

@@ -10,13 +10,13 @@ import pytest
 from tests.support.api import Api, running_api
 from tests.support.bench_runs import FakeLook, fake_tools
 from vmtune.bench.catalogue import CATALOGUE
-from vmtune.bench.families import FAMILIES, SCENARIOS
+from vmtune.bench.migration.families import FAMILIES, SCENARIOS
+from vmtune.bench.migration.order import LibvirtPlace
 from vmtune.bench.model.kinds import ScenarioKind
 from vmtune.bench.model.metrics.table import HEADLINE, METRICS
 from vmtune.bench.model.scenario.any_kind import from_json as any_from_json
 from vmtune.bench.model.scenario.any_kind import kind_of
 from vmtune.bench.model.scenario.migration import from_json
-from vmtune.bench.order import LibvirtPlace
 from vmtune.errors import SetupError
 from vmtune.model.versions import Version
 

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmtune.bench import boot_linux
-from vmtune.bench.boot_firmware import FirmwareFiles, find_firmware
-from vmtune.bench.boot_guest import BootGuestFiles
-from vmtune.bench.boot_initramfs import Entry, archive, initramfs
-from vmtune.bench.boot_linux import kernel_version, linux_kernel
-from vmtune.bench.boot_qemu import command_line, lay_out
-from vmtune.bench.boot_reduce import reduce_boot
-from vmtune.bench.boot_run import srcutree
+from vmtune.bench.boot import linux as boot_linux
+from vmtune.bench.boot.firmware import FirmwareFiles, find_firmware
+from vmtune.bench.boot.initramfs import Entry, archive, initramfs
+from vmtune.bench.boot.linux import kernel_version, linux_kernel
+from vmtune.bench.boot.payload import BootGuestFiles
+from vmtune.bench.boot.qemu import command_line, lay_out
+from vmtune.bench.boot.reduce import reduce_boot
+from vmtune.bench.boot.run import srcutree
 from vmtune.bench.model.metrics.boot import BOOT_HEADLINE, BOOT_LIMIT, BOOT_METRICS, BOOT_SHARE
 from vmtune.bench.model.runs.boot_record import BootEnd, BootMark, BootMarkName, BootRecord
 from vmtune.bench.model.scenario.boot import BootScenario

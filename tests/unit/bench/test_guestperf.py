@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vmtune.bench.families import SCENARIOS
 from vmtune.bench.guestperf import (
     Form,
     export_report,
     import_report,
     looks_like_report,
 )
-from vmtune.bench.guestperf_format import (
+from vmtune.bench.guestperf.extras import patch_between, patched
+from vmtune.bench.guestperf.format import (
     HARDWARE,
     MOST_CHARACTERS,
     PROGRESS,
@@ -29,7 +29,7 @@ from vmtune.bench.guestperf_format import (
     SCENARIO,
     read_report,
 )
-from vmtune.bench.guestperf_kept import patch_between, patched
+from vmtune.bench.migration.families import SCENARIOS
 from vmtune.bench.model.runs.run import CpuSample, GuestPass, HostSide, Run, RunRecord, RunState
 from vmtune.bench.model.scenario.migration import GIB, MIB, Scenario, from_json, to_json
 from vmtune.errors import InvalidInput

@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.support.api import Api
 from tests.support.measured import noisy, put
 from tests.unit.client.conftest import Vmtune
-from vmtune.bench.report import from_document
+from vmtune.bench.report.report import from_document
 from vmtune.storage import Store
 
 A, B = "profile=stock", "profile=tuned"

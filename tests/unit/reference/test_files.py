@@ -9,6 +9,7 @@ from uuid import UUID
 import pytest
 
 from tests.support import facts as some
+from vmtune.bench.migration.scenarios import Ground, why_not
 from vmtune.bench.model.campaign.campaign import (
     QUICK_BLOCKS,
     Arm,
@@ -25,7 +26,6 @@ from vmtune.bench.model.metrics.table import METRICS
 from vmtune.bench.model.runs.run import Run, RunRecord, RunState
 from vmtune.bench.model.scenario.migration import Scenario
 from vmtune.bench.model.scenario.migration import to_json as scenario_to_json
-from vmtune.bench.scenarios import Ground, why_not
 from vmtune.engine.reaper.settings import ReaperPolicy
 from vmtune.errors import NotFound
 from vmtune.model.migration.controller_record import ReaperEnd, ReaperReport

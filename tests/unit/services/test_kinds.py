@@ -12,11 +12,12 @@ import pytest
 from tests.unit.services.test_campaigns import Bench, make, started
 
 from tests.support.bench_runs import FakeRunner, block_record, boot_record, fio_json
-from vmtune.bench import exchange
-from vmtune.bench.block_order import BlockOrder
-from vmtune.bench.boot_order import BootOrder
+from vmtune.bench.block.order import BlockOrder
+from vmtune.bench.boot.order import BootOrder
 from vmtune.bench.catalogue import CATALOGUE, why_not_alone
-from vmtune.bench.guestperf_export import export_report
+from vmtune.bench.files import exchange
+from vmtune.bench.guestperf.exporting import export_report
+from vmtune.bench.migration.order import DirectPlace
 from vmtune.bench.model.campaign.matrix import read_campaign
 from vmtune.bench.model.campaign.record import CampaignState
 from vmtune.bench.model.kinds import ScenarioKind
@@ -24,10 +25,9 @@ from vmtune.bench.model.metrics.table import METRICS_OF
 from vmtune.bench.model.runs.run import Place, Run, RunRecord, RunState
 from vmtune.bench.model.runs.series import Series, apart, together
 from vmtune.bench.model.scenario.boot import BootScenario
-from vmtune.bench.order import DirectPlace
-from vmtune.bench.plot import plot_run
+from vmtune.bench.plots.plot import plot_run
 from vmtune.bench.reduce import reduce
-from vmtune.bench.report_text import terminal_tables
+from vmtune.bench.report.text import terminal_tables
 from vmtune.bench.services.comparisons.arms import meant_by
 from vmtune.bench.services.comparisons.comparisons import Asked, ComparisonService
 from vmtune.bench.services.runs.runs import RunRequest

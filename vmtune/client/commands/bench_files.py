@@ -123,11 +123,11 @@ def _read(file: Path) -> Document:
     except OSError as error:
         raise InvalidInput(f"cannot be read: {error.strerror}", field=where) from error
     if content.startswith(b"\x1f\x8b"):  # gzip's mark
-        from vmtune.bench import exchange
+        from vmtune.bench.files import exchange
 
         return exchange.to_document(exchange.from_csv_gz(content))
     if content.startswith(b"PAR1"):  # Parquet's
-        from vmtune.bench import exchange, parquet
+        from vmtune.bench.files import exchange, parquet
 
         return exchange.to_document(parquet.from_parquet(content))
     try:

@@ -19,8 +19,8 @@ from vmtune.client.session import Session, common, pass_session
 from vmtune.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from vmtune.bench.report import Report
-    from vmtune.bench.report_tables import TextTable
+    from vmtune.bench.report.report import Report
+    from vmtune.bench.report.tables import TextTable
 
 COLORS |= {
     "better": "green",
@@ -123,14 +123,14 @@ def compare(
 
 def lines(document: Document) -> Iterator[str]:
     """A comparison as people read it."""
-    from vmtune.bench.report import from_document
+    from vmtune.bench.report.report import from_document
 
     yield from report_lines(from_document(json.loads(json.dumps(document))))
 
 
 def report_lines(report: Report) -> Iterator[str]:
     """A report as people read it."""
-    from vmtune.bench.report_text import terminal_tables
+    from vmtune.bench.report.text import terminal_tables
 
     yield _title(report)
     told = {note for each in terminal_tables(report) for note in each.notes}

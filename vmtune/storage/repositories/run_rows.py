@@ -38,7 +38,7 @@ TRANSITIONS: Mapping[RunState, frozenset[RunState]] = {
 """Which state may follow which."""
 assert set(TRANSITIONS) == set(RunState), "a state without its followers"
 
-Environment = Mapping[str, Any]  # any JSON: vmtune.bench.environment
+Environment = Mapping[str, Any]  # any JSON: vmtune.bench.machine.environment
 
 
 @dataclass(frozen=True, slots=True)

@@ -231,7 +231,7 @@ class ReaperChunkRow(Base):
 
 
 class EnvironmentRow(Base):
-    """Where runs ran, each environment once (vmtune.bench.environment)."""
+    """Where runs ran, each environment once (vmtune.bench.machine.environment)."""
 
     __tablename__ = "environments"
 

@@ -2564,7 +2564,7 @@ export interface components {
         };
         /**
          * ComparisonView
-         * @description What :func:`~vmtune.bench.report.to_document` makes: complete enough to recompute every number.
+         * @description What :func:`~vmtune.bench.report.report.to_document` makes: complete enough to recompute every number.
          */
         ComparisonView: {
             /**

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.live import Service
-from vmtune.bench import block_load, direct
-from vmtune.bench.host_load import loaded
+from vmtune.bench.block import load as block_load
+from vmtune.bench.machine.load import loaded
+from vmtune.bench.migration import direct_stage as direct
 from vmtune.bench.model.campaign.campaign import HostLoad
 from vmtune.errors import SetupError
 from vmtune.hypervisor.linux import cpus

@@ -1,5 +1,5 @@
 """The table of the block benchmark's metrics. How each is computed from a record is in
-:mod:`vmtune.bench.block_reduce`."""
+:mod:`vmtune.bench.block.reduce`."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ class Run:
     :param options: what else its order says: whether to use KVM, which findings stop nothing.
     :param host: the machine's name, where it ran.
     :param fingerprint: of the environment in which it ran; empty where that is not known.
-    :param environment: what the fingerprint stands for (:mod:`vmtune.bench.environment`); empty
+    :param environment: what the fingerprint stands for (:mod:`vmtune.bench.machine.environment`); empty
         in lists.
     :param conditions: what the machine was doing as it began: its load, its free memory.
     :param record: None until it has ended, and in lists.

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 import structlog
 
 from vmtune.bench.catalogue import CATALOGUE
-from vmtune.bench.environment import host_name
-from vmtune.bench.families import SCENARIOS
+from vmtune.bench.machine.environment import host_name
+from vmtune.bench.migration.families import SCENARIOS
 from vmtune.bench.model.campaign.campaign import Arm, Campaign
 from vmtune.bench.model.campaign.matrix import read_campaign
 from vmtune.bench.model.campaign.record import (

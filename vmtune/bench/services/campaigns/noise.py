@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from vmtune.bench.model.campaign.record import CampaignRecord
 from vmtune.bench.model.metrics.table import METRICS, Direction
-from vmtune.bench.report import ReportRun
-from vmtune.bench.report_build import Plan, criterion_of
+from vmtune.bench.report.build import Plan, criterion_of
+from vmtune.bench.report.report import ReportRun
 from vmtune.bench.services.comparisons.comparisons import Asked, ComparisonService
 from vmtune.errors import InvalidInput
 from vmtune.stats.model import Observation, Sample

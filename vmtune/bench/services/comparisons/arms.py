@@ -10,7 +10,7 @@ from uuid import UUID
 from vmtune.bench.model.campaign.campaign import Arm, Campaign, OtherEnvironment
 from vmtune.bench.model.runs.run import Run, RunState
 from vmtune.bench.model.scenario.boot import BootScenario
-from vmtune.bench.report import ReportArm
+from vmtune.bench.report.report import ReportArm
 from vmtune.errors import InvalidInput
 from vmtune.model.tunables.table import TUNABLES
 from vmtune.model.tunables.tunable import Value

@@ -11,8 +11,8 @@ from vmtune.bench.model.campaign.campaign import DEFAULT_MARGIN_PERCENT
 from vmtune.bench.model.campaign.record import CampaignRecord, CampaignState, scenario_name
 from vmtune.bench.model.metrics.table import METRICS
 from vmtune.bench.model.runs.run import Run
-from vmtune.bench.report import Report, ReportRun
-from vmtune.bench.report_build import TIME, CellPlan, Plan, build, report_run
+from vmtune.bench.report.build import TIME, CellPlan, Plan, build, report_run
+from vmtune.bench.report.report import Report, ReportRun
 from vmtune.bench.services.comparisons.arms import (
     COUNTED,
     RunArm,

@@ -7,7 +7,7 @@ import io
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 
-from vmtune.bench.report import Report
+from vmtune.bench.report.report import Report
 from vmtune.bench.services.runs.files import RunFile
 
 
@@ -47,13 +47,13 @@ def to_csv(report: Report) -> str:
 
 
 def _html(report: Report) -> str:
-    from vmtune.bench.report_html import to_html  # noqa: PLC0415 - only where it is asked for
+    from vmtune.bench.report.html import to_html  # noqa: PLC0415 - only where it is asked for
 
     return to_html(report)
 
 
 def _markdown(report: Report) -> str:
-    from vmtune.bench.report_text import to_markdown  # noqa: PLC0415 - likewise
+    from vmtune.bench.report.text import to_markdown  # noqa: PLC0415 - likewise
 
     return to_markdown(report)
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from vmtune.bench.environment import differences
+from vmtune.bench.machine.environment import differences
 from vmtune.bench.model.metrics.table import METRICS, Direction, Metric
 from vmtune.bench.model.runs.run import Place, Run, RunState
-from vmtune.bench.report_build import LIMITS, Plan, criterion_of, report_run
+from vmtune.bench.report.build import LIMITS, Plan, criterion_of, report_run
 from vmtune.errors import InvalidInput, NotFound
 from vmtune.model.tunables.tunable import Value
 from vmtune.stats.model import MOST_RUNS, Comparison, Observation, Scale

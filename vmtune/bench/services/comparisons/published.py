@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from vmtune.bench.model.runs.run import Run
-from vmtune.bench.report import Report
+from vmtune.bench.report.report import Report
 from vmtune.reference.facts import Facts
 from vmtune.reference.matching import NoMatch, OwnEffect, Scale, cell_beside, effect_beside, stand
 from vmtune.reference.own import facts_of_run

@@ -11,9 +11,10 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID, uuid5
 
-from vmtune.bench import exchange, guestperf, parquet
+from vmtune.bench import guestperf
+from vmtune.bench.files import exchange, parquet
 from vmtune.bench.model.runs.run import Run
-from vmtune.bench.plot import plot_run
+from vmtune.bench.plots.plot import plot_run
 
 Json = Any  # any JSON
 

@@ -14,14 +14,14 @@ from uuid import UUID
 
 import structlog
 
-from vmtune.bench.any_order import AnyOrder
-from vmtune.bench.environment import Environment, conditions, fingerprint
-from vmtune.bench.host_load import loaded
+from vmtune.bench.machine.environment import Environment, conditions, fingerprint
+from vmtune.bench.machine.load import loaded
+from vmtune.bench.migration.order import RunProgress, RunResult
 from vmtune.bench.model.campaign.campaign import HostLoad
 from vmtune.bench.model.runs.run import Run, RunRecord, RunState
 from vmtune.bench.model.scenario.any_kind import from_json
 from vmtune.bench.model.scenario.block import BlockScenario
-from vmtune.bench.order import RunProgress, RunResult
+from vmtune.bench.order import AnyOrder
 from vmtune.bench.reduce import reduce
 from vmtune.bench.services.runs.live import LiveRuns
 from vmtune.bench.services.runs.queue import RunQueue
@@ -42,7 +42,7 @@ _WRITE_ATTEMPTS = 5
 _WRITE_AGAIN_AFTER_S = 2.0
 
 Runner = Callable[[AnyOrder, Callable[[RunProgress], None]], Awaitable[RunResult]]
-"""Does a run: :func:`vmtune.bench.any_run.run_any`."""
+"""Does a run: :func:`vmtune.bench.run.run_any`."""
 
 
 class RunJob:

@@ -12,8 +12,7 @@ from uuid import UUID
 
 import structlog
 
-from vmtune.bench.environment import Environment, Subject, read_environment, said_version
-from vmtune.bench.live_order import (
+from vmtune.bench.block.live_order import (
     FIO,
     GuestOrder,
     LiveOrder,
@@ -22,6 +21,7 @@ from vmtune.bench.live_order import (
     check_live,
     clear_live,
 )
+from vmtune.bench.machine.environment import Environment, Subject, read_environment, said_version
 from vmtune.bench.model.runs.run import Run
 from vmtune.bench.model.scenario.block import BlockScenario
 from vmtune.bench.model.scenario.block_target import VM_HOST, VM_NAME

@@ -10,14 +10,14 @@ from uuid import UUID
 
 import structlog
 
-from vmtune.bench.environment import Environment, host_name
+from vmtune.bench.machine.environment import Environment, host_name
+from vmtune.bench.migration.scenarios import why_not
 from vmtune.bench.model.campaign.campaign import HostLoad
 from vmtune.bench.model.runs.run import Place, Run, RunState, Slot
 from vmtune.bench.model.runs.series import Head, Series
 from vmtune.bench.model.scenario.any_kind import AnyScenario, kind_of, to_json
 from vmtune.bench.model.scenario.block import BlockScenario
 from vmtune.bench.model.scenario.migration import Scenario
-from vmtune.bench.scenarios import why_not
 from vmtune.bench.services.runs.files import read_run
 from vmtune.bench.services.runs.job import JOB_KIND, event_data
 from vmtune.bench.services.runs.live import LiveRuns, LiveVm

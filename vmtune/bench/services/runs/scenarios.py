@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from vmtune.bench.catalogue import CATALOGUE, OFFERED, OfferedFamily
-from vmtune.bench.families import SCENARIOS
+from vmtune.bench.migration.families import SCENARIOS
+from vmtune.bench.migration.scenarios import Ground, matching, quick, why_not
 from vmtune.bench.model.kinds import ScenarioKind
 from vmtune.bench.model.runs.run import Place
 from vmtune.bench.model.scenario.any_kind import AnyScenario, from_json, kind_of, to_json
 from vmtune.bench.model.scenario.migration import Scenario
 from vmtune.bench.model.scenario.names import digest
-from vmtune.bench.scenarios import Ground, matching, quick, why_not
 from vmtune.bench.services.runs.sites import BenchPlaces
 from vmtune.config.settings import BenchQemu
 from vmtune.errors import InvalidInput, NotFound, SetupError

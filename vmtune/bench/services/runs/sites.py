@@ -10,18 +10,18 @@ from dataclasses import dataclass, replace
 from ipaddress import ip_interface
 from pathlib import Path
 
-from vmtune.bench import order
-from vmtune.bench.any_order import AnyOrder
-from vmtune.bench.block_order import DEFAULT_SCRATCH, BlockOrder
-from vmtune.bench.boot_order import DEFAULT_CACHE, BootOrder
+from vmtune.bench.block.order import DEFAULT_SCRATCH, BlockOrder
+from vmtune.bench.boot.order import DEFAULT_CACHE, BootOrder
 from vmtune.bench.catalogue import why_not_alone
-from vmtune.bench.environment import Environment, Subject, read_environment, said_version
+from vmtune.bench.machine.environment import Environment, Subject, read_environment, said_version
+from vmtune.bench.migration import order
+from vmtune.bench.migration.scenarios import Ground
 from vmtune.bench.model.runs.run import Place, Run
 from vmtune.bench.model.scenario.any_kind import AnyScenario
 from vmtune.bench.model.scenario.block import BlockScenario
 from vmtune.bench.model.scenario.boot import BootScenario
 from vmtune.bench.model.scenario.migration import Scenario, Transport
-from vmtune.bench.scenarios import Ground
+from vmtune.bench.order import AnyOrder
 from vmtune.config.settings import SYSTEM_QEMU, BenchQemu
 from vmtune.errors import InvalidInput, SetupError
 from vmtune.hypervisor.linux.local_host import read_local_host

@@ -18,7 +18,7 @@ from tests.support.bench_runs import FakeLook, FakeRunner, small
 from tests.support.campaigns import campaign_json
 from tests.support.measured import put
 from tests.support.records import make_record
-from vmtune.bench.environment import host_name
+from vmtune.bench.machine.environment import host_name
 from vmtune.bench.model.campaign.record import CampaignState
 from vmtune.bench.model.runs.run import RunState
 from vmtune.bench.services.campaigns.campaigns import CampaignService

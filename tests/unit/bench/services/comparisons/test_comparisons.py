@@ -15,7 +15,7 @@ from tests.support.campaigns import FORECAST, a_campaign
 from tests.support.measured import PLACE, noisy, put
 from vmtune.bench.model.campaign.record import CampaignState
 from vmtune.bench.model.runs.run import RunState
-from vmtune.bench.report import Report, from_document, to_document
+from vmtune.bench.report.report import Report, from_document, to_document
 from vmtune.bench.services.comparisons.comparisons import Asked, ComparisonService
 from vmtune.bench.services.comparisons.files import ReportFormat, report_file
 from vmtune.errors import InvalidInput, NotFound

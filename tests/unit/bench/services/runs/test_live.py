@@ -14,8 +14,8 @@ from tests.unit.services.test_runs import It, assemble, started
 
 from tests.support.bench_runs import FakeRunner
 from tests.support.fakes import VM, fake_pair
-from vmtune.bench.environment import Subject, host_name
-from vmtune.bench.live_order import LiveOrder
+from vmtune.bench.block.live_order import LiveOrder
+from vmtune.bench.machine.environment import Subject, host_name
 from vmtune.bench.model.runs.run import Run, RunState
 from vmtune.bench.model.scenario.any_kind import to_json
 from vmtune.bench.services.runs import live as runs_live
@@ -56,7 +56,7 @@ def tools(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     program.write_text("#!/bin/sh\necho fio-3.33\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(program.parent), prepend=":")
-    monkeypatch.setattr("vmtune.bench.live_order.require_programs", lambda *names: None)
+    monkeypatch.setattr("vmtune.bench.block.live_order.require_programs", lambda *names: None)
 
     def looked(subject: Subject) -> dict[str, Any]:
         return {"qemu": {"program": str(subject.qemu)}, "network": {}}

@@ -15,10 +15,10 @@ import pytest
 
 from tests.support.bench_runs import FakeLook, FakeRunner, a_program, small
 from tests.support.records import make_record
-from vmtune.bench.environment import host_name
+from vmtune.bench.machine.environment import host_name
+from vmtune.bench.migration.order import DirectPlace, LibvirtPlace
 from vmtune.bench.model.runs.run import Place, Run, RunState, Slot
 from vmtune.bench.model.runs.series import Series
-from vmtune.bench.order import DirectPlace, LibvirtPlace
 from vmtune.bench.services.runs.job import RunJob
 from vmtune.bench.services.runs.live import LiveRuns
 from vmtune.bench.services.runs.runs import RunRequest, RunService

@@ -1,0 +1,118 @@
+"""The block benchmark inside a guest: fio, run by the guest agent, reads a disk of the VM.
+
+What is measured is all of the way: the guest's driver, the virtio queues, QEMU and the disk. The
+guest's fio uses the CPU time of QEMU's vCPUs, so that CPU time for each request is not told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+
+from vmtune.bench.block.command_lines import fio_counts
+from vmtune.bench.block.fio_json import read_fio
+from vmtune.bench.block.live import ENDED
+from vmtune.bench.block.live_order import FIO, GuestOrder, no_fio
+from vmtune.bench.block.load import MAPS_EVERY_S, Load, Watch
+from vmtune.bench.block.order import BlockPhase, BlockProgress, BlockResult
+from vmtune.bench.block.run import Telling, around, fio_failure
+from vmtune.bench.model.runs.run import RunState
+from vmtune.bench.model.scenario.block import BlockRecord, BlockScenario, LoadPhase
+from vmtune.errors import CommandRefused, InvalidInput, OutcomeUnknown
+from vmtune.hypervisor.linux.qemu_process import QemuProcess
+from vmtune.hypervisor.qemu.guest_agent import Finished
+
+_STARTS_WITHIN_S = 60.0
+_KILLED = -9
+
+
+async def run_in_guest(
+    order: GuestOrder, on_progress: Callable[[BlockProgress], None]
+) -> BlockResult:
+    """Run fio in the guest, and look at QEMU meanwhile. Cancelled, fio is interrupted there; where
+    nobody is left to do that, it ends by itself when its time is over. A fio that fails, and a QEMU
+    that ends meanwhile, are results.
+
+    :raise VmtuneError: it cannot be done in this guest.
+    """
+    scenario = order.scenario
+    telling = Telling(scenario.longest_s, on_progress)
+    telling.tell(BlockPhase.STARTING)
+    watch = Watch(order.pid)
+    telling.begins(watch)
+    await around(watch, LoadPhase.BEFORE, telling)
+    begun_ms = watch.mark()
+    looking = asyncio.create_task(_look(watch), name="look at QEMU")
+    try:
+        finished = await order.agent.run(
+            FIO,
+            guest_line(scenario, order.device),
+            scenario.ramp_s + scenario.runtime_s + _STARTS_WITHIN_S,
+            lambda: telling.tell(BlockPhase.LOADING),
+        )
+    except CommandRefused as refusal:
+        raise no_fio(refusal.message) from refusal
+    except OutcomeUnknown as error:
+        if QemuProcess(order.pid).memory_bytes() is not None:
+            raise
+        finished = Finished(_KILLED, "", error.message)
+    finally:
+        looking.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await looking
+    ended_ms = watch.mark()
+    ended = QemuProcess(order.pid).memory_bytes() is None
+    if not ended:
+        await around(watch, LoadPhase.AFTER, telling)
+    telling.tell(BlockPhase.TIDYING)
+    return _result(order, watch, _load(finished, begun_ms, ended_ms), ended)
+
+
+def guest_line(scenario: BlockScenario, device: str) -> list[str]:
+    """fio's arguments. It is told twice that it may not write: no rw that does, and --readonly."""
+    return [
+        "--name=load",
+        "--ioengine=libaio",
+        "--direct=1",
+        "--readonly",
+        "--allow_file_create=0",
+        # A colon is fio's own between several files.
+        f"--filename={device.replace(':', chr(92) + ':')}",
+        *fio_counts(scenario),
+        "--output-format=json",
+    ]
+
+
+async def _look(watch: Watch) -> None:
+    while True:
+        await watch.look(LoadPhase.DURING)
+        watch.mark()
+        await asyncio.sleep(MAPS_EVERY_S)
+
+
+def _load(finished: Finished, begun_ms: float, ended_ms: float) -> Load:
+    try:
+        report = read_fio(finished.out)
+    except InvalidInput:
+        said = (finished.err or finished.out).strip()
+        return Load(begun_ms, ended_ms, None, None, said, finished.status)
+    said = report.messages or finished.err.strip()
+    return Load(begun_ms, ended_ms, None, report.document, said, finished.status)
+
+
+def _result(order: GuestOrder, watch: Watch, done: Load, ended: bool) -> BlockResult:
+    record = BlockRecord(
+        qemu=order.version,
+        load_ms=done.begun_ms,
+        load_ended_ms=done.ended_ms,
+        ended_ms=watch.at_ms(),
+        fio=done.document,
+        fio_said=done.said,
+        fio_status=done.status,
+        processes=tuple(watch.processes),
+        cpu=tuple(watch.cpu),
+        qemu_ended="ended" if ended else "",
+    )
+    failure = ENDED if ended else fio_failure(done)
+    return BlockResult(RunState.FAILED if failure else RunState.COMPLETED, record, failure)

@@ -1,0 +1,149 @@
+"""The block benchmark against a VM that runs: a node of its QEMU, or a null node made for it.
+
+The VM's own nodes are exported read-only, and never written to. Its guest goes on, and shares what
+it is on with the load: the figures are of a QEMU as it is, and CPU time holds the guest's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from vmtune.bench.block.command_lines import fio_line, writes
+from vmtune.bench.block.live_order import NOTE, LiveOrder, check_live
+from vmtune.bench.block.load import Load, Watch, load
+from vmtune.bench.block.order import BlockPhase, BlockProgress, BlockResult
+from vmtune.bench.block.run import Telling, around, fio_failure
+from vmtune.bench.block.stage import foresee
+from vmtune.bench.migration.stage import finish
+from vmtune.bench.model.runs.run import RunState
+from vmtune.bench.model.scenario.block import BlockRecord, Foreseen, LoadPhase
+from vmtune.bench.run_folder import run_folder
+from vmtune.errors import CommandRefused, Conflict, NotFound, SetupError
+from vmtune.hypervisor.linux.qemu_process import QemuProcess
+from vmtune.hypervisor.qemu.block_allowlist import NODE, SOCKET
+from vmtune.hypervisor.qemu.block_export import Export
+
+ENDED = "QEMU has ended: see the VM's log"
+
+
+async def run_live(order: LiveOrder, on_progress: Callable[[BlockProgress], None]) -> BlockResult:
+    """Export the node, load it with fio, and remove the export.
+
+    A fio that fails, and a QEMU that ends meanwhile, are results. Cancelling the task ends the
+    run: the export is removed, and the cancellation goes on.
+
+    :raise VmtuneError: it cannot be done on this VM; nothing was left behind.
+    """
+    scenario = order.scenario
+    telling = Telling(scenario.longest_s, on_progress)
+    telling.tell(BlockPhase.STARTING)
+    facts = await check_live(order)
+    assert facts.pid is not None, "it was checked"
+    pid = facts.pid
+    foreseen = await asyncio.to_thread(foresee, facts, scenario.cell)
+    process = QemuProcess(pid)
+
+    def alive() -> bool:
+        return process.memory_bytes() is not None
+
+    async with _exported(order, pid) as (export, folder):
+        watch = Watch(pid)
+        telling.begins(watch)
+        await around(watch, LoadPhase.BEFORE, telling)
+        output = folder / "fio.json"
+        done = await load(
+            fio_line(scenario, export.uri, output),
+            folder,
+            output,
+            scenario.ramp_s + scenario.runtime_s,
+            watch,
+            alive,
+            lambda: telling.tell(BlockPhase.LOADING),
+        )
+        ended = not alive()
+        if not ended:
+            await around(watch, LoadPhase.AFTER, telling)
+        telling.tell(BlockPhase.TIDYING)
+    return _result(watch, done, str(facts.qemu), foreseen, ended)
+
+
+@asynccontextmanager
+async def _exported(order: LiveOrder, pid: int) -> AsyncIterator[tuple[Export, Path]]:
+    """The node's export, and the run's folder, which tells whoever comes after a kill of it."""
+    scenario = order.scenario
+    with run_folder(order.folder) as folder:
+        await asyncio.to_thread(_let_in, folder, pid)
+        note = json.dumps({"uri": order.driver.uri, "vm": str(order.vm)})
+        await asyncio.to_thread((folder / NOTE).write_text, note)
+        scratch = not order.node
+        export = Export(
+            node=order.node or NODE,
+            socket=folder / SOCKET,
+            writable=scratch and writes(scenario),
+            scratch_bytes=scenario.size_bytes if scratch else 0,
+        )
+        mine = True
+        try:
+            try:
+                await _add(order, export)
+            except Conflict:
+                mine = False  # there is another run's export, or somebody else's server
+                raise
+            yield export, folder
+        finally:
+            if mine:
+                await finish(_remove(order))
+
+
+async def _add(order: LiveOrder, export: Export) -> None:
+    try:
+        await order.driver.export_node(order.vm, export)
+    except CommandRefused as refusal:
+        if "socket" not in refusal.message:
+            raise
+        raise SetupError(
+            f"QEMU cannot make a socket in {order.folder}: {refusal.message}",
+            field="folder",
+            code="not_writable_for_qemu",
+            remedy="name a folder that QEMU sees, and that its user, and the profile that AppArmor "
+            "or SELinux confines it by, let it write to",
+        ) from refusal
+
+
+async def _remove(order: LiveOrder) -> None:
+    with contextlib.suppress(NotFound, CommandRefused):  # the VM has ended, and all with it
+        await order.driver.remove_export(order.vm)
+
+
+def _let_in(folder: Path, pid: int) -> None:
+    """Let the user that QEMU runs as make its socket."""
+    with contextlib.suppress(OSError):
+        user = Path(f"/proc/{pid}").stat()
+        if user.st_uid != os.geteuid():
+            os.chown(folder, user.st_uid, user.st_gid)
+            folder.parent.chmod(0o711)
+
+
+def _result(watch: Watch, done: Load, version: str, foreseen: Foreseen, ended: bool) -> BlockResult:
+    record = BlockRecord(
+        qemu=version,
+        load_ms=done.begun_ms,
+        load_ended_ms=done.ended_ms,
+        measured_ms=done.measured_ms,
+        ended_ms=watch.at_ms(),
+        fio=done.document,
+        fio_said=done.said,
+        fio_status=done.status,
+        processes=tuple(watch.processes),
+        cpu=tuple(watch.cpu),
+        foreseen=foreseen,
+        qemu_ended="ended" if ended else "",
+    )
+    failure = ENDED if ended else fio_failure(done)
+    return BlockResult(RunState.FAILED if failure else RunState.COMPLETED, record, failure)

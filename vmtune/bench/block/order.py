@@ -1,0 +1,75 @@
+"""What a measurement of the block benchmark is told, and what it tells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from vmtune.bench.migration.order import DirectPlace
+from vmtune.bench.model.runs.run import RunState
+from vmtune.bench.model.scenario.block import BlockRecord, BlockScenario, ProcessSample
+from vmtune.model.tunables.tunable import Value
+
+DEFAULT_SCRATCH = Path("/var/tmp/vmtune-bench")  # noqa: S108 - each run makes a folder of its own
+
+
+@dataclass(frozen=True, slots=True)
+class BlockOrder:
+    """A measurement to do.
+
+    :param values: an arm's tunables, laid over the scenario's.
+    :param place: the QEMU, and the folder in which each run has one of its own for its sockets.
+    :param scratch: where node files are made, in a folder of the run's own: on the disk that is
+        to serve them.
+    """
+
+    scenario: BlockScenario
+    values: Mapping[str, Value] = field(default_factory=dict)
+    place: DirectPlace = field(default_factory=DirectPlace)
+    scratch: Path = DEFAULT_SCRATCH
+
+    @property
+    def effective(self) -> BlockScenario:
+        """The scenario with the arm's values.
+
+        :raise InvalidInput: the two contradict each other.
+        """
+        return self.scenario.with_values(self.values)
+
+
+class BlockPhase(StrEnum):
+    """What a measurement is doing."""
+
+    STARTING = "starting"
+    LOADING = "loading"
+    TIDYING = "tidying"
+
+
+@dataclass(frozen=True, slots=True)
+class BlockProgress:
+    """Where a measurement stands.
+
+    :param share: about how much of it is done, 0 to 1; never goes back.
+    :param at_ms: on its timeline; 0 before QEMU is up.
+    :param sample: the last look at QEMU.
+    """
+
+    phase: BlockPhase
+    share: float
+    at_ms: int
+    sample: ProcessSample | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BlockResult:
+    """How a measurement ended.
+
+    :param state: completed or failed.
+    :param failure: why it failed, in QEMU's, fio's or vmtune's words.
+    """
+
+    state: RunState
+    record: BlockRecord
+    failure: str = ""

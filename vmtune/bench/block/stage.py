@@ -1,0 +1,220 @@
+"""A QEMU that exports a scratch node, and nothing left of it afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID, uuid4
+
+from vmtune import units
+from vmtune.bench.block.command_lines import IOTHREAD, BlockFiles, qemu_line, writes
+from vmtune.bench.block.order import BlockOrder
+from vmtune.bench.migration.direct_stage import BenchQemu
+from vmtune.bench.migration.stage import finish
+from vmtune.bench.model.scenario.block import BlockScenario, Foreseen
+from vmtune.bench.model.scenario.matrix_cells import BlockCell, NodeKind
+from vmtune.bench.run_folder import clear_left_behind, run_folder
+from vmtune.errors import CommandRefused, SetupError, VmtuneError
+from vmtune.hypervisor.linux.local_host import read_local_host
+from vmtune.hypervisor.qemu.block_allowlist import FILE, NODE, SOCKET
+from vmtune.hypervisor.qemu.block_export import (
+    REQUESTS_PER_CONNECTION,
+    Export,
+    add_export,
+    make_qcow2,
+    remove_export,
+)
+from vmtune.hypervisor.qmp.driver import QmpDriver
+from vmtune.lab.programs import require_programs
+from vmtune.model.host.facts import VmFacts
+from vmtune.model.host.pools import geometry_of, headroom, pool_model
+from vmtune.model.plan.changes import Change, in_order
+from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.tunable import Route
+from vmtune.units import Unit
+
+_SOCKET = "qemu.sock"
+_LEFT_FREE_BYTES = 64 << 20
+"""Of the disk with the node's file: an image has tables beside its data."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockStage:
+    """A QEMU whose node is exported.
+
+    :param folder: of the run.
+    """
+
+    qemu: BenchQemu
+    export: Export
+    folder: Path
+    version: str
+    foreseen: Foreseen
+
+    @property
+    def pid(self) -> int:
+        """Its process."""
+        return self.qemu.process.pid
+
+    def alive(self) -> bool:
+        """Whether it has not ended."""
+        return self.qemu.process.poll() is None
+
+
+def clear_block_runs(folder: Path, scratch: Path) -> None:
+    """Remove what runs left that were killed: their folders, node files and processes."""
+    clear_left_behind(folder)
+    clear_left_behind(scratch)
+
+
+@asynccontextmanager
+async def block_stage(order: BlockOrder, scenario: BlockScenario) -> AsyncIterator[BlockStage]:
+    """A fresh QEMU, tuned, with its node exported; nothing is left of it afterwards.
+
+    :raise SetupError: there is no such QEMU or no fio, QEMU does not start, or the node cannot
+        be made.
+    :raise VmtuneError: QEMU refuses a value, or the export.
+    """
+    place = order.place
+    program = shutil.which(place.qemu)
+    if program is None:
+        raise SetupError(
+            f"there is no program {place.qemu}",
+            field="place.qemu",
+            code="program_missing",
+            remedy="name a QEMU that is installed",
+        )
+    require_programs("fio", "setpriv")
+    await asyncio.to_thread(clear_block_runs, place.folder, order.scratch)
+    with run_folder(place.folder) as folder, _node_file(order.scratch, scenario) as file:
+        if file is not None:
+            await asyncio.to_thread(_make_file, file, scenario)
+        vm = uuid4()
+        at = folder / "qemu"
+        at.mkdir()
+        files = BlockFiles(
+            Path(program), place.data_folder, at / _SOCKET, folder / "qemu.own", file
+        )
+        qemu = BenchQemu(qemu_line(files, scenario, vm), files.own)
+        driver = QmpDriver(f"qmp+unix://{at}")
+        try:
+            await qemu.listens()
+            await _finish_node(qemu, file, scenario)
+            version, foreseen = await _tune(driver, vm, scenario)
+            iothread = IOTHREAD if scenario.iothread else ""
+            export = Export(NODE, folder / SOCKET, writes(scenario), iothread)
+            await add_export(qemu.monitor, export)
+            yield BlockStage(qemu, export, folder, version, foreseen)
+        finally:
+            await finish(_take_down(driver, qemu))
+
+
+async def _take_down(driver: QmpDriver, qemu: BenchQemu) -> None:
+    with contextlib.suppress(VmtuneError):  # it may be dead
+        await remove_export(qemu.monitor, scratch=False)
+    await asyncio.gather(driver.close(), qemu.end(), return_exceptions=True)
+
+
+@contextmanager
+def _node_file(scratch: Path, scenario: BlockScenario) -> Iterator[Path | None]:
+    """The path of the file that the node needs; None where it needs none.
+
+    :raise SetupError: it cannot be made there.
+    """
+    if scenario.cell.node is NodeKind.NULL:
+        yield None
+        return
+    with run_folder(scratch) as folder:
+        free = shutil.disk_usage(folder).free
+        if free < scenario.size_bytes + _LEFT_FREE_BYTES:
+            raise SetupError(
+                f"{scratch} has {units.approximate(free, Unit.BYTES)} left, and the node takes "
+                f"{units.render(scenario.size_bytes, Unit.BYTES)}",
+                field="size_bytes",
+                code="no_room",
+                remedy="take a smaller node, or have scratch files made on another disk",
+            )
+        yield folder / "node"
+
+
+def _make_file(file: Path, scenario: BlockScenario) -> None:
+    """Empty for an image's tables, which QEMU writes; else with all its blocks.
+
+    :raise SetupError: it cannot be made.
+    """
+    try:
+        with file.open("xb") as made:
+            if scenario.cell.node is NodeKind.RAW:
+                os.posix_fallocate(made.fileno(), 0, scenario.size_bytes)
+    except OSError as error:
+        raise SetupError(
+            f"{file.parent.parent} takes no file of that size: {error.strerror}",
+            field="size_bytes",
+            code="no_room",
+            remedy="take a smaller node, or have scratch files made on another disk",
+        ) from error
+
+
+async def _finish_node(qemu: BenchQemu, file: Path | None, scenario: BlockScenario) -> None:
+    """Put the node's format on its file, whose name is not needed then: it goes with QEMU."""
+    if file is None:
+        return
+    kind = scenario.cell.node
+    try:
+        if kind is NodeKind.QCOW2:
+            await make_qcow2(qemu.monitor, FILE, scenario.size_bytes)
+        added = {"driver": kind.value, "node-name": NODE, "file": FILE}
+        await qemu.monitor.execute("blockdev-add", added)
+    except CommandRefused as refusal:
+        raise SetupError(f"the node cannot be made: {refusal.message}") from refusal
+    await asyncio.to_thread(file.unlink)
+
+
+async def _tune(driver: QmpDriver, vm: UUID, scenario: BlockScenario) -> tuple[str, Foreseen]:
+    """Set what is set on a running QEMU; its version, and what the pool model says of it.
+
+    :raise VmtuneError: it refuses.
+    """
+    facts = await driver.vm_facts(vm)
+    changes = [
+        Change(name, value)
+        for name, value in scenario.values.items()
+        if TUNABLES[name].route is Route.LIVE
+    ]
+    if changes:
+        await driver.write(vm, in_order(changes, facts.readings))
+        read = await driver.read(vm, [change.tunable for change in changes])
+        for change in changes:
+            reading = read[change.tunable]
+            found: list[object] = [*reading.parts.values()] or [reading.value]
+            if any(value != change.value for value in found):
+                raise CommandRefused(
+                    f"{change.tunable} was set to {change.value}, and reads "
+                    f"{', '.join(map(str, found))}",
+                    field=f"values.{change.tunable}",
+                    code="not_effective",
+                )
+    return str(facts.qemu), await asyncio.to_thread(foresee, facts, scenario.cell)
+
+
+def foresee(facts: VmFacts, cell: BlockCell) -> Foreseen:
+    """What the pool model says of a load. Looks at this machine."""
+    limit = read_local_host().sysctls.get("vm_max_map_count")
+    requests = min(cell.iodepth, REQUESTS_PER_CONNECTION) * cell.numjobs
+    room = headroom(facts, limit)
+    model = pool_model(geometry_of(facts), requests)
+    return Foreseen(
+        design=model.design.value,
+        requests=requests,
+        soft_limit=model.soft_limit,
+        hard_limit=None,
+        most_pooled=model.most_pooled,
+        most_maps=model.most_maps(room.other_maps),
+        limit=limit,
+    )

@@ -1,0 +1,1 @@
+"""The boot benchmark: from QEMU's process to the guest's user space."""

@@ -1,0 +1,1 @@
+"""Runs as files: vmtune's JSON, tables, Parquet."""

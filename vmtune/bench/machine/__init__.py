@@ -1,0 +1,1 @@
+"""The machine that measures: its environment, its load, its CPU times."""

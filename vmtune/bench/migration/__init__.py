@@ -1,0 +1,1 @@
+"""The migration benchmark: one live migration of a fresh VM."""

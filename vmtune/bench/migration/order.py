@@ -1,0 +1,112 @@
+"""What a run of the migration benchmark is told, and what it tells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from vmtune.bench.model.runs.run import RunRecord, RunState
+from vmtune.bench.model.scenario.block import ProcessSample
+from vmtune.bench.model.scenario.migration import Scenario
+from vmtune.lab.settings import LabSettings
+from vmtune.model.migration.record import Sample
+from vmtune.model.tunables.tunable import Value
+
+DEFAULT_QEMU = Path("qemu-system-x86_64")
+DEFAULT_FOLDER = Path("/run/vmtune-bench")
+
+
+@dataclass(frozen=True, slots=True)
+class DirectPlace:
+    """Two QEMUs on this machine, driven by their monitors.
+
+    :param qemu: the program, by path or by name.
+    :param data_folder: where it finds its firmware (``-L``); None: where it was installed.
+    :param folder: each run keeps its sockets in a folder of its own in here. The path has to be
+        short: a socket's path has at most 107 characters.
+    """
+
+    qemu: Path = DEFAULT_QEMU
+    data_folder: Path | None = None
+    folder: Path = DEFAULT_FOLDER
+
+
+@dataclass(frozen=True, slots=True)
+class LibvirtPlace:
+    """The two libvirt hosts of a lab that is up; each run has a domain of its own."""
+
+    lab: LabSettings = field(default_factory=LabSettings)
+
+
+Place = DirectPlace | LibvirtPlace
+
+
+@dataclass(frozen=True, slots=True)
+class RunOrder:
+    """A run to do.
+
+    :param values: an arm's tunables, laid over the scenario's.
+    :param kvm: whether to use KVM; None: where this machine has a usable one.
+    :param sample_hz: how often the migration is looked at.
+    :param overrides: codes of preflight findings that are to stop nothing.
+    """
+
+    scenario: Scenario
+    values: Mapping[str, Value] = field(default_factory=dict)
+    place: Place = field(default_factory=DirectPlace)
+    kvm: bool | None = None
+    sample_hz: float = 20.0
+    overrides: frozenset[str] = frozenset()
+
+    @property
+    def effective(self) -> Scenario:
+        """The scenario with the arm's values.
+
+        :raise InvalidInput: the two contradict each other.
+        """
+        return self.scenario.with_values(self.values)
+
+
+class Phase(StrEnum):
+    """What a run is doing."""
+
+    STARTING = "starting"
+    WARM_UP = "warm-up"
+    MIGRATING = "migrating"
+    COOL_DOWN = "cool-down"
+    TIDYING = "tidying"
+
+
+@dataclass(frozen=True, slots=True)
+class RunProgress:
+    """Where a run stands.
+
+    :param share: about how much of it is done, 0 to 1; never goes back.
+    :param at_ms: on the run's timeline; 0 before the guest works.
+    :param phase: one of :class:`Phase`, or of those of blocks or boots.
+    :param sample: the last look at the migration.
+    :param process: the last look at a QEMU that serves blocks.
+    """
+
+    phase: StrEnum
+    share: float
+    at_ms: int
+    sample: Sample | None = None
+    process: ProcessSample | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """How a run ended.
+
+    :param state: completed, not converged or failed.
+    :param failure: why it failed, in QEMU's, libvirt's or vmtune's words.
+    :param kvm: whether the guest ran by KVM, else by TCG or there was none.
+    """
+
+    state: RunState
+    record: RunRecord
+    failure: str = ""
+    kvm: bool = False

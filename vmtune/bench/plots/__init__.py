@@ -1,0 +1,1 @@
+"""A run as one picture: tracks over time, marks and tables."""

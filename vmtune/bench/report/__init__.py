@@ -1,0 +1,1 @@
+"""Comparisons as reports: for a terminal, as Markdown and as HTML."""

@@ -1,0 +1,333 @@
+"""From runs to the report of how their arms compare. Pure.
+
+What counts: runs that completed or were cancelled at their scenario's limit. Those that failed
+are counted and have no values; runs that a person cancelled and warm-ups say nothing about an arm
+and are not to be given. Of a run that was cancelled at its limit, all that grows for as long as a
+migration goes on is known only to be more than what it had come to.
+
+Runs of different environments are compared, but get no verdict unless it is said in what they
+differ on purpose.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from vmtune.bench.machine.environment import Environment, differences
+from vmtune.bench.model.kinds import ScenarioKind
+from vmtune.bench.model.metrics.boot import BOOT_LIMIT, BOOT_SHARE, BOOT_TIME
+from vmtune.bench.model.metrics.metric import Metric
+from vmtune.bench.model.metrics.table import METRICS, METRICS_OF
+from vmtune.bench.model.runs.run import Run, RunState
+from vmtune.bench.report.report import (
+    EnvironmentDifference,
+    Report,
+    ReportArm,
+    ReportCell,
+    ReportEnvironment,
+    ReportMetric,
+    ReportRun,
+    Spread,
+)
+from vmtune.stats.compare import Contrast, compare_many
+from vmtune.stats.judging import withhold
+from vmtune.stats.model import (
+    DEFAULT_MARGIN,
+    Criterion,
+    Design,
+    NoiseFloor,
+    Observation,
+    Sample,
+)
+from vmtune.stats.summary import summarise
+from vmtune.units import Unit
+
+TIME, ELAPSED, SHARE = "total_time_ms", "elapsed_ms", "converged"
+_GROWING = frozenset(
+    {
+        TIME,
+        "transferred_bytes",
+        "iterations",
+        "missed_zero_copy",
+        "guest_drop_ms",
+        "guest_excess_ms",
+        "ring_full_exits",
+        *(name for name in METRICS_OF[ScenarioKind.MIGRATION] if "_cpu_" in name),
+        BOOT_TIME,
+        "boot_cpu_ms",
+        "memory_region_updates",
+        "memory_region_updates_by_guest",
+    }
+)
+"""What grows for as long as a migration goes on, or a boot."""
+assert {TIME, ELAPSED, SHARE} | _GROWING <= METRICS.keys()
+LIMITS = {TIME: ELAPSED, BOOT_TIME: BOOT_LIMIT}
+"""Of what was given up at its scenario's limit: what is known to be more than what."""
+_ONE_MS = 1.0
+_UNITS = {
+    Unit.COUNT: "",
+    Unit.ENTRIES: "",
+    Unit.PERCENT: "points",
+    Unit.BYTES_PER_S: "bytes/s",
+    Unit.MIB_PER_S: "MiB/s",
+    Unit.MS_PER_GIB: "ms/GiB",
+    Unit.US_PER_IO: "us/IO",
+}
+"""How differences say their unit; others say their name."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellPlan:
+    """One set of conditions."""
+
+    name: str
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is compared with what; fixed before the runs where there is a campaign.
+
+    :param against: pairs of arms, the one that is held against first: (A, B).
+    :param margin: as a share: 0.05 is 5 %.
+    :param meant: paths of the environment, or their beginnings, in which the arms differ on
+        purpose: ``qemu``. An empty one stands for all.
+    :param paired: the runs' blocks are blocks of one campaign.
+    """
+
+    title: str
+    arms: tuple[ReportArm, ...]
+    against: tuple[tuple[str, str], ...]
+    cells: tuple[CellPlan, ...] = (CellPlan(""),)
+    primary_metric: str = TIME
+    margin: float = DEFAULT_MARGIN
+    meant: tuple[str, ...] = ()
+    paired: bool = True
+    campaign: str = ""
+    seed: int | None = None
+    blocks: int = 0
+
+
+def report_run(
+    run: Run, *, arm: str, cell: str = "", block: int | None = None, number: int = 0,
+    environment: str = "",
+) -> ReportRun:  # fmt: skip
+    """A run as the report has it.
+
+    :param environment: the fingerprint of where it ran.
+    """
+    values = dict(run.metrics)
+    censored: tuple[str, ...] = ()
+    if run.state is RunState.NOT_CONVERGED:
+        values |= {name: values[least] for name, least in LIMITS.items() if least in values}
+        censored = tuple(name for name in METRICS if name in _GROWING and name in values)
+    return ReportRun(
+        str(run.id), cell, arm, block, number, run.state, environment, values, censored, run.failure
+    )
+
+
+def build(
+    plan: Plan,
+    runs: Sequence[ReportRun],
+    environments: Mapping[str, Environment],
+    made_at: datetime,
+    floors: Sequence[NoiseFloor] = (),
+) -> Report:
+    """Compare the runs as planned.
+
+    :param environments: by fingerprint.
+    :param floors: of this host; those of other environments than the runs' are not used.
+    """
+    metrics = _metrics_of(runs, plan.primary_metric)
+    contrasts = [
+        (cell, _contrast(plan, cell.name, a, b, metric, runs, floors))
+        for cell in plan.cells
+        for a, b in plan.against
+        for metric in metrics
+    ]
+    compared = compare_many([contrast for _, contrast in contrasts])
+    places, differing = _differing(plan, runs, environments)
+    withheld = _withheld(places, differing)
+    if withheld:
+        compared = tuple(withhold(comparison, withheld) for comparison in compared)
+    cells = tuple(
+        ReportCell(
+            cell.name,
+            cell.title,
+            tuple(
+                comparison
+                for (of, _), comparison in zip(contrasts, compared, strict=True)
+                if of is cell
+            ),
+            tuple(_spreads(plan, cell.name, metrics, runs)),
+        )
+        for cell in plan.cells
+    )
+    return Report(
+        title=plan.title,
+        made_at=made_at,
+        primary_metric=plan.primary_metric,
+        arms=plan.arms,
+        environments=places,
+        differences=differing,
+        metrics=tuple(_metric(metric) for metric in metrics),
+        cells=cells,
+        runs=tuple(runs),
+        campaign=plan.campaign,
+        seed=plan.seed,
+        blocks=plan.blocks,
+        withheld=withheld,
+        notes=tuple(_notes(plan, cells)),
+    )
+
+
+def criterion_of(metric: Metric, values: Iterable[float], plan: Plan) -> Criterion:
+    """How a metric is judged. Whole milliseconds were rounded, or cut, to them."""
+    whole = metric.unit is Unit.MS and all(value == int(value) for value in values)
+    return Criterion(
+        metric=metric.name,
+        direction=metric.direction,
+        unit=_UNITS.get(metric.unit, metric.unit.value),
+        margin=plan.margin,
+        resolution=_ONE_MS if whole else 0.0,
+        share=metric.name in (SHARE, BOOT_SHARE),
+        primary=metric.name == plan.primary_metric,
+    )
+
+
+def _contrast(
+    plan: Plan,
+    cell: str,
+    a: str,
+    b: str,
+    metric: Metric,
+    runs: Sequence[ReportRun],
+    floors: Sequence[NoiseFloor],
+) -> Contrast:
+    of_a, of_b = ([run for run in runs if (run.cell, run.arm) == (cell, arm)] for arm in (a, b))
+    values = [r.values[metric.name] for r in (*of_a, *of_b) if metric.name in r.values]
+    here = {run.environment for run in (*of_a, *of_b)}
+    return Contrast(
+        _sample(a, of_a, metric.name),
+        _sample(b, of_b, metric.name),
+        criterion_of(metric, values, plan),
+        next((f for f in floors if f.metric == metric.name and {f.environment} == here), None),
+        None if plan.paired else Design.UNPAIRED,
+    )
+
+
+def _spreads(
+    plan: Plan, cell: str, metrics: Sequence[Metric], runs: Sequence[ReportRun]
+) -> Iterable[Spread]:
+    """The values of the arms that are held against none."""
+    compared = {arm for pair in plan.against for arm in pair}
+    for arm in plan.arms:
+        if arm.name in compared:
+            continue
+        of_it = [run for run in runs if (run.cell, run.arm) == (cell, arm.name)]
+        for metric in metrics:
+            sample = _sample(arm.name, of_it, metric.name)
+            values = [run.values[metric.name] for run in of_it if metric.name in run.values]
+            resolution = criterion_of(metric, values, plan).resolution
+            yield Spread(metric.name, summarise(sample, resolution))
+
+
+def _sample(arm: str, runs: Sequence[ReportRun], metric: str) -> Sample:
+    return Sample(
+        arm,
+        tuple(
+            Observation(
+                value := run.values.get(metric) if run.counts else None,
+                censored=value is not None and metric in run.censored,
+                block=run.block,
+                run=run.run,
+                failure=run.failure,
+            )
+            for run in runs
+        ),
+    )
+
+
+def _metrics_of(runs: Sequence[ReportRun], primary: str) -> list[Metric]:
+    """The metrics that any run has, the primary one first."""
+    seen = {name for run in runs if run.counts for name in run.values} | {primary}
+    found = [metric for name, metric in METRICS.items() if name in seen]
+    return sorted(found, key=lambda metric: metric.name != primary)
+
+
+def _metric(metric: Metric) -> ReportMetric:
+    return ReportMetric(
+        metric.name,
+        metric.title,
+        metric.unit,
+        metric.direction,
+        metric.description,
+    )
+
+
+def _differing(
+    plan: Plan, runs: Sequence[ReportRun], environments: Mapping[str, Environment]
+) -> tuple[tuple[ReportEnvironment, ...], tuple[EnvironmentDifference, ...]]:
+    """Where the runs ran, the first arm's place first, and in what these places differ."""
+    names = [arm.name for arm in plan.arms]
+    in_order = sorted(runs, key=lambda run: names.index(run.arm) if run.arm in names else 0)
+    found = list(dict.fromkeys(run.environment for run in in_order))
+    places = tuple(
+        ReportEnvironment(
+            fingerprint, dict(Counter(run.arm for run in runs if run.environment == fingerprint))
+        )
+        for fingerprint in found
+    )
+    known = [environments.get(fingerprint, {}) for fingerprint in found]
+    if len(found) < 2:
+        return places, ()
+    if not all(known):
+        words = tuple(
+            fingerprint if environment else "unknown"
+            for fingerprint, environment in zip(found, known, strict=True)
+        )
+        return places, (EnvironmentDifference("environment", words, meant="" in plan.meant),)
+    first, *others = known
+    of_others = [{each.field: each for each in differences(first, other)} for other in others]
+    rows = []
+    for path in sorted(set().union(*of_others)):
+        values = [next(of[path].first for of in of_others if path in of)]
+        values += [of[path].second if path in of else values[0] for of in of_others]
+        rows.append(EnvironmentDifference(path, tuple(values), _is_meant(path, plan.meant)))
+    return places, tuple(rows)
+
+
+def _is_meant(path: str, meant: Sequence[str]) -> bool:
+    return any(not each or path == each or path.startswith(each + ".") for each in meant)
+
+
+def _withheld(
+    places: Sequence[ReportEnvironment], differing: Sequence[EnvironmentDifference]
+) -> str:
+    """Why there is no verdict; empty where there is one."""
+    unmeant = [each.field for each in differing if not each.meant]
+    if not unmeant:
+        return ""
+    named = ", ".join(unmeant[:3]) + (f" and {len(unmeant) - 3} more" if len(unmeant) > 3 else "")
+    return (
+        f"the runs were made in {len(places)} different environments ({named}): what differs "
+        "between the arms may be due to that"
+    )
+
+
+def _notes(plan: Plan, cells: Sequence[ReportCell]) -> Iterable[str]:
+    """What holds of the report as a whole."""
+    sizes = [c.size for cell in cells for c in cell.comparisons if c.criterion.primary]
+    if plan.blocks and sizes and min(sizes) < plan.blocks:
+        yield (
+            f"{plan.blocks} blocks were planned; the smallest comparison of the primary metric "
+            f"has {min(sizes)}"
+        )
+    if len([c for cell in cells for c in cell.comparisons if not c.criterion.primary]) > 1:
+        yield (
+            "metrics beside the primary one are better or worse only if their p-value, adjusted "
+            "for how many they are, bears that out too"
+        )
