@@ -12,7 +12,7 @@ from tests.support.live import Service, wait_for
 from tests.support.qemu import installed
 from vmtune.bench.files import exchange
 from vmtune.bench.run_folder import processes_of
-from vmtune.client.http import Document
+from vmtune.client.connection.http import Document
 
 NO_QEMU = installed().why_not
 pytestmark = pytest.mark.skipif(bool(NO_QEMU), reason=NO_QEMU or "never")

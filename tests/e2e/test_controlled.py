@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.live import Live, live, wait_for, why_no_lab
 from vmtune.bench.model.scenario.workload import Workload
-from vmtune.client.http import Document
+from vmtune.client.connection.http import Document
 from vmtune.lab.domain_xml import kvm_usable
 
 NO_LAB = why_no_lab()

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.live import ENDED, Service, wait_for
 from tests.support.qemu import Build, builds, running
-from vmtune.client.http import Document
+from vmtune.client.connection.http import Document
 
 VALUES = {
     "multifd": True,

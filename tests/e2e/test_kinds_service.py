@@ -20,7 +20,7 @@ from tests.support.qemu import RunningQemu, installed, running
 from vmtune.bench.report.report import from_document
 from vmtune.bench.run_folder import processes_of
 from vmtune.client.cli import run as vmtune
-from vmtune.client.http import Document
+from vmtune.client.connection.http import Document
 
 NO_QEMU = installed().why_not or ("" if shutil.which("fio") else "fio is not installed")
 pytestmark = pytest.mark.skipif(bool(NO_QEMU), reason=NO_QEMU or "never")

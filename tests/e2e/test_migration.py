@@ -10,8 +10,8 @@ import pytest
 from tests.support.live import Live, live, wait_for, why_no_lab
 from vmtune import lab
 from vmtune.bench.model.scenario.workload import Workload
-from vmtune.client.errors import Refused
-from vmtune.client.http import Document
+from vmtune.client.connection.errors import Refused
+from vmtune.client.connection.http import Document
 
 NO_LAB = why_no_lab()
 pytestmark = pytest.mark.skipif(bool(NO_LAB), reason=NO_LAB or "never")

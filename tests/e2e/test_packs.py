@@ -10,8 +10,8 @@ import pytest
 
 from tests.support.live import ENDED, Service, wait_for
 from tests.support.qemu import SMALL_PC, Build, builds, running
-from vmtune.client.errors import Refused
-from vmtune.client.http import Document
+from vmtune.client.connection.errors import Refused
+from vmtune.client.connection.http import Document
 from vmtune.packs import load
 
 PARTS = (

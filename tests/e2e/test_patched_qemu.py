@@ -17,8 +17,8 @@ from tests.support.live import ENDED, QEMU, Live, Service, live, wait_for, why_n
 from tests.support.patched_build import OBJECT, TYPE, patched
 from tests.support.qemu import running
 from vmtune import lab
-from vmtune.client.errors import Refused
-from vmtune.client.http import Client, Document
+from vmtune.client.connection.errors import Refused
+from vmtune.client.connection.http import Client, Document
 from vmtune.hypervisor.linux.qemu_process import QemuProcess
 from vmtune.lab.namespaces import namespace_inode, processes_in
 from vmtune.packs import load

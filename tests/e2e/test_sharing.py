@@ -13,8 +13,8 @@ from tests.support.live import wait_for, why_no_lab
 from tests.support.postgres import why_no_postgres
 from tests.support.sharing import TAKEN_OVER_WITHIN_S, LiveFleet, SharingService, live_fleet
 from vmtune.bench.model.scenario.workload import Workload
-from vmtune.client.errors import ClientError, Refused
-from vmtune.client.http import Document
+from vmtune.client.connection.errors import ClientError, Refused
+from vmtune.client.connection.http import Document
 from vmtune.model.evacuation.evacuation import migration_id
 
 WHY_NOT = why_no_lab() or why_no_postgres()

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from tests.fault.ground import Ground, states
 from vmtune import lab
-from vmtune.client.http import Document
+from vmtune.client.connection.http import Document
 
 _SETTLED = ("completed", "failed", "cancelled")
 

@@ -15,8 +15,8 @@ from tests.fault.faults import FAULTS
 from tests.fault.ground import Ground
 from tests.support.live import wait_for
 from vmtune.bench.model.scenario.workload import Workload
-from vmtune.client.errors import ClientError, Refused
-from vmtune.client.http import Document
+from vmtune.client.connection.errors import ClientError, Refused
+from vmtune.client.connection.http import Document
 
 PROFILE = "put-back"
 VALUES = {

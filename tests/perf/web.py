@@ -23,7 +23,7 @@ from tests.support.browser import PATIENCE_MS, chromium, free_port, settled, tab
 from tests.support.samples import make_samples
 from tests.support.served_api import served_api
 from vmtune.api.web import BUILT
-from vmtune.client.http import Client
+from vmtune.client.connection.http import Client
 from vmtune.model.host.inventory import EventTopic
 from vmtune.model.migration.record import MigrationState
 from vmtune.services.migrations.job import progress_data

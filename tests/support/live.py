@@ -16,8 +16,8 @@ from typing import Any
 
 from vmtune import lab
 from vmtune.bench.model.scenario.workload import Workload
-from vmtune.client.errors import ClientError
-from vmtune.client.http import Client, Document
+from vmtune.client.connection.errors import ClientError
+from vmtune.client.connection.http import Client, Document
 from vmtune.errors import LabError
 from vmtune.lab.guest_serial import GuestStart, parse_serial
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.support.live import STARTS_WITHIN_S, Live, Service, wait_for
 from tests.support.postgres import new_database, running_postgres
 from vmtune import lab
-from vmtune.client.http import Client
+from vmtune.client.connection.http import Client
 
 TAKEN_OVER_WITHIN_S = 30
 """How soon a dead service's work is another's (issue: within 30 s)."""

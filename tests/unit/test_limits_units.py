@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from vmtune.api.limits import WISHES
-from vmtune.client.commands.host import host
+from vmtune.client.commands.hosts.host import host
 from vmtune.config.settings import Settings
 from vmtune.hypervisor.linux.sysctl import SYSCTL_D
 from vmtune.hypervisor.linux.sysctl_unit import ROOT_JOURNAL

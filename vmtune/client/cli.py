@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import click
 
 from vmtune import __version__
-from vmtune.client.complaints import complain, internal, usage
+from vmtune.client.error_output import complain, internal, usage
 from vmtune.client.lazy import LazyGroup
 from vmtune.client.session import CLEAN, ERROR, INTERRUPTED, Session, common
 from vmtune.errors import VmtuneError

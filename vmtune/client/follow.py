@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from vmtune.client.errors import ClientError
-from vmtune.client.http import Client, Document, segment
-from vmtune.client.sse import Patience, ServerEvent, follow
+from vmtune.client.connection.errors import ClientError
+from vmtune.client.connection.http import Client, Document, segment
+from vmtune.client.connection.sse import Patience, ServerEvent, follow
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from itertools import islice
 
-from vmtune.client.http import Client
+from vmtune.client.connection.http import Client
 from vmtune.errors import InvalidInput, NotFound
 
 SHORT = 8

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from vmtune.client.credentials import find_token
-from vmtune.client.http import Client, Document, Url
+from vmtune.client.connection.credentials import find_token
+from vmtune.client.connection.http import Client, Document, Url
 from vmtune.config.settings import Settings
 
 _F = TypeVar("_F", bound=Callable[..., Any])  # any: click calls it with its options

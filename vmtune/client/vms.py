@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from vmtune.client.http import Client, Document
+from vmtune.client.connection.http import Client, Document
 from vmtune.errors import InvalidInput, NotFound, Problem
 
 

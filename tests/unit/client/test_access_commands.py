@@ -14,8 +14,8 @@ from tests.support.api import Api
 from tests.support.served_api import served_api
 from tests.support.stub_service import StubService
 from tests.unit.client.conftest import Vmtune
-from vmtune.client.credentials import read_token
-from vmtune.client.http import Url
+from vmtune.client.connection.credentials import read_token
+from vmtune.client.connection.http import Url
 from vmtune.errors import InvalidInput
 
 

@@ -11,10 +11,10 @@ import pytest
 from tests.support.api import Api
 from tests.support.stub_service import Reply, StubService, event, page, refusal
 from tests.unit.client.conftest import Vmtune
-from vmtune.client import progress as progress_module
-from vmtune.client.commands import bench_migration
-from vmtune.client.commands.bench import PLACES, bench
-from vmtune.client.progress import Lines, RunShown
+from vmtune.client.commands.bench.group import PLACES, bench
+from vmtune.client.commands.bench.group import migration as bench_migration
+from vmtune.client.views import progress as progress_module
+from vmtune.client.views.progress import Lines, RunShown
 
 RUN = "abcdef01-2222-3333-4444-555555555555"
 OTHER = "abcdef02-2222-3333-4444-555555555555"

@@ -8,9 +8,9 @@ import pytest
 
 from tests.support.api import Api
 from tests.unit.client.conftest import Vmtune
-from vmtune.client.commands.bench_alone import Wanted, listed
-from vmtune.client.commands.bench_live import plan_lines
-from vmtune.client.progress import RunShown
+from vmtune.client.commands.bench.alone import Wanted, listed
+from vmtune.client.commands.bench.live import plan_lines
+from vmtune.client.views.progress import RunShown
 
 
 @pytest.fixture(autouse=True)

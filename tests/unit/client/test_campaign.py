@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.api import Api
 from tests.unit.client.conftest import Vmtune
-from vmtune.client.commands.bench_campaign import CampaignShown, lasting
+from vmtune.client.commands.bench.campaign import CampaignShown, lasting
 
 PLAN = """
 name = "mine"

@@ -7,8 +7,8 @@ import pytest
 from tests.support import api_documents as docs
 from tests.support.stub_service import Reply, StubService, page, refusal
 from tests.unit.client.conftest import Vmtune
-from vmtune.client.commands.vm import _TUNING
-from vmtune.client.render import moment
+from vmtune.client.commands.hosts.vm import _TUNING
+from vmtune.client.views.render import moment
 from vmtune.model.plan.tuning_state import TuningState
 
 GONE = {"field": "", "code": "not_found", "message": "nothing was applied"}

@@ -12,9 +12,9 @@ from tests.support import api_documents as docs
 from tests.support.api import Api
 from tests.support.stub_service import Reply, StubService, page
 from tests.unit.client.conftest import Vmtune
-from vmtune.client.controlled import progress_part, reaper_lines
-from vmtune.client.progress import describe
 from vmtune.client.steps import given_steps
+from vmtune.client.views.controllers import progress_part, reaper_lines
+from vmtune.client.views.progress import describe
 from vmtune.errors import InvalidInput
 
 RECORD = f"/migrations/{docs.MIGRATION}"

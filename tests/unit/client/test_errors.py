@@ -81,7 +81,7 @@ def test_ctrl_c_exits_130(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("vmtune.client.http.Client.get", interrupted)
+    monkeypatch.setattr("vmtune.client.connection.http.Client.get", interrupted)
     assert vmtune("health").code == 130
 
 

@@ -12,9 +12,9 @@ from tests.support.api import Api
 from tests.support.api_documents import migration
 from tests.support.fakes import VM, only
 from tests.unit.client.conftest import Vmtune
-from vmtune.client.commands.migrate import lines
-from vmtune.client.evacuations import EvacuationShown
-from vmtune.client.progress import Shown
+from vmtune.client.commands.migration.migrate import lines
+from vmtune.client.views.evacuations import EvacuationShown
+from vmtune.client.views.progress import Shown
 
 
 def test_a_plan_shows_where_all_go_and_stops_there(real: Api, vmtune: Vmtune) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.stub_service import Reply, StubService, page, refusal
-from vmtune.client.errors import ConnectionLost, Refused, ServiceUnreachable
-from vmtune.client.http import Client, segment
+from vmtune.client.connection.errors import ConnectionLost, Refused, ServiceUnreachable
+from vmtune.client.connection.http import Client, segment
 
 
 def test_query_body_and_headers_arrive(service: StubService) -> None:

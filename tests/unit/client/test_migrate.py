@@ -7,10 +7,10 @@ import pytest
 from tests.support import api_documents as docs
 from tests.support.stub_service import Reply, StubService, event, page, refusal
 from tests.unit.client.conftest import Vmtune
-from vmtune.client import progress as progress_module
-from vmtune.client import sse
-from vmtune.client.errors import ConnectionLost
-from vmtune.client.progress import Bar, Lines, Shown
+from vmtune.client.connection import sse
+from vmtune.client.connection.errors import ConnectionLost
+from vmtune.client.views import progress as progress_module
+from vmtune.client.views.progress import Bar, Lines, Shown
 
 RECORD = f"/migrations/{docs.MIGRATION}"
 FOLLOWING = b": following\n\n"
@@ -144,7 +144,7 @@ def test_ctrl_c_says_that_it_goes_on_and_how_to_abort(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("vmtune.client.commands.migrate.to_the_end", interrupted)
+    monkeypatch.setattr("vmtune.client.commands.migration.migrate.to_the_end", interrupted)
     ran = vmtune("migrate", docs.VM, "rack2")
     assert ran.code == 130
     assert f"vmtune migration abort {docs.MIGRATION}" in ran.err

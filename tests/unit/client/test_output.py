@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support import api_documents as docs
-from vmtune.client import render
-from vmtune.client.commands import plan
-from vmtune.client.output import Column, fields, paint, table
+from vmtune.client.commands.tuning import plan
+from vmtune.client.views import render
+from vmtune.client.views.output import Column, fields, paint, table
 
 COLUMNS = (Column("NAME"), Column("SIZE", right=True), Column("WHY", wraps=True))
 ROWS = [("a", "10 MiB", "short"), ("much_longer_name", "5 B", "because of this and of that " * 4)]

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.unit.client.conftest import Vmtune
-from vmtune.client.errors import ClientError
-from vmtune.client.http import Client
-from vmtune.client.sse import Patience
+from vmtune.client.connection.errors import ClientError
+from vmtune.client.connection.http import Client
+from vmtune.client.connection.sse import Patience
 
 COMMAND = [sys.executable, "-m", "vmtune"]
 

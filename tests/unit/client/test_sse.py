@@ -7,9 +7,9 @@ from itertools import islice
 import pytest
 
 from tests.support.stub_service import Reply, StubService, event, refusal
-from vmtune.client.errors import ClientError, ConnectionLost, Refused
-from vmtune.client.http import Client
-from vmtune.client.sse import (
+from vmtune.client.connection.errors import ClientError, ConnectionLost, Refused
+from vmtune.client.connection.http import Client
+from vmtune.client.connection.sse import (
     Connected,
     Heartbeat,
     Patience,

@@ -11,8 +11,8 @@ import pytest
 from tests.support.api import Api
 from tests.support.fakes import VM
 from tests.unit.client.conftest import Vmtune
-from vmtune.client.http import Document
-from vmtune.client.progress import Lines
+from vmtune.client.connection.http import Document
+from vmtune.client.views.progress import Lines
 from vmtune.model.migration.record import QemuStatus
 
 ID = str(VM)

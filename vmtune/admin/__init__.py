@@ -1,0 +1,1 @@
+"""What ``vmtune`` does without a service: its databases, and the doctor on this machine."""

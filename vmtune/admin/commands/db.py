@@ -1,0 +1,56 @@
+"""``vmtune db``: the service's databases."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from vmtune.admin.commands.maintenance import backup, check, prune, restore
+from vmtune.api import admin
+from vmtune.client.service_options import service_options, settings
+from vmtune.client.session import CLEAN, DIFFERENCES, Session, common, pass_session
+from vmtune.client.views.output import fields
+
+
+@click.group()
+@common
+def db() -> None:
+    """The service's databases: schema, backups, checks. These commands open them themselves."""
+
+
+for _command in (backup, restore, check, prune):
+    db.add_command(_command)
+
+
+@db.command()
+@service_options
+@common
+@pass_session
+def upgrade(
+    session: Session, config: Path | None, state_dir: Path | None, database_url: str | None
+) -> None:
+    """Bring the database to the newest schema, or create it. Stop the service first."""
+    chosen = settings(config, {"state_dir": state_dir, "database_url": database_url})
+    state = admin.upgrade(chosen)
+    added = ", ".join(state.added)
+    session.say(
+        {**asdict(state), "up_to_date": state.up_to_date},
+        f"upgraded to {state.newest}: added {added}" if added else f"at {state.newest} already",
+    )
+
+
+@db.command()
+@service_options
+@common
+@pass_session
+def current(
+    session: Session, config: Path | None, state_dir: Path | None, database_url: str | None
+) -> int:
+    """Show the schema that the database has; exits 2 where it is not the newest."""
+    chosen = settings(config, {"state_dir": state_dir, "database_url": database_url})
+    state = admin.current(chosen)
+    pairs = [("database", state.current or "has no schema yet"), ("newest", state.newest)]
+    session.show({**asdict(state), "up_to_date": state.up_to_date}, lambda: fields(pairs))
+    return CLEAN if state.up_to_date else DIFFERENCES

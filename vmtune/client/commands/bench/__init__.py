@@ -1,0 +1,1 @@
+"""``vmtune bench``, ``compare`` and ``reference``."""

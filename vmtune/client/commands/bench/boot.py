@@ -1,0 +1,79 @@
+"""``vmtune bench boot``: measure how long a VM takes to boot."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from vmtune.client.commands.bench.alone import listed, measure, numbers, shared, wanted
+from vmtune.client.session import Session
+
+_NAMES = {
+    "guests": "guest",
+    "firmware": "firmware",
+    "accelerators": "accelerator",
+    "vcpus": "vcpus",
+    "memory_bytes": "memory_bytes",
+}
+
+
+@click.command()
+@click.option(
+    "--guest", "guests", multiple=True, default=["project"], show_default=True,
+    help="What boots: project, linux.",
+)  # fmt: skip
+@click.option(
+    "--firmware", multiple=True, default=["seabios"], show_default=True,
+    help="seabios, ovmf; OVMF cannot start the project's guest.",
+)  # fmt: skip
+@click.option(
+    "--accelerator", "accelerators", multiple=True, default=["kvm"], show_default=True,
+    help="kvm, tcg.",
+)  # fmt: skip
+@click.option("--vcpus", multiple=True, default=["1"], show_default=True, help="How many.")
+@click.option(
+    "--memory", "memories", multiple=True, default=["512Mi"], show_default=True,
+    help="Of the VM, as in 512Mi.",
+)  # fmt: skip
+@click.option(
+    "--count-regions/--no-count-regions", default=None,
+    help="Count the updates of KVM's memory regions; counted usually.",
+)  # fmt: skip
+@click.option(
+    "--most-seconds", type=click.IntRange(1), help="When a boot is given up; 300 usually."
+)
+@shared
+def boot(
+    session: Session,
+    guests: tuple[str, ...],
+    firmware: tuple[str, ...],
+    accelerators: tuple[str, ...],
+    vcpus: tuple[str, ...],
+    memories: tuple[str, ...],
+    count_regions: bool | None,
+    most_seconds: int | None,
+    no_wait: bool,
+    **options: Any,
+) -> int:
+    """Measure how long a VM takes to boot: to its first instruction, to its kernel, to user space.
+
+    \b
+      vmtune bench boot
+      vmtune bench boot --guest linux --firmware seabios,ovmf --blocks 10
+
+    Each dimension takes a list, separated by commas: every combination that can be is measured.
+    One combination on one QEMU is one run; more, or with --blocks, are a campaign.
+
+    Exits 0 where all VMs booted, 2 where one was given up, 1 where one failed. Ctrl-C cancels
+    what is under way.
+    """
+    lists: dict[str, list[Any]] = {
+        "guests": listed(guests),
+        "firmware": listed(firmware),
+        "accelerators": listed(accelerators),
+        "vcpus": numbers(vcpus, "--vcpus"),
+        "memory_bytes": listed(memories),
+    }
+    rest = {"count_regions": count_regions, "most_seconds": most_seconds}
+    return measure(session, wanted("boot", lists, _NAMES, rest, options), no_wait)

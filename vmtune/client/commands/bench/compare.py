@@ -1,0 +1,163 @@
+"""``vmtune compare``: say whether it helped."""
+
+# ruff: noqa: PLC0415 - imported where needed: a command is to start in a blink
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from vmtune.client.commands.bench.files import write
+from vmtune.client.complete import references
+from vmtune.client.connection.http import Document, Query
+from vmtune.client.session import Session, common, pass_session
+from vmtune.client.views.output import COLORS, Column, table
+from vmtune.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from vmtune.bench.report.report import Report
+    from vmtune.bench.report.tables import TextTable
+
+COLORS |= {
+    "better": "green",
+    "equivalent": "green",
+    "worse": "red",
+    "inconclusive": "yellow",
+    "insufficient data": "yellow",
+}
+
+
+@click.command()
+@click.argument("a", metavar="A|CAMPAIGN")
+@click.argument("b", metavar="[B]", required=False)
+@click.option("--campaign", metavar="NAME", help="A and B are arms of it; by name or id.")
+@click.option(
+    "--metric", "metrics", multiple=True, metavar="NAME",
+    help="Only this; may be repeated. Without a campaign the first is the primary one.",
+)  # fmt: skip
+@click.option(
+    "--margin", type=float, metavar="PERCENT",
+    help="Smaller differences do not matter; the campaign's where there is one, else 5.",
+)  # fmt: skip
+@click.option(
+    "--meant", multiple=True, metavar="FIELD",
+    help="The environments differ in it on purpose, as in qemu.version; `all` for any.",
+)  # fmt: skip
+@click.option(
+    "--reference", metavar="ID[/TABLE]", shell_complete=references,
+    help="Put a published table beside, cell by cell.",
+)  # fmt: skip
+@click.option("--markdown", is_flag=True, help="Print the report as Markdown.")
+@click.option(
+    "--html", type=click.Path(path_type=Path), metavar="FILE",
+    help="Write the report as a page that needs nothing else, with its plots.",
+)  # fmt: skip
+@click.option(
+    "--csv", "csv_file", type=click.Path(path_type=Path), metavar="FILE",
+    help="Write the runs' values, from which each figure can be computed again.",
+)  # fmt: skip
+@common
+@pass_session
+def compare(
+    session: Session,
+    a: str,
+    b: str | None,
+    campaign: str | None,
+    metrics: tuple[str, ...],
+    margin: float | None,
+    meant: tuple[str, ...],
+    reference: str | None,
+    markdown: bool,
+    html: Path | None,
+    csv_file: Path | None,
+) -> None:
+    """Say whether it helped: runs against runs.
+
+    B is held against A, metric by metric. With one argument, every pair of arms of a CAMPAIGN.
+    With two, arms of --campaign by their names; or any runs by what they are:
+
+    \b
+      vmtune compare noise
+      vmtune compare stock tuned --campaign stock-against-tuned
+      vmtune compare scenario=plain/1gbs,profile=stock scenario=plain/1gbs,profile=tuned
+
+    Runs are chosen by scenario, family, profile, campaign, arm, fingerprint and host. In what
+    the environments differ is said first; where that is not meant there is no verdict.
+    """
+    if b is None and campaign is not None:
+        raise InvalidInput(
+            "one argument is a campaign, and one is named already",
+            field="B",
+            remedy="give A and B with --campaign, or the campaign alone",
+        )
+    query: Query = {
+        "a": a if b is not None else None,
+        "b": b,
+        "campaign": campaign if b is not None else a,
+        "metric": list(metrics),
+        "margin_percent": None if margin is None else str(margin),
+        "meant": list(meant),
+        "reference": reference,
+    }
+    wrote = False
+    for file, format in ((html, "html"), (csv_file, "csv")):
+        if file is not None:
+            content = session.client.download("/comparisons/report", {**query, "format": format})
+            write(file, content)
+            wrote = True
+            if session.talks:
+                click.echo(f"wrote {len(content):,} bytes to {file}", err=True)
+    if markdown:
+        text = session.client.download("/comparisons/report", {**query, "format": "markdown"})
+        click.echo(text.decode(), nl=False)
+        return
+    if wrote and not session.json:
+        return
+    document = session.client.get("/comparisons", query)
+    session.show(document, lambda: lines(document))
+
+
+def lines(document: Document) -> Iterator[str]:
+    """A comparison as people read it."""
+    from vmtune.bench.report.report import from_document
+
+    yield from report_lines(from_document(json.loads(json.dumps(document))))
+
+
+def report_lines(report: Report) -> Iterator[str]:
+    """A report as people read it."""
+    from vmtune.bench.report.text import terminal_tables
+
+    yield _title(report)
+    told = {note for each in terminal_tables(report) for note in each.notes}
+    if report.withheld and not any(report.withheld in note for note in told):
+        yield f"No verdicts: {report.withheld}."
+    for each in terminal_tables(report):
+        yield ""
+        yield from table_lines(each)
+    if report.notes:
+        yield ""
+    for note in report.notes:
+        yield f"{note[0].upper()}{note[1:]}."
+
+
+def _title(report: Report) -> str:
+    if not report.campaign:
+        return report.title
+    return f"{report.title} (campaign {report.campaign}, {report.blocks} blocks)"
+
+
+def table_lines(each: TextTable) -> Iterator[str]:
+    """A report's table as people read it."""
+    yield each.title
+    yield from each.lead
+    columns = [
+        Column(heading.title, heading.right, heading.wraps, heading.spare)
+        for heading in each.headings
+    ]
+    yield from table(columns, each.rows, "nothing to compare")
+    yield from each.notes

@@ -1,0 +1,143 @@
+"""``vmtune bench export`` and ``import``: runs as files."""
+
+# ruff: noqa: PLC0415 - imported where needed: a command is to start in a blink
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from vmtune.client.connection.errors import Refused
+from vmtune.client.connection.http import Document
+from vmtune.client.runs import resolve, short
+from vmtune.client.session import Session, common, pass_session
+from vmtune.client.views.output import Column, table
+from vmtune.errors import InvalidInput, Problem
+
+FORMATS = ("json", "csv.gz", "parquet", "guestperf", "guestperf-old")
+_BY_NAME = {".csv.gz": "csv.gz", ".parquet": "parquet"}
+_LARGEST_FILE_BYTES = 1 << 30
+
+
+@click.command()
+@click.argument("id", metavar="RUN")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--format",
+    "wanted",
+    type=click.Choice(FORMATS),
+    help="By the file's name where it is not said: csv.gz, parquet, or else json.",
+)
+@common
+@pass_session
+def export(session: Session, id: str, file: Path, wanted: str | None) -> None:
+    """Write a run to a file.
+
+    json, csv.gz and parquet hold all of it, and can be imported again to the same values;
+    guestperf is the report of QEMU's own benchmark. parquet takes the service's extra of that name:
+    pip install 'vmtune[parquet]'.
+    """
+    by_name = (form for end, form in _BY_NAME.items() if file.name.endswith(end))
+    chosen = wanted or next(by_name, "json")
+    run = resolve(session.client, id)
+    content = session.client.download(f"/runs/{run}/export", {"format": chosen})
+    write(file, content)
+    document = {"run": run, "file": str(file), "format": chosen, "bytes": len(content)}
+    session.say(document, f"wrote {len(content):,} bytes to {file}")
+
+
+def write(file: Path, content: bytes) -> None:
+    """Write a file, wholly or not at all.
+
+    :raise InvalidInput: it cannot be written.
+    """
+    beside = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        beside.write_bytes(content)
+        beside.replace(file)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise InvalidInput(
+            f"cannot be written: {error.strerror}",
+            field=str(file),
+            remedy="name a file in a folder that you may write to",
+        ) from error
+
+
+@click.command()
+@click.argument("id", metavar="RUN")
+@click.argument("file", type=click.Path(path_type=Path))
+@common
+@pass_session
+def plot(session: Session, id: str, file: Path) -> None:
+    """Write a picture of a run to a file, as one HTML page."""
+    run = resolve(session.client, id)
+    content = session.client.download(f"/runs/{run}/plot")
+    write(file, content)
+    session.say({"run": run, "file": str(file)}, f"wrote {len(content):,} bytes to {file}")
+
+
+@click.command("import")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...",
+                type=click.Path(path_type=Path))  # fmt: skip
+@common
+@pass_session
+def import_(session: Session, files: tuple[Path, ...]) -> None:
+    """Take over runs from files.
+
+    FILE is a run that `vmtune bench export` wrote as json, csv.gz or parquet, or a report of
+    QEMU's guestperf. A run that is here already is refused: it would count twice.
+    """
+    rows: list[tuple[Path, Document]] = []
+    refusals: list[Problem] = []
+    for file, document in [(file, _read(file)) for file in files]:
+        query = {"name": file.name[:200]}
+        try:
+            row = session.client.request("POST", "/runs/import", query, document).document
+        except Refused as error:
+            refusals += [replace(p, message=f"{file.name}: {p.message}") for p in error.problems]
+        else:
+            rows.append((file, row))
+    columns = (Column("FILE"), Column("RUN"), Column("SCENARIO"), Column("STATE"))
+    cells = [(str(file), short(row["id"]), row["scenario"], row["state"]) for file, row in rows]
+    imported = {"items": [row for _, row in rows], "next": None}
+    session.show(imported, lambda: table(columns, cells, "nothing was imported"))
+    if refusals:
+        raise InvalidInput("not all files were imported", problems=refusals)
+
+
+def _read(file: Path) -> Document:
+    """What a file holds, as JSON.
+
+    :raise InvalidInput: it cannot be read, or is of another kind.
+    """
+    where = str(file)
+    try:
+        if file.stat().st_size > _LARGEST_FILE_BYTES:
+            raise InvalidInput("is larger than 1 GiB", field=where, remedy="name a run's file")
+        content = file.read_bytes()
+    except OSError as error:
+        raise InvalidInput(f"cannot be read: {error.strerror}", field=where) from error
+    if content.startswith(b"\x1f\x8b"):  # gzip's mark
+        from vmtune.bench.files import exchange
+
+        return exchange.to_document(exchange.from_csv_gz(content))
+    if content.startswith(b"PAR1"):  # Parquet's
+        from vmtune.bench.files import exchange, parquet
+
+        return exchange.to_document(parquet.from_parquet(content))
+    try:
+        document = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(
+            f"is neither JSON nor csv.gz nor Parquet: {error}",
+            field=where,
+            remedy="name a file that `vmtune bench export` wrote, or a report of guestperf",
+        ) from error
+    if not isinstance(document, dict):
+        raise InvalidInput("holds no object", field=where, remedy="name a run's file")
+    return document

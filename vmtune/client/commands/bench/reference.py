@@ -1,0 +1,240 @@
+"""``vmtune reference``: published measurements, and the files that repeat them."""
+
+# ruff: noqa: PLC0415 - imported where needed: a command is to start in a blink
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import click
+
+from vmtune.client.complete import references
+from vmtune.client.connection.http import Document, segment
+from vmtune.client.session import Session, common, pass_session
+from vmtune.client.views.output import Column, fields, paint, table
+
+_PAIR = 2
+
+
+@click.group()
+@common
+def reference() -> None:
+    """Published measurements, to hold own ones against."""
+
+
+@reference.command("list")
+@common
+@pass_session
+def list_references(session: Session) -> None:
+    """List the sources whose tables ship."""
+    rows = list(session.client.items("/reference"))
+    columns = (
+        Column("ID"),
+        Column("TITLE", wraps=True),
+        Column("PUBLISHED"),
+        Column("TABLES", right=True),
+        Column("FIGURES", right=True),
+    )
+    cells = [
+        (
+            row["id"],
+            row["title"],
+            ", ".join(part for part in (row["source"]["place"], row["source"]["date"]) if part),
+            str(len(row["tables"])),
+            str(sum(each["rows"] for each in row["tables"])),
+        )
+        for row in rows
+    ]
+    session.show({"items": rows, "next": None}, lambda: table(columns, cells, "no references"))
+
+
+@reference.command()
+@click.argument("name", metavar="ID", shell_complete=references)
+@click.option("--table", "only", metavar="TABLE", help="Only this table of the source.")
+@common
+@pass_session
+def show(session: Session, name: str, only: str | None) -> None:
+    """Show a source: its setup and its tables, with ratios and changes computed anew."""
+    document = session.client.get(f"/reference/{segment(name)}", {"table": only})
+    session.show(document, lambda: _shown(document))
+
+
+@reference.command()
+@common
+@pass_session
+def scenarios(session: Session) -> None:
+    """List the files that repeat the sources' matrices on this machine."""
+    from vmtune.reference.files import scenario_files
+
+    files = scenario_files().values()
+    rows = [{"name": each.name, "kind": each.kind.value, "title": each.title} for each in files]
+    columns = (Column("NAME"), Column("FOR"), Column("TITLE", wraps=True))
+    cells = [(row["name"], row["kind"], row["title"]) for row in rows]
+    session.show({"items": rows, "next": None}, lambda: table(columns, cells, "no files"))
+
+
+@reference.command()
+@click.argument("name")
+@common
+@pass_session
+def scenario(session: Session, name: str) -> None:
+    """Print one of those files: keep it as FILE.toml, and change it."""
+    from vmtune.reference.files import scenario_file
+
+    file = scenario_file(name)
+    document = {"name": file.name, "kind": file.kind.value, "title": file.title, "text": file.text}
+    session.show(document, file.text.splitlines)
+
+
+def _shown(document: Document) -> Iterator[str]:
+    source = document["source"]
+    yield f"{document['id']}: {document['title']}"
+    published = ", ".join(part for part in (source["place"], source["date"], source["key"]) if part)
+    yield from fields(
+        [
+            ("published", published),
+            ("title", source["title"]),
+            ("by", source["author"]),
+            ("address", source["url"]),
+            ("setup", _facts(document["setup"])),
+            ("constants", _constants(document["constants"])),
+            ("repeat it", ", ".join(document["scenarios"])),
+        ]
+    )
+    if not source["checked"]:
+        yield paint("not held against the source's own text", "yellow")
+    for note in document["notes"]:
+        yield f"- {note}"
+    for each in document["tables"]:
+        yield ""
+        yield from _table(each)
+
+
+def _facts(facts: Sequence[Document]) -> str:
+    return "; ".join(f"{fact['title']}: {fact['text']}" for fact in facts)
+
+
+def _constants(constants: Sequence[Document]) -> str:
+    return "; ".join(
+        f"{each['name']} {', '.join(map(_number, each['values']))}" for each in constants
+    )
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value == int(value) else str(value)
+
+
+def _table(document: Document) -> Iterator[str]:
+    better = "" if document["better"] == "none" else f", {document['better']} is better"
+    yield f"{document['name']}: {document['title']}, in {document['unit']}{better}"
+    if document["note"]:
+        yield document["note"]
+    metric = document["metric"]
+    note = document["metric_note"]
+    beside = f"own runs have {metric}" if metric else "own runs have nothing to put beside it"
+    yield f"{beside}: {note}" if note else beside
+    rows = document["rows"]
+    yield from (_pairs(rows) if _paired(rows) else _figures(rows))
+
+
+def _paired(rows: Sequence[Document]) -> bool:
+    """Every second row has one ratio, to the row before it: a line for each pair reads best."""
+    return len(rows) % _PAIR == 0 and all(
+        not base["ratios"]
+        and [ratio["base"] for ratio in arm["ratios"]] == [base["arm"]]
+        and base["at"] == arm["at"]
+        for base, arm in zip(rows[::2], rows[1::2], strict=True)
+    )
+
+
+def _pairs(rows: Sequence[Document]) -> Iterator[str]:
+    pairs = list(zip(rows[::2], rows[1::2], strict=True))
+    base, arm = pairs[0]
+    changes = any(arm["change"] for _, arm in pairs)
+    conditions = _conditions(rows)
+    columns = (
+        *conditions.values(),
+        Column(base["arm"].upper(), right=True),
+        Column(arm["arm"].upper(), right=True),
+        Column("RATIO", right=True),
+        *_change_columns(changes),
+    )
+    cells = [
+        (
+            *_at(arm, conditions),
+            base["printed"],
+            arm["printed"],
+            arm["ratios"][0]["text"] or "-",
+            *_change(arm, changes),
+        )
+        for base, arm in pairs
+    ]
+    yield from table(columns, cells, "no figures")
+
+
+def _figures(rows: Sequence[Document]) -> Iterator[str]:
+    titles = list(dict.fromkeys(ratio["title"] for row in rows for ratio in row["ratios"]))
+    changes = any(row["change"] for row in rows)
+    conditions = _conditions(rows)
+    columns = (
+        *conditions.values(),
+        Column("ARM"),
+        Column("FIGURE", right=True),
+        *(Column(f"TO {title.upper()}", right=True) for title in titles),
+        *_change_columns(changes),
+    )
+    cells = [
+        (
+            *_at(row, conditions),
+            row["arm"],
+            row["printed"],
+            *_ratios(row, titles),
+            *_change(row, changes),
+        )
+        for row in rows
+    ]
+    yield from table(columns, cells, "no figures")
+
+
+def _ratios(row: Document, titles: Sequence[str]) -> Iterator[str]:
+    """The row's ratios by their titles; an arm's to itself is its base's mark."""
+    by_title = {ratio["title"]: ratio for ratio in row["ratios"]}
+    for title in titles:
+        ratio = by_title.get(title)
+        if ratio is None or not ratio["text"]:
+            yield "-"
+        else:
+            yield "1 (base)" if ratio["base"] == row["arm"] else ratio["text"]
+
+
+def _conditions(rows: Sequence[Document]) -> dict[str, Column]:
+    """The columns of the conditions, by fact. A row may leave some out."""
+    return {
+        fact["name"]: Column(fact["title"].upper(), right=not isinstance(fact["value"], str))
+        for row in rows
+        for fact in row["at"]
+    }
+
+
+def _at(row: Document, names: Iterable[str]) -> Iterator[str]:
+    texts = {fact["name"]: fact["text"] for fact in row["at"]}
+    return (texts.get(name, "-") for name in names)
+
+
+def _change_columns(changes: bool) -> tuple[Column, ...]:
+    if not changes:
+        return ()
+    return (
+        Column("CHANGE PRINTED", right=True),
+        Column("RECOMPUTED", right=True),
+        Column("AGREES"),
+    )
+
+
+def _change(row: Document, changes: bool) -> tuple[str, ...]:
+    if not changes:
+        return ()
+    change = row["change"]
+    if change is None:
+        return "-", "-", "-"
+    return change["printed"], change["recomputed"], "yes" if change["agrees"] else "no"

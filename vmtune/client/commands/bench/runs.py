@@ -1,0 +1,245 @@
+"""``vmtune bench runs``, ``show`` and ``cancel``: what was measured."""
+
+# ruff: noqa: PLC0415 - imported where needed: a command is to start in a blink
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+
+import click
+
+from vmtune.client.complete import profiles, scenarios
+from vmtune.client.connection.http import Document
+from vmtune.client.runs import resolve, short
+from vmtune.client.session import Session, common, pass_session
+from vmtune.client.views import render
+from vmtune.client.views.output import Column, fields, table
+
+_SHOWN = {
+    "migration": {
+        "total_time_ms": "TOTAL TIME", "downtime_ms": "DOWNTIME", "guest_silence_ms": "SILENCE",
+    },
+    "block": {"iops": "IOPS", "latency_p99_us": "99 % LATENCY"},
+    "boot": {"boot_to_kernel_ms": "TO KERNEL", "boot_to_userspace_ms": "TO USER SPACE"},
+}  # fmt: skip
+"""Of each kind of run, its columns."""
+
+
+@click.command()
+@click.option("--scenario", shell_complete=scenarios, help="Only those of one scenario.")
+@click.option("--family", help="Only those of one family of scenarios.")
+@click.option("--profile", shell_complete=profiles, help="Only those of one profile.")
+@click.option("--state", "states", multiple=True, help="Only these, such as completed or queued.")
+@click.option("--fingerprint", help="Only those that ran in one environment.")
+@click.option("--campaign", help="Only those of one campaign.")
+@click.option(
+    "-n", "--newest", type=click.IntRange(min=0), default=30, show_default=True,
+    help="Only so many, the newest; 0 for all.",
+)  # fmt: skip
+@common
+@pass_session
+def runs(
+    session: Session,
+    scenario: str | None,
+    family: str | None,
+    profile: str | None,
+    states: tuple[str, ...],
+    fingerprint: str | None,
+    campaign: str | None,
+    newest: int,
+) -> None:
+    """List the runs, newest first."""
+    query = {
+        "scenario": scenario,
+        "family": family,
+        "profile": profile,
+        "state": list(states),
+        "fingerprint": fingerprint,
+        "campaign": campaign,
+    }
+    rows = list(islice(session.client.items("/runs", query), newest or None))
+    session.show({"items": rows, "next": None}, lambda: _table(rows))
+
+
+def _table(rows: list[Document]) -> Iterator[str]:
+    kinds = {row["kind"] for row in rows} or {"migration"}
+    shown = {n: t for kind, metrics in _SHOWN.items() if kind in kinds for n, t in metrics.items()}
+    columns = (
+        Column("RUN"),
+        Column("SCENARIO"),
+        Column("PROFILE"),
+        Column("STATE"),
+        *(Column(title, right=True) for title in shown.values()),
+        Column("BEGUN", spare=True),
+        Column("ENVIRONMENT", spare=True),
+    )
+    cells = [
+        (
+            short(row["id"]),
+            row["scenario"],
+            render.profile(row),
+            row["state"],
+            *(render.metric(name, row["metrics"].get(name)) for name in shown),
+            render.moment(row["created_at"]),
+            row["fingerprint"] or "",
+        )
+        for row in rows
+    ]
+    yield from table(columns, cells, "no runs")
+
+
+@click.command()
+@click.argument("id", metavar="RUN")
+@common
+@pass_session
+def show(session: Session, id: str) -> None:
+    """Show a run: its figures, and how it came to them."""
+    record = session.client.get(f"/runs/{resolve(session.client, id)}")
+    session.show(record, lambda: lines(record))
+
+
+def lines(record: Document) -> Iterator[str]:
+    """A run as people read it."""
+    slot, ahead = record["slot"], record["ahead"]
+    yield from fields(
+        [
+            ("run", record["id"]),
+            ("scenario", record["scenario"]),
+            ("what", record["setup"].get("title", "")),
+            ("profile", render.profile(record)),
+            ("values", ", ".join(f"{k} {v}" for k, v in record["texts"].items())),
+            ("place", _where(record)),
+            ("campaign", f"{slot['campaign']}, {slot['arm']}" if slot else ""),
+            ("block", f"{slot['block']}, position {slot['position']}" if slot else ""),
+            ("imported", record["imported_from"]),
+            ("ordered", render.moment(record["created_at"])),
+            ("begun", render.moment(record["started_at"])),
+            ("ended", render.moment(record["ended_at"])),
+            ("state", record["state"]),
+            ("before it", "" if ahead is None else f"{ahead} runs"),
+            ("reason", record["failure"]),
+        ]
+    )
+    if record["metrics"]:
+        yield ""
+        yield from _metrics(record["metrics"])
+    if record["record"]:
+        yield from _record(record["record"])
+    yield from _place(record)
+
+
+def _where(record: Document) -> str:
+    """``direct, QEMU system, on rack1``, as far as it is known."""
+    parts = (
+        _vm(record["vm"]) if record["vm"] else record["place"],
+        f"QEMU {record['qemu']}" if record["qemu"] else "",
+        f"on {record['host']}" if record["host"] else "",
+    )
+    return ", ".join(part for part in parts if part)
+
+
+def _vm(vm: Document) -> str:
+    """``VM web1 of rack1 (its node libvirt-1-format)``."""
+    what = f"its node {vm['node']}" if vm["node"] else "a null-co node made for it"
+    if vm["device"]:
+        what = f"{vm['device']} in its guest"
+    return f"VM {vm['name']} of {vm['host']} ({what})"
+
+
+def _metrics(metrics: Mapping[str, float]) -> Iterator[str]:
+    from vmtune.bench.model.metrics.table import METRICS
+
+    columns = (Column("METRIC"), Column("VALUE", right=True), Column("WHAT", wraps=True))
+    cells = [
+        (name, render.metric(name, value), METRICS[name].title if name in METRICS else "")
+        for name, value in metrics.items()
+    ]
+    yield from table(columns, cells, "no metrics")
+
+
+def _record(record: Document) -> Iterator[str]:
+    if record["boot"]:
+        yield ""
+        yield from _boot(record["boot"])
+    if record["outcomes"]:
+        yield ""
+        yield from render.outcomes(record["outcomes"])
+    reaper = record["reaper"]
+    if reaper:
+        yield ""
+        exits = reaper["ring_full_exits"]
+        yield from fields(
+            [
+                ("reaper", reaper["policy"]),
+                ("ring", f"{reaper['ring_entries']:,} entries a vCPU"),
+                ("ended", f"{reaper['end']} {reaper['reason']}".strip()),
+                ("full rings", f"{reaper['filled_rounds']:,} rounds found one"),
+                ("ring-full exits", "not counted" if exits is None else f"{exits:,}"),
+            ]
+        )
+    if record["steps"]:
+        yield ""
+        columns = (
+            Column("AT", right=True),
+            Column("STEP", wraps=True),
+            Column("BECAUSE", wraps=True),
+            Column("EFFECT"),
+        )
+        cells = [
+            (f"{step['at_ms']:,} ms", step["action"], step["reason"], step["effect"])
+            for step in record["steps"]
+        ]
+        yield from table(columns, cells, "no steps")
+
+
+def _boot(boot: Document) -> Iterator[str]:
+    """The marks of a boot, and what it booted."""
+    columns = (Column("REACHED"), Column("AT", right=True), Column("REGION UPDATES", right=True))
+    cells = [
+        (
+            mark["name"],
+            f"{mark['at_ms']:,.0f} ms",
+            "-" if mark["region_updates"] is None else f"{mark['region_updates']:,}",
+        )
+        for mark in boot["marks"]
+    ]
+    yield from table(columns, cells, "nothing was reached")
+    yield ""
+    yield from fields(
+        [("ended", boot["end"]), ("guest", boot["kernel"]), ("firmware", boot["firmware"])]
+    )
+
+
+def _place(record: Document) -> Iterator[str]:
+    place = record["environment"]
+    if not place:
+        return
+    conditions = record["conditions"]
+    load = conditions.get("load_1min")
+    pairs = [
+        ("environment", record["fingerprint"] or ""),
+        ("accelerator", place.get("accelerator", "").upper()),
+        ("cpu", f"{place.get('cpu', {}).get('count')} x {place.get('cpu', {}).get('model')}"),
+        ("kernel", place.get("kernel", {}).get("release", "")),
+        ("qemu", place.get("qemu", {}).get("version", "")),
+        ("libvirt", place.get("libvirt", "")),
+        ("fio", place.get("fio", "")),
+        ("network", place.get("network", {}).get("kind", "")),
+        ("load before", "" if load is None else f"{load:g}"),
+    ]
+    yield ""
+    yield from fields(pairs)
+
+
+@click.command()
+@click.argument("id", metavar="RUN")
+@common
+@pass_session
+def cancel(session: Session, id: str) -> None:
+    """End a run that waits or runs.
+
+    What it started is taken down; the run is kept as cancelled.
+    """
+    record = session.client.delete(f"/runs/{resolve(session.client, id)}")
+    session.say(record, f"asked for the end of run {id}; it is {record['state']}")

@@ -1,0 +1,115 @@
+"""``vmtune bench scenarios`` and ``metrics``: what can be measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import click
+
+from vmtune.client.complete import metric_names, qemus
+from vmtune.client.complete import scenarios as complete_scenarios
+from vmtune.client.connection.http import Document, segment
+from vmtune.client.session import Session, common, pass_session
+from vmtune.client.views.output import Column, fields, table
+
+
+@click.command()
+@click.argument("patterns", nargs=-1, metavar="[SCENARIO]...", shell_complete=complete_scenarios)
+@click.option("--quick", is_flag=True, help="Only the quick selection, in small.")
+@click.option("--qemu", metavar="NAME", shell_complete=qemus, help="One of the service's settings.")
+@click.option("--kvm/--no-kvm", default=None, help="Whether runs are to use KVM.")
+@common
+@pass_session
+def scenarios(
+    session: Session, patterns: tuple[str, ...], quick: bool, qemu: str | None, kvm: bool | None
+) -> None:
+    """List what can be measured, and what not here.
+
+    SCENARIO is a family, a scenario, or either with *; without one all are listed.
+    """
+    rows = offered(session, patterns, quick, qemu, kvm)
+    session.show({"items": rows, "next": None}, lambda: _lines(rows))
+
+
+def offered(
+    session: Session,
+    patterns: Sequence[str],
+    quick: bool,
+    qemu: str | None,
+    kvm: bool | None,
+    place: str | None = None,
+    kind: str | None = None,
+) -> list[Document]:
+    """Scenarios as the service offers them."""
+    query = {
+        "kind": kind,
+        "place": place,
+        "family": list(patterns),
+        "quick": "true" if quick else None,
+        "qemu": qemu,
+        "kvm": None if kvm is None else str(kvm).lower(),
+    }
+    return list(session.client.items("/scenarios", query))
+
+
+def _lines(rows: Sequence[Document]) -> Iterator[str]:
+    columns = (
+        Column("SCENARIO"),
+        Column("WHAT", wraps=True),
+        Column("RUNS HERE"),
+        Column("WHY NOT", wraps=True),
+    )
+    cells = [
+        (row["name"], row["title"], "yes" if row["applicable"] else "no", row["reason"])
+        for row in rows
+    ]
+    yield from table(columns, cells, "no scenarios")
+
+
+@click.command()
+@click.argument("name", required=False, shell_complete=metric_names)
+@common
+@pass_session
+def metrics(session: Session, name: str | None) -> None:
+    """List the figures of a run and what they mean."""
+    if name is not None:
+        row = session.client.get(f"/run-metrics/{segment(name)}")
+        session.show(row, lambda: _metric(row))
+        return
+    rows = list(session.client.items("/run-metrics"))
+    session.show({"items": rows, "next": None}, lambda: _metric_table(rows))
+
+
+def _metric(row: Document) -> Iterator[str]:
+    yield from fields(
+        [
+            ("metric", row["name"]),
+            ("title", row["title"]),
+            ("unit", row["unit"].replace("_per_", "/")),
+            ("better", row["better"]),
+            ("about", row["group"]),
+        ]
+    )
+    yield ""
+    yield row["description"]
+
+
+def _metric_table(rows: Sequence[Document]) -> Iterator[str]:
+    columns = (
+        Column("METRIC"),
+        Column("TITLE"),
+        Column("UNIT"),
+        Column("BETTER"),
+        Column("MEASURES", wraps=True, spare=True),
+    )
+    cells = [
+        (
+            row["name"],
+            row["title"],
+            row["unit"].replace("_per_", "/"),
+            "" if row["better"] == "none" else row["better"],
+            row["description"],
+        )
+        for row in rows
+    ]
+    yield from table(columns, cells, "no metrics")

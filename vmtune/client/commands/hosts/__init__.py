@@ -1,0 +1,1 @@
+"""Commands about hosts and VMs."""

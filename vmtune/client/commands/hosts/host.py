@@ -1,0 +1,139 @@
+"""``vmtune host``: the hosts that vmtune drives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from vmtune.client.commands.hosts.doctor import finding_lines
+from vmtune.client.commands.hosts.pools import carry_out_limits, host_limits, host_pools
+from vmtune.client.complete import hosts
+from vmtune.client.connection.http import Document, segment
+from vmtune.client.session import Session, common, pass_session
+from vmtune.client.views.output import Column, fields, table
+from vmtune.client.views.render import moment, problems, size
+
+_COLUMNS = 4  # of the list, where one service drives every host
+
+
+@click.group()
+@common
+def host() -> None:
+    """Hosts that vmtune drives."""
+
+
+host.add_command(host_pools, "pools")
+host.add_command(host_limits, "limits")
+host.add_command(carry_out_limits, "carry-out-limits")
+
+
+@host.command()
+@click.argument("name")
+@click.argument("uri")
+@click.option("--peer-uri", default="", help="How other hosts reach its libvirt.")
+@click.option("--migration-address", default="", help="Where its QEMUs listen, without libvirt.")
+@common
+@pass_session
+def add(session: Session, name: str, uri: str, peer_uri: str, migration_address: str) -> None:
+    """Add a host, after talking to it once.
+
+    URI is libvirt's (qemu:///system, qemu+ssh://root@NAME/system), or qmp+unix:///FOLDER
+    for a folder of QMP sockets.
+    """
+    body = {
+        "name": name,
+        "uri": uri,
+        "peer_uri": peer_uri,
+        "migration_address": migration_address,
+    }
+    added = session.client.post("/hosts", body)
+    session.say(added, f"host {name} added")
+
+
+@host.command("list")
+@common
+@pass_session
+def list_(session: Session) -> None:
+    """List the hosts."""
+    rows = list(session.client.items("/hosts"))
+    columns = (
+        Column("NAME"),
+        Column("URI"),
+        Column("PEER URI"),
+        *((Column("DRIVEN BY"),) if any(row.get("owner") for row in rows) else ()),
+        Column("ADDED"),
+    )
+    cells = [
+        (
+            row["name"],
+            row["uri"],
+            row["peer_uri"],
+            *((row["owner"],) if len(columns) > _COLUMNS else ()),
+            moment(row["created_at"]),
+        )
+        for row in rows
+    ]
+    empty = "no hosts; add one with `vmtune host add NAME URI`"
+    session.show({"items": rows, "next": None}, lambda: table(columns, cells, empty))
+
+
+@host.command()
+@click.argument("name", shell_complete=hosts)
+@common
+@pass_session
+def show(session: Session, name: str) -> None:
+    """Show a host, and what it says of itself right now."""
+    row = session.client.get(f"/hosts/{segment(name)}")
+
+    def lines() -> Iterator[str]:
+        yield from fields(_pairs(row))
+        yield from problems(row["problems"])
+        yield from finding_lines(row["findings"])
+
+    session.show(row, lines)
+
+
+def _pairs(row: Document) -> list[tuple[str, str]]:
+    facts = row.get("facts") or {}
+    memory = facts.get("memory_bytes")
+    return [
+        ("name", row["name"]),
+        ("uri", row["uri"]),
+        ("peer uri", facts.get("peer_uri") or row["peer_uri"]),
+        ("migration address", row["migration_address"]),
+        *((("service", row["owner"]),) if row.get("owner") else ()),
+        ("added", moment(row["created_at"])),
+        ("host name", facts.get("hostname", "")),
+        ("driven by", facts.get("connection", "")),
+        ("QEMU", facts.get("qemu_version") or ""),
+        ("libvirt", facts.get("libvirt_version") or ""),
+        ("kernel", facts.get("kernel", "")),
+        ("KVM", {True: "yes", False: "no", None: ""}[facts.get("kvm")]),
+        ("CPUs", str(facts.get("cpus") or "")),
+        ("memory", "" if memory is None else size(memory)),
+        *((name, str(number)) for name, number in (facts.get("sysctls") or {}).items()),
+    ]
+
+
+@host.command()
+@click.argument("name", shell_complete=hosts)
+@click.argument("service")
+@common
+@pass_session
+def give(session: Session, name: str, service: str) -> None:
+    """Let another service drive a host, where several share the work.
+
+    Nothing may be open on the host. `vmtune service list` shows the services.
+    """
+    given = session.client.put(f"/hosts/{segment(name)}/owner", {"service": service})
+    session.say(given, f"{service} drives host {name}")
+
+
+@host.command()
+@click.argument("name", shell_complete=hosts)
+@common
+@pass_session
+def remove(session: Session, name: str) -> None:
+    """Forget a host. Its VMs, their history and the host itself are left alone."""
+    session.say(session.client.delete(f"/hosts/{segment(name)}"), f"host {name} removed")

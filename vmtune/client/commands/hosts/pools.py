@@ -1,0 +1,169 @@
+"""``vmtune vm pools``, ``vmtune host pools`` and ``vmtune host limits``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+
+from vmtune.client.commands.tuning.plan import finding_lines
+from vmtune.client.complete import hosts
+from vmtune.client.connection.http import Document, segment
+from vmtune.client.session import CLEAN, DIFFERENCES, Session, common, pass_session
+from vmtune.client.views.output import Column, fields, table
+from vmtune.client.vms import resolve
+from vmtune.errors import InvalidInput
+
+
+def pairs(pool: Document) -> list[tuple[str, str]]:
+    """A VM's pool as pairs of words."""
+    maps, stacks = pool["maps"], pool["stacks"]
+    now = "not seen" if maps is None else f"{maps:,}, of them {2 * stacks:,} of coroutines"
+    return [
+        ("coroutine pool", f"{pool['design']}, {_count(pool['threads'], 'thread')}"),
+        ("grows to", f"{pool['soft_limit']:,} coroutines for its disks"),
+        ("keeps at most", f"{pool['most_pooled']:,} coroutines"),
+        ("memory maps", now),
+        ("worst case", f"{pool['most_maps']:,} with {pool['guest_requests']:,} requests in flight"),
+        ("vm.max_map_count", "not seen" if pool["limit"] is None else f"{pool['limit']:,}"),
+        ("headroom", _headroom(pool)),
+    ]  # fmt: skip
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _headroom(pool: Document) -> str:
+    now, worst = pool["left_now"], pool["left"]
+    if worst is None:
+        return "unknown"
+    seen = "" if now is None else f"{now:,} now, "
+    return f"{seen}{worst:,} in the worst case: {pool['level']}"
+
+
+@click.command()
+@click.argument("vm")
+@common
+@pass_session
+def vm_pools(session: Session, vm: str) -> int:
+    """Show VM's coroutine pool, its memory maps, and what is left of them.
+
+    Exits 2 where something is to be mended.
+    """
+    pool = session.client.get(f"/vms/{resolve(session.client, vm)}/pools")
+
+    def lines() -> Iterator[str]:
+        yield from fields([("vm", pool["name"]), ("QEMU", pool["qemu_version"]), *pairs(pool)])
+        for finding in pool["findings"]:
+            yield ""
+            yield from finding_lines(finding)
+
+    session.show(pool, lines)
+    return DIFFERENCES if pool["findings"] else CLEAN
+
+
+@click.command()
+@click.argument("name", shell_complete=hosts)
+@common
+@pass_session
+def host_pools(session: Session, name: str) -> int:
+    """Show how near the VMs of a host are to the limit of their memory maps.
+
+    Exits 2 where something is to be mended.
+    """
+    document = session.client.get(f"/hosts/{segment(name)}/pools")
+    columns = (
+        Column("VM"),
+        *(
+            Column(title, right=True)
+            for title in ("QEMU", "MAPS NOW", "COROUTINES", "WORST CASE", "LIMIT", "LEFT")
+        ),
+        Column("LEVEL"),
+    )
+    numbers = ("maps", "stacks", "most_maps", "limit", "left")
+    cells = [
+        (
+            row["name"],
+            row["qemu_version"],
+            *("-" if row[n] is None else f"{row[n]:,}" for n in numbers),
+            row["level"],
+        )
+        for row in document["items"]
+    ]
+    session.show(document, lambda: table(columns, cells, "no VM runs there"))
+    return DIFFERENCES if any(row["findings"] for row in document["items"]) else CLEAN
+
+
+@click.command()
+@click.argument("name", shell_complete=hosts)
+@click.argument("values", nargs=-1, metavar="[LIMIT=VALUE ...]")
+@click.option("--restore", is_flag=True, help="Put back every limit that vmtune has raised.")
+@common
+@pass_session
+def host_limits(session: Session, name: str, values: tuple[str, ...], restore: bool) -> None:
+    """Show limits of the host, or raise them: vm_max_map_count=262144.
+
+    They hold now and after a reboot, until --restore, which keeps what running VMs need.
+    Raising takes host_changes = true in the service's settings.
+    """
+    if values and restore:
+        raise click.UsageError("give values or --restore, not both")
+    path = f"/hosts/{segment(name)}/limits"
+    if restore:
+        document = session.client.delete(path)
+    elif values:
+        document = session.client.put(path, {"values": _assigned(values)})
+    else:
+        document = session.client.get(path)
+    session.show(document, lambda: _limit_lines(document["items"]))
+
+
+def _assigned(arguments: Sequence[str]) -> dict[str, str]:
+    values: dict[str, str] = {}
+    for argument in arguments:
+        name, equals, value = argument.partition("=")
+        if not equals or not name or not value:
+            raise InvalidInput(
+                f"{argument[:60]!r} is no LIMIT=VALUE", field="LIMIT=VALUE",
+                code="malformed_argument", remedy="write vm_max_map_count=262144",
+            )  # fmt: skip
+        values[name] = value
+    return values
+
+
+def _limit_lines(rows: Sequence[Document]) -> Iterator[str]:
+    columns = (
+        Column("LIMIT"),
+        Column("SYSCTL"),
+        Column("NOW", right=True),
+        Column("BEFORE", right=True),
+        Column("ASKED FOR BY", wraps=True),
+    )
+    cells = [
+        (
+            row["tunable"],
+            row["sysctl"],
+            "not seen" if row["value"] is None else str(row["value"]),
+            "-" if row["before"] is None else str(row["before"]),
+            ", ".join(f"{owner} ({value})" for owner, value in row["claims"].items()),
+        )
+        for row in rows
+    ]
+    yield from table(columns, cells, "none")
+    for row in rows:
+        if row["held"]:
+            yield f"{row['tunable']} stays at {row['value']} for now: {row['held']}"
+
+
+@click.command(hidden=True)
+@click.argument("wishes", type=click.Path(path_type=Path))
+@common
+@pass_session
+def carry_out_limits(session: Session, wishes: Path) -> None:
+    """Bring limits to what the service asks for in the file WISHES. For the root unit."""
+    from vmtune.api.limits import carry_out  # noqa: PLC0415 - of the service, and heavy
+
+    found = carry_out(wishes)
+    session.say(found, ", ".join(f"{name} {value}" for name, value in found.items()))

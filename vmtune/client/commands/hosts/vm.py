@@ -1,0 +1,221 @@
+"""``vmtune vm`` and ``vmtune explain``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from vmtune.client.commands.hosts.pools import pairs, vm_pools
+from vmtune.client.commands.tuning.drift import vm_drift
+from vmtune.client.complete import hosts
+from vmtune.client.connection.http import Document
+from vmtune.client.session import Session, common, pass_session
+from vmtune.client.views import render
+from vmtune.client.views.output import Column, fields, table
+from vmtune.client.vms import resolve
+from vmtune.errors import InvalidInput, Problem
+
+_TUNING = ("tuned", "drifted", "pending restart", "untuned", "unknown")
+
+
+@click.group()
+@common
+def vm() -> None:
+    """VMs on the hosts, their labels and history."""
+
+
+vm.add_command(vm_pools, "pools")
+vm.add_command(vm_drift, "drift")
+
+
+@vm.command("list")
+@click.option("--host", shell_complete=hosts, help="Only those of one host.")
+@click.option("--label", metavar="KEY=VALUE", multiple=True, help="Only those with this label.")
+@click.option("--tuning", type=click.Choice(list(_TUNING)), help="Only those that stand so.")
+@common
+@pass_session
+def list_(session: Session, host: str | None, label: tuple[str, ...], tuning: str | None) -> None:
+    """List the VMs of all hosts, as they are right now.
+
+    How a VM stands against its profile is told as of when it was last looked at; `vmtune verify`
+    looks again, and `vmtune vm drift --now` at all of them.
+    """
+    query = {"host": host, "label": label, "tuning_state": tuning}
+    pages = list(session.client.pages("/vms", query))
+    rows = [row for page in pages for row in page["items"]]
+    silent = pages[0]["problems"]  # each page asks all hosts again
+    columns = (
+        Column("NAME"),
+        Column("HOST"),
+        Column("STATE"),
+        Column("TUNING"),
+        Column("AS OF", spare=True),
+        Column("UUID"),
+        Column("LABELS", wraps=True),
+    )
+    cells = [
+        (
+            row["name"],
+            row["host"],
+            row["state"],
+            row["tuning_state"],
+            render.moment(row["tuning"]["as_of"]) if row["tuning"] else "",
+            row["uuid"],
+            _labels(row["labels"]),
+        )
+        for row in rows
+    ]
+
+    def lines() -> Iterator[str]:
+        yield from table(columns, cells, "no VMs")
+        yield from render.problems(silent)
+
+    session.show({"items": rows, "next": None, "problems": silent}, lines)
+
+
+def _labels(labels: Document) -> str:
+    return " ".join(f"{key}={value}" for key, value in labels.items())
+
+
+@vm.command()
+@click.argument("vm")
+@common
+@pass_session
+def show(session: Session, vm: str) -> None:
+    """Show a VM, its QEMU, and what it runs with right now."""
+    path = f"/vms/{resolve(session.client, vm)}"
+    document = {**session.client.get(path), "pools": session.client.get(f"{path}/pools")}
+    session.show(document, lambda: _vm_lines(document))
+
+
+def _vm_lines(document: Document) -> Iterator[str]:
+    limit, pid = document["locked_memory_limit_bytes"], document["pid"]
+    yield from fields(
+        [
+            ("name", document["name"]),
+            ("uuid", document["uuid"]),
+            ("host", document["host"]),
+            ("state", document["state"]),
+            ("labels", _labels(document["labels"])),
+            ("QEMU", document["qemu_version"]),
+            ("machine", document["machine"]),
+            ("KVM", "yes" if document["kvm"] else "no"),
+            ("memory", render.size(document["memory_bytes"])),
+            ("vCPUs", str(document["vcpus"])),
+            ("iothreads", " ".join(document["iothreads"])),
+            ("virtio disks", " ".join(document["virtio_disks"])),
+            ("lockable memory", "" if limit is None else render.size(limit)),
+            ("compression", " ".join(document["compression_methods"])),
+            ("migrating", "yes" if document["migrating"] else "no"),
+            ("cannot migrate", "; ".join(document["blocked_reasons"])),
+            ("process", "" if pid is None else str(pid)),
+            *pairs(document["pools"]),
+        ]
+    )
+    yield ""
+    columns = (Column("TUNABLE"), Column("NOW", right=True), Column("AT NEXT START", right=True))
+    boot = document["boot_readings"]
+    cells = [
+        (name, _reading(reading), _reading(boot[name]) if name in boot else "")
+        for name, reading in document["readings"].items()
+    ]
+    yield from table(columns, cells, "nothing could be read")
+
+
+def _reading(reading: Document) -> str:
+    parts = reading["part_texts"]
+    if reading["value"] is None and parts:
+        return ", ".join(f"{owner} {text}" for owner, text in parts.items())
+    return str(reading["text"])
+
+
+@vm.command()
+@click.argument("vm")
+@click.argument("labels", nargs=-1, required=True, metavar="KEY=VALUE|KEY-...")
+@common
+@pass_session
+def label(session: Session, vm: str, labels: tuple[str, ...]) -> None:
+    """Set labels of a VM; KEY- removes one."""
+    changes = _label_changes(labels)
+    uuid = resolve(session.client, vm)
+    merged = {**session.client.get(f"/vms/{uuid}")["labels"], **changes}
+    kept = {key: value for key, value in merged.items() if value is not None}
+    document = session.client.put(f"/vms/{uuid}/labels", {"labels": kept})
+    session.say(document, _labels(document["labels"]) or "no labels")
+
+
+def _label_changes(arguments: tuple[str, ...]) -> dict[str, str | None]:
+    changes: dict[str, str | None] = {}
+    for argument in arguments:
+        key, equals, value = argument.partition("=")
+        if not equals and argument.endswith("-") and len(argument) > 1:
+            changes[argument[:-1]] = None
+        elif key and equals:
+            changes[key] = value
+        else:
+            problem = Problem(
+                argument[:60], "malformed_argument", "is no KEY=VALUE", "write tier=db, or tier-"
+            )
+            raise InvalidInput("a label is malformed", problems=[problem])
+    return changes
+
+
+@vm.command()
+@click.argument("vm")
+@common
+@pass_session
+def history(session: Session, vm: str) -> None:
+    """What was applied to a VM and where it migrated, newest first."""
+    uuid = resolve(session.client, vm)
+    applications = list(session.client.items("/applications", {"vm": uuid}))
+    migrations = list(session.client.items("/migrations", {"vm": uuid}))
+    document = {"applications": applications, "migrations": migrations}
+    rows = [
+        (
+            row["created_at"],
+            "application",
+            row["id"],
+            render.profile(row),
+            row["state"],
+            row["host"],
+        )
+        for row in applications
+    ] + [
+        (
+            row["created_at"],
+            "migration",
+            row["id"],
+            render.profile(row),
+            row["state"],
+            f"{row['source']} to {row['destination']}",
+        )
+        for row in migrations
+    ]
+    columns = tuple(Column(title) for title in ("BEGUN", "WHAT", "ID", "PROFILE", "STATE", "WHERE"))
+    newest_first = sorted(rows, reverse=True)
+    cells = [(render.moment(begun), *rest) for begun, *rest in newest_first]
+    session.show(document, lambda: table(columns, cells, "nothing was done to this VM yet"))
+
+
+@click.command()
+@click.argument("vm")
+@common
+@pass_session
+def explain(session: Session, vm: str) -> None:
+    """Say which profile a VM gets, and why."""
+    document = session.client.get(f"/vms/{resolve(session.client, vm)}/explain")
+
+    def lines() -> Iterator[str]:
+        yield document["reason"]
+        columns = (Column("FOR"), Column("KEY"), Column("PROFILE"), Column("CHOSEN"))
+        winner = document["winner"]
+        cells = [
+            (row["target"], row["key"], row["profile"], "yes" if row == winner else "")
+            for row in document["candidates"]
+        ]
+        if cells:
+            yield ""
+            yield from table(columns, cells, "")
+
+    session.show(document, lines)

@@ -1,0 +1,147 @@
+"""``vmtune evacuation``: look at evacuations, pause, resume and cancel them."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import click
+
+from vmtune.client.commands.migration.evacuate import follow_to_the_end
+from vmtune.client.connection.http import Document
+from vmtune.client.session import Session, common, pass_session
+from vmtune.client.views import render
+from vmtune.client.views.evacuations import lines, path_of, vms_of
+from vmtune.client.views.output import Column, table
+from vmtune.errors import InvalidInput, NotFound
+
+_SHORT = 8
+_LOOKED_AT = 1000
+
+
+@click.group()
+@common
+def evacuation() -> None:
+    """Evacuations, running and past."""
+
+
+@evacuation.command("list")
+@click.option("--host", help="Only those of one host.")
+@click.option("--state", "states", multiple=True, help="Only these, such as running.")
+@click.option(
+    "-n", "--newest", type=click.IntRange(min=0), default=30, show_default=True,
+    help="Only so many, the newest; 0 for all.",
+)  # fmt: skip
+@common
+@pass_session
+def list_evacuations(
+    session: Session, host: str | None, states: tuple[str, ...], newest: int
+) -> None:
+    """List evacuations, newest first."""
+    path = path_of(host) if host else "/evacuations"
+    rows = list(islice(session.client.items(path, {"state": list(states)}), newest or None))
+    columns = (
+        Column("EVACUATION"),
+        Column("HOST"),
+        Column("STATE"),
+        Column("MOVED", right=True),
+        Column("LEFT", right=True),
+        Column("ORDERED", spare=True),
+    )
+    cells = [
+        (
+            str(row["id"])[:_SHORT],
+            row["host"],
+            row["state"],
+            f"{row['moved']} of {row['total']}",
+            str(row["left"]),
+            render.moment(row["created_at"]),
+        )
+        for row in rows
+    ]
+    session.show({"items": rows, "next": None}, lambda: table(columns, cells, "no evacuations"))
+
+
+@evacuation.command()
+@click.argument("which", metavar="EVACUATION")
+@common
+@pass_session
+def show(session: Session, which: str) -> None:
+    """Show an evacuation, and where each VM stands.
+
+    EVACUATION is its id, or what it begins with.
+    """
+    record = _find(session, which)
+    vms = vms_of(session.client, record)
+    session.show({**record, "vms": vms}, lambda: lines(record, vms))
+
+
+@evacuation.command()
+@click.argument("which", metavar="EVACUATION")
+@common
+@pass_session
+def follow(session: Session, which: str) -> int:
+    """Follow it to its end."""
+    return follow_to_the_end(session, _find(session, which))
+
+
+@evacuation.command()
+@click.argument("which", metavar="EVACUATION")
+@common
+@pass_session
+def pause(session: Session, which: str) -> None:
+    """Begin no more of its migrations.
+
+    Those that are under way run to their end.
+    """
+    _ask(session, which, "pause")
+
+
+@evacuation.command()
+@click.argument("which", metavar="EVACUATION")
+@common
+@pass_session
+def resume(session: Session, which: str) -> None:
+    """Go on where it was paused."""
+    _ask(session, which, "resume")
+
+
+@evacuation.command()
+@click.argument("which", metavar="EVACUATION")
+@common
+@pass_session
+def cancel(session: Session, which: str) -> None:
+    """End it: what waits never begins, and what is under way is aborted.
+
+    Their VMs stay where they are; those that have moved stay there.
+    """
+    record = _find(session, which)
+    ending = session.client.delete(path_of(record["host"], record["id"]))
+    session.say(ending, f"asked for the end of the evacuation of {record['host']}")
+
+
+def _ask(session: Session, which: str, what: str) -> None:
+    record = _find(session, which)
+    changed = session.client.post(f"{path_of(record['host'], record['id'])}/{what}")
+    session.say(changed, f"the evacuation of {changed['host']} is {changed['state']}")
+
+
+def _find(session: Session, which: str) -> Document:
+    """The evacuation whose id begins so.
+
+    :raise NotFound: there is none; *InvalidInput* where there are several.
+    """
+    rows = islice(session.client.items("/evacuations"), _LOOKED_AT)
+    found = [row for row in rows if str(row["id"]).startswith(which.lower())]
+    if not found:
+        raise NotFound(
+            f"there is no evacuation {which}",
+            field="EVACUATION",
+            remedy="`vmtune evacuation list` shows them",
+        )
+    if len(found) > 1:
+        raise InvalidInput(
+            f"{len(found)} evacuations begin with {which}",
+            field="EVACUATION",
+            remedy="write more of its id",
+        )
+    return found[0]

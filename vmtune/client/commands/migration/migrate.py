@@ -1,0 +1,157 @@
+"""``vmtune migrate``: start a live migration and follow it to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from vmtune.client.complete import assignments, hosts, profiles
+from vmtune.client.connection.errors import ClientError
+from vmtune.client.connection.http import Document
+from vmtune.client.follow import to_the_end
+from vmtune.client.session import CLEAN, ERROR, INTERRUPTED, Session, common, pass_session
+from vmtune.client.values import parse_assignments
+from vmtune.client.views import render
+from vmtune.client.views.controllers import reaper_lines, record_lines
+from vmtune.client.views.output import fields
+from vmtune.client.views.progress import viewer
+from vmtune.client.virsh_options import named, virsh_options
+from vmtune.client.vms import resolve
+from vmtune.model.tunables.virsh_options import meant
+
+
+@click.command()
+@click.argument("vm")
+@click.argument("destination", shell_complete=hosts)
+@click.option("--profile", shell_complete=profiles, help="Instead of the one assigned.")
+@click.option("--revision", type=click.IntRange(min=1), help="An older one of the profile.")
+@click.option(
+    "--override",
+    "overrides",
+    multiple=True,
+    metavar="CODE",
+    help="Go on in spite of this blocker, without what it concerns. May be repeated.",
+)
+@click.option(
+    "--set",
+    "assigned",
+    multiple=True,
+    metavar="TUNABLE=VALUE",
+    shell_complete=assignments,
+    help="Beside or instead of the profile's, this time. May be repeated.",
+)
+@click.option(
+    "--priority",
+    type=click.IntRange(-100, 100),
+    default=0,
+    help="Among those that wait for their turn; higher goes first.",
+)
+@click.option("--no-wait", is_flag=True, help="Start it and return; `migration show` tells.")
+@virsh_options
+@common
+@pass_session
+def migrate(
+    session: Session,
+    /,
+    vm: str,
+    destination: str,
+    profile: str | None,
+    revision: int | None,
+    overrides: tuple[str, ...],
+    assigned: tuple[str, ...],
+    priority: int,
+    no_wait: bool,
+    **given: object,
+) -> int:
+    """Migrate VM live and follow it to its end.
+
+    The options of `virsh migrate` are taken too, such as --parallel or --bandwidth 100 (MiB/s):
+    they stand for tunables, and go before the profile's values, as --set does.
+
+    Ctrl-C ends the following only; the migration goes on. Exits 0 where it completed, 1
+    where it failed, was cancelled, or its end is unknown.
+    """
+    said = meant(named(given))
+    body = {
+        "vm": resolve(session.client, vm),
+        "destination": destination,
+        "profile": profile,
+        "revision": revision,
+        "overrides": list(overrides),
+        "values": {**said.values, **parse_assignments(assigned)},
+        "steps": said.steps,
+        "priority": priority,
+    }
+    record = session.client.post("/migrations", body)
+    id = str(record["id"])
+    if no_wait:
+        session.say(record, f"migration {id} started; `vmtune migration show {id}` tells of it")
+        return CLEAN
+    try:
+        with viewer(session.talks) as shown:
+            record = to_the_end(session.client, id, shown)
+    except ClientError:
+        click.echo(f"What became of it is unknown; ask: vmtune migration show {id}", err=True)
+        raise
+    except KeyboardInterrupt:
+        click.echo(f"\nThe migration goes on. To abort it: vmtune migration abort {id}", err=True)
+        return INTERRUPTED
+    session.show(record, lambda: lines(record))
+    return CLEAN if record["state"] == "completed" else ERROR
+
+
+def lines(record: Document) -> Iterator[str]:
+    """A migration as people read it: how it went, then each tunable."""
+    totals = record["totals"] or {}
+    setup = totals.get("setup_time_ms")
+    figures = [
+        ("total time", render.milliseconds(totals.get("total_time_ms"))),
+        ("downtime", render.milliseconds(totals.get("downtime_ms"))),
+        ("setup", "" if setup is None else render.milliseconds(setup)),
+        ("transferred", render.size(totals.get("transferred_bytes"))),
+        ("iterations", str(totals.get("iterations"))),
+        ("silent copies", _silent_copies(totals)),
+    ]
+    yield from fields(
+        [
+            ("migration", record["id"]),
+            ("vm", f"{record['vm_name']} ({record['vm']})"),
+            ("from", record["source"]),
+            ("to", record["destination"] or "unknown"),
+            ("started by", started_by(record)),
+            ("profile", render.profile(record)),
+            ("overridden", ", ".join(record["overrides"])),
+            ("begun", render.moment(record["created_at"])),
+            ("ended", render.moment(record["ended_at"])),
+            ("state", record["state"]),
+            ("queue", _place(record)),
+            ("abort", "" if record["abort"] == "none" else record["abort"]),
+            ("reason", record["failure"]),
+            ("missing flags", " ".join(record["missing_flags"])),
+            *(figures if totals else ()),
+        ]
+    )
+    yield from render.problems(record["problems"], "yellow")
+    if record["outcomes"]:
+        yield ""
+        yield from render.outcomes(record["outcomes"])
+    yield from record_lines(record["step_records"])
+    yield from reaper_lines(record["reaper"])
+
+
+def _place(record: Document) -> str:
+    """Where it stands, where it waits for its turn."""
+    if not record["queued"]:
+        return ""
+    return f"{record['ahead']} ahead of it; it waits because {record['waits_for']}"
+
+
+def started_by(record: Document) -> str:
+    """Who started a migration."""
+    return "vmtune" if record["trigger"] == "vmtune" else "others (observed)"
+
+
+def _silent_copies(totals: Document) -> str:
+    missed = totals.get("missed_zero_copy", 0)
+    return f"{missed:,} times" if missed else ""

@@ -1,0 +1,184 @@
+"""``vmtune migration``: migrations, running and past."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+
+import click
+
+from vmtune.client.commands.migration.migrate import lines, started_by
+from vmtune.client.complete import assignments
+from vmtune.client.connection.http import Document, segment
+from vmtune.client.session import Session, common, pass_session
+from vmtune.client.values import parse_assignments
+from vmtune.client.views import render
+from vmtune.client.views.controllers import record_lines
+from vmtune.client.views.output import Column, table
+from vmtune.client.vms import resolve
+
+
+@click.group()
+@common
+def migration() -> None:
+    """Migrations, running and past."""
+
+
+@migration.command("list")
+@click.option("--vm", help="Only those of one VM.")
+@click.option("--state", help="Only those in one state, such as active or failed.")
+@common
+@pass_session
+def list_(session: Session, vm: str | None, state: str | None) -> None:
+    """List the migrations, newest first."""
+    query = {"vm": resolve(session.client, vm) if vm else None, "state": state}
+    rows = list(session.client.items("/migrations", query))
+    columns = (
+        Column("MIGRATION"),
+        Column("VM"),
+        Column("FROM"),
+        Column("TO"),
+        Column("PROFILE"),
+        Column("STARTED BY"),
+        Column("STATE"),
+        Column("TOTAL TIME", right=True),
+        Column("DOWNTIME", right=True),
+        Column("BEGUN"),
+    )
+    cells = [_cells(row) for row in rows]
+    session.show({"items": rows, "next": None}, lambda: table(columns, cells, "no migrations"))
+
+
+def _cells(row: Document) -> tuple[str, ...]:
+    totals = row["totals"] or {}
+    return (
+        row["id"],
+        row["vm_name"],
+        row["source"],
+        row["destination"] or "unknown",
+        render.profile(row),
+        started_by(row),
+        row["state"],
+        render.milliseconds(totals.get("total_time_ms")),
+        render.milliseconds(totals.get("downtime_ms")),
+        render.moment(row["created_at"]),
+    )
+
+
+@migration.command()
+@click.argument("id", metavar="MIGRATION")
+@common
+@pass_session
+def show(session: Session, id: str) -> None:
+    """Show a migration and the outcome of each tunable."""
+    record = session.client.get(f"/migrations/{segment(id)}")
+    session.show(record, lambda: lines(record))
+
+
+@migration.command()
+@click.argument("id", metavar="MIGRATION")
+@click.option("--csv", "as_csv", is_flag=True, help="Every field, as comma-separated values.")
+@common
+@pass_session
+def samples(session: Session, id: str, as_csv: bool) -> None:
+    """Show what was sampled while a migration ran."""
+    rows = list(session.client.items(f"/migrations/{segment(id)}/samples"))
+    session.show(
+        {"items": rows, "next": None}, lambda: _csv(rows) if as_csv else _sample_table(rows)
+    )
+
+
+def _csv(rows: list[Document]) -> Iterator[str]:
+    if not rows:
+        return
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    yield text.getvalue().rstrip("\n")
+
+
+def _sample_table(rows: list[Document]) -> Iterator[str]:
+    columns = tuple(
+        Column(title, right=title != "STATUS")
+        for title in (
+            "AT", "STATUS", "ITERATION", "TRANSFERRED", "LEFT", "DIRTIES", "SENDS", "THROTTLE",
+            "DOWNTIME",
+        )
+    )  # fmt: skip
+    cells = [
+        (
+            f"{row['at_ms']:,} ms",
+            row["status"],
+            str(row["iteration"]),
+            render.size(row["transferred_bytes"]),
+            render.size(row["remaining_bytes"]),
+            render.rate(row["dirty_pages_per_s"] * row["page_size_bytes"]),
+            render.rate(row["throughput_bytes_per_s"]),
+            f"{row['throttle_percent']} %",
+            render.milliseconds(row["expected_downtime_ms"]),
+        )
+        for row in rows
+    ]
+    yield from table(columns, cells, "no samples")
+
+
+@migration.command()
+@click.argument("id", metavar="MIGRATION")
+@click.option("--csv", "as_csv", is_flag=True, help="Every field, as comma-separated values.")
+@common
+@pass_session
+def rounds(session: Session, id: str, as_csv: bool) -> None:
+    """Show each time that the reaper emptied the dirty rings.
+
+    AT counts from the migration's start; before it, pages are noted only while a round measures.
+    """
+    rows = list(session.client.items(f"/migrations/{segment(id)}/rounds"))
+    session.show(
+        {"items": rows, "next": None}, lambda: _csv(rows) if as_csv else _round_table(rows)
+    )
+
+
+def _round_table(rows: list[Document]) -> Iterator[str]:
+    titles = ("AT", "WAIT ASKED", "COST", "RINGS' FILL, BY VCPU")
+    columns = tuple(Column(title, right=title != titles[-1]) for title in titles)
+    cells = [
+        (
+            f"{row['at_ms']:,} ms",
+            f"{row['interval_ms']:,} ms",
+            f"{row['cost_ms']:,.1f} ms",
+            " ".join(f"{fill:.0%}" for fill in row["fills"]),
+        )
+        for row in rows
+    ]
+    yield from table(columns, cells, "no rounds: no reaper ran")
+
+
+@migration.command("set")
+@click.argument("id", metavar="MIGRATION")
+@click.argument("values", nargs=-1, required=True, metavar="TUNABLE=VALUE...",
+                shell_complete=assignments)  # fmt: skip
+@common
+@pass_session
+def set_(session: Session, id: str, values: tuple[str, ...]) -> None:
+    """Set values that QEMU heeds while it migrates, such as downtime_limit_ms=1s.
+
+    `vmtune tunables` tells which ones. They are put back if the migration does not complete.
+    """
+    body = {"values": parse_assignments(values)}
+    record = session.client.patch(f"/migrations/{segment(id)}", body)
+    session.show(record, lambda: record_lines(record["step_records"][-1:]))
+
+
+@migration.command()
+@click.argument("id", metavar="MIGRATION")
+@common
+@pass_session
+def abort(session: Session, id: str) -> None:
+    """Ask a migration to end without success.
+
+    The VM stays on its source. `vmtune migration show` tells whether it came in time.
+    """
+    record = session.client.delete(f"/migrations/{segment(id)}")
+    session.say(record, f"asked to abort migration {id}; it is {record['state']}")

@@ -1,0 +1,93 @@
+"""``vmtune virsh-args``: a profile in the words of ``virsh migrate``."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+
+import click
+
+from vmtune.client.complete import hosts, profiles
+from vmtune.client.connection.http import Document
+from vmtune.client.session import CLEAN, Session, common, pass_session
+from vmtune.client.vms import resolve
+from vmtune.errors import InvalidInput, SetupError
+from vmtune.model.tunables.virsh import Spoken, Unsaid, VirshOption, known_options, only_known
+
+_ANSWERS_WITHIN_S = 20.0
+
+
+@click.command("virsh-args")
+@click.argument("vm")
+@click.argument("destination", shell_complete=hosts)
+@click.option("--profile", shell_complete=profiles, help="Instead of the one assigned.")
+@click.option("--revision", type=click.IntRange(min=1), help="An older one of the profile.")
+@common
+@pass_session
+def virsh_args(
+    session: Session, vm: str, destination: str, profile: str | None, revision: int | None
+) -> int:
+    """Print a profile as options of virsh migrate.
+
+    It is the profile of VM, on its way to the host DESTINATION. For a command line such as:
+    virsh migrate --live --p2p $(vmtune virsh-args VM HOST) VM URI. Only options that the
+    installed virsh knows are printed. What no option expresses is told on standard error: most
+    of it vmtune sets by itself when it sees the migration.
+    """
+    body = {"profile": profile, "revision": revision, "destination": destination}
+    plan = session.client.post(f"/vms/{resolve(session.client, vm)}/plan", body)
+    if plan["virsh"] is None:
+        raise InvalidInput(
+            f"{plan['host']} is driven without libvirt, and virsh knows nothing of it",
+            field="VM",
+            code="not_libvirt",
+            remedy="use `vmtune migrate`",
+        )
+    version = _virsh("--version").strip()
+    said = only_known(_spoken(plan["virsh"]), known_options(_virsh("help", "migrate")), version)
+    document = {
+        "flags": said.words,
+        "virsh": version,
+        "unsaid": [
+            {"tunable": unsaid.tunable, "wanted": unsaid.value, "reason": unsaid.reason}
+            for unsaid in said.unsaid
+        ],
+    }
+    session.show(document, lambda: [shlex.join(said.words)] if said.words else [])
+    if not session.json:
+        for unsaid in said.unsaid:
+            click.echo(f"{unsaid.tunable}: {unsaid.reason}", err=True)
+    return CLEAN
+
+
+def _spoken(document: Document) -> Spoken:
+    """What the service says."""
+    options = (VirshOption(**option) for option in document["options"])
+    unsaid = (
+        Unsaid(each["tunable"], each["wanted"]["value"], each["reason"])
+        for each in document["unsaid"]
+    )
+    return Spoken(tuple(options), tuple(unsaid))
+
+
+def _virsh(*arguments: str) -> str:
+    """What the installed virsh answers.
+
+    :raise SetupError: there is none, or it does not answer.
+    """
+    try:
+        done = subprocess.run(
+            ["virsh", *arguments],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_ANSWERS_WITHIN_S,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise SetupError(
+            f"virsh cannot be asked what it knows: {error}",
+            code="no_virsh",
+            remedy="install libvirt-clients, or use `vmtune migrate`",
+        ) from error
+    return done.stdout

@@ -1,0 +1,247 @@
+"""``vmtune token``: who may do what, from elsewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import click
+
+from vmtune.client.connection.http import Client, Document, segment
+from vmtune.client.session import Session, common, pass_session
+from vmtune.client.views.output import Column, fields, table
+from vmtune.client.views.render import moment
+from vmtune.errors import InvalidInput
+from vmtune.model.access.scopes import MEANINGS, Scope
+
+_LASTS = re.compile(r"([0-9]{1,5})([hdwy])")
+_UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
+_YEAR = timedelta(days=365)
+_DEFAULT = "90d"
+_MEANINGS = "\n".join(f"  {scope.value:<8} {meaning}" for scope, meaning in MEANINGS.items())
+
+
+@click.group()
+@common
+def token() -> None:
+    """Tokens: who may do what, from elsewhere."""
+
+
+@token.command(
+    epilog="\b\nScopes, of which each but metrics includes read:\n" + _MEANINGS,
+)
+@click.argument("name")
+@click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    required=True,
+    type=click.Choice([scope.value for scope in Scope]),
+    help="What it may do; any number of times.",
+)
+@click.option("--host", "hosts", multiple=True, help="Only this host and its VMs; repeatable.")
+@click.option("--selector", help="Only VMs with all of these labels, such as tier=db,zone=a.")
+@click.option(
+    "--expires",
+    default=_DEFAULT,
+    show_default=True,
+    help="How long it lasts: 12h, 90d, 4w, 1y, or never.",
+)
+@common
+@pass_session
+def create(
+    session: Session,
+    name: str,
+    scopes: tuple[str, ...],
+    hosts: tuple[str, ...],
+    selector: str | None,
+    expires: str,
+) -> None:
+    """Make a token called NAME, and show it, this once.
+
+    It may do at most what you may, and ends when you may no longer.
+    """
+    ends = _end(expires)
+    body = {
+        "name": name,
+        "scopes": list(scopes),
+        "hosts": list(hosts) or None,
+        "selector": _labels(selector),
+        "expires_at": ends.isoformat() if ends else None,
+    }
+    made = session.client.post("/tokens", body)
+
+    def lines() -> Iterator[str]:
+        yield made["token"]
+        if session.talks:
+            click.echo(
+                f"Token {made['id']} ({name}) can not be shown again. Whoever has it sends\n"
+                "`Authorization: Bearer TOKEN`; for this command put it into VMTUNE_TOKEN, or "
+                "into a\nfile that only you may read.",
+                err=True,
+            )
+
+    session.show(made, lines)
+
+
+@token.command("list")
+@click.option("--all", "everything", is_flag=True, help="Expired and revoked ones too.")
+@common
+@pass_session
+def list_(session: Session, everything: bool) -> None:
+    """List tokens, without their secrets."""
+    rows = [
+        row for row in session.client.items("/tokens") if everything or row["state"] == "active"
+    ]
+    columns = (
+        Column("ID"),
+        Column("NAME"),
+        Column("STATE"),
+        Column("SCOPES", wraps=True),
+        Column("FOR", wraps=True),
+        Column("MADE BY", spare=True),
+        Column("EXPIRES"),
+        Column("LAST USED"),
+    )
+    cells = [
+        (
+            row["id"],
+            row["name"],
+            row["state"],
+            _scopes(row["rights"]),
+            _reach(row["rights"]),
+            _who(row["created_by"]),
+            moment(row["expires_at"]) or "never",
+            moment(row["used_at"]) or "never",
+        )
+        for row in rows
+    ]
+    empty = "no tokens; make one with `vmtune token create NAME --scope read`"
+    session.show({"items": rows, "next": None}, lambda: table(columns, cells, empty))
+
+
+@token.command()
+@click.argument("which", metavar="TOKEN")
+@common
+@pass_session
+def revoke(session: Session, which: str) -> None:
+    """Revoke TOKEN, named by its id or name: from now on it lets nobody in."""
+    id = _find(session.client, which)
+    session.say(session.client.delete(f"/tokens/{segment(id)}"), f"token {id} revoked")
+
+
+@token.command()
+@common
+@pass_session
+def browsers(session: Session) -> None:
+    """List browsers that are signed in, everybody's."""
+    rows = list(session.client.items("/browsers"))
+    columns = (
+        Column("ID"),
+        Column("WHO"),
+        Column("SCOPES", wraps=True),
+        Column("FROM"),
+        Column("SIGNED IN"),
+        Column("LAST SEEN"),
+        Column("UNTIL"),
+    )
+    cells = [
+        (
+            row["id"],
+            _who(row["who"]),
+            _scopes(row["rights"]),
+            row["address"],
+            moment(row["signed_in_at"]),
+            moment(row["seen_at"]),
+            moment(row["expires_at"]),
+        )
+        for row in rows
+    ]
+    empty = "no browser is signed in"
+    session.show({"items": rows, "next": None}, lambda: table(columns, cells, empty))
+
+
+@token.command("sign-out")
+@click.argument("browser", metavar="BROWSER")
+@common
+@pass_session
+def sign_out(session: Session, browser: str) -> None:
+    """Sign BROWSER out, named by its id: its cookie lets nobody in any more.
+
+    The token that it signed in with still does, until it is revoked.
+    """
+    gone = session.client.delete(f"/browsers/{segment(browser)}")
+    session.say(gone, f"browser {browser} signed out")
+
+
+@token.command()
+@common
+@pass_session
+def whoami(session: Session) -> None:
+    """Show who you are to the service, and what you may do."""
+    row = session.client.get("/session")
+    rights = row["rights"]
+    pairs = [
+        ("you are", _who(row["who"])),
+        ("scopes", _scopes(rights)),
+        ("for", _reach(rights)),
+        ("expires", moment(row["expires_at"])),
+    ]
+    session.show(row, lambda: fields(pairs))
+
+
+def _find(client: Client, which: str) -> str:
+    """The id of the token called *which*.
+
+    :raise InvalidInput: none is, or several are.
+    """
+    listed = list(client.items("/tokens"))
+    if any(row["id"] == which for row in listed):
+        return which
+    named = [row for row in listed if row["name"] == which]
+    active = [row for row in named if row["state"] == "active"]
+    found = active or named
+    if len(found) == 1:
+        return str(found[0]["id"])
+    raise InvalidInput(
+        f"there is no token {which!r}" if not found else f"several tokens are called {which!r}",
+        field="TOKEN",
+        remedy="name one by its id: `vmtune token list --all` shows them",
+    )
+
+
+def _end(lasts: str) -> datetime | None:
+    """When what lasts as long as that ends; None for never."""
+    if lasts == "never":
+        return None
+    match = _LASTS.fullmatch(lasts)
+    if match is None or int(match[1]) == 0:
+        raise InvalidInput(
+            f"{lasts!r} is no time", field="--expires", remedy="write 12h, 90d, 4w, 1y or never"
+        )
+    return datetime.now(UTC) + int(match[1]) * _UNITS.get(match[2], _YEAR)
+
+
+def _labels(selector: str | None) -> dict[str, str]:
+    from vmtune.model.profile import parse_selector  # noqa: PLC0415 - only where it is used
+
+    return dict(parse_selector(selector)) if selector else {}
+
+
+def _scopes(rights: Document) -> str:
+    scopes = rights["scopes"]
+    return "admin" if "admin" in scopes else ", ".join(scopes)
+
+
+def _reach(rights: Document) -> str:
+    hosts, labels = rights["hosts"], rights["selector"]
+    parts = [f"host {name}" for name in hosts or ()]
+    parts += [f"{key}={value}" for key, value in labels.items()]
+    if hosts == []:
+        return "nothing"
+    return ", ".join(parts) or "all"
+
+
+def _who(actor: Document) -> str:
+    return f"{actor['kind']} {actor['name'] or actor['id']}".rstrip()

@@ -1,0 +1,1 @@
+"""Commands about profiles, plans and applications."""

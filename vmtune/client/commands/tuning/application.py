@@ -1,0 +1,254 @@
+"""``vmtune apply``, ``verify``, ``revert`` and ``application``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import click
+
+from vmtune.client.commands.tuning import plan as plans
+from vmtune.client.complete import profiles
+from vmtune.client.connection.errors import Refused
+from vmtune.client.connection.http import Client, Document, segment
+from vmtune.client.session import CLEAN, DIFFERENCES, ERROR, Session, common, pass_session
+from vmtune.client.views import render
+from vmtune.client.views.output import Column, fields, table
+from vmtune.client.vms import as_uuid, resolve
+from vmtune.errors import NotFound
+
+_AS_WANTED = frozenset({"effective", "pending migration", "pending restart"})
+_NOT_FOUND = 404
+
+
+def all_as_wanted(outcomes: Sequence[Document]) -> bool:
+    """Whether each tunable is effective, or waits for its migration or restart."""
+    return all(outcome["status"] in _AS_WANTED for outcome in outcomes)
+
+
+@click.command()
+@click.argument("vm")
+@click.option("--profile", shell_complete=profiles, help="Instead of the one assigned.")
+@click.option("--revision", type=click.IntRange(min=1), help="An older one of the profile.")
+@click.option("--best-effort", is_flag=True, help="Leave out what is refused, apply the rest.")
+@click.option(
+    "--boot-only",
+    is_flag=True,
+    help="Only write what waits for the VM's next start; it need not run.",
+)
+@click.option("--dry-run", is_flag=True, help="Show the plan and change nothing.")
+@common
+@pass_session
+def apply(
+    session: Session,
+    vm: str,
+    profile: str | None,
+    revision: int | None,
+    best_effort: bool,
+    boot_only: bool,
+    dry_run: bool,
+) -> int:
+    """Set a profile's values on VM and read them back.
+
+    Values that take effect at the VM's start are written into its persistent configuration, and
+    are `pending restart` until then. Without --best-effort the first refusal puts everything
+    back.
+
+    Exits 0 where each value is effective or waits for its migration or restart, 2 where some
+    are overwritten, rejected or unknown, 1 where it failed.
+    """
+    uuid = resolve(session.client, vm)
+    body: dict[str, object] = {"profile": profile, "revision": revision}
+    if dry_run:
+        document = session.client.post(f"/vms/{uuid}/plan", body)
+        session.show(document, lambda: plans.lines(document))
+        return CLEAN if document["clean"] else DIFFERENCES
+    body |= {"best_effort": best_effort, "boot_only": boot_only}
+    record = session.client.post(f"/vms/{uuid}/applications", body)
+    session.show(record, lambda: record_lines(record))
+    return exit_code(record, "applied")
+
+
+def exit_code(record: Document, wanted_state: str) -> int:
+    """How the command ends for an application's record."""
+    if record["state"] != wanted_state:
+        return ERROR
+    reverted = wanted_state == "reverted"
+    return CLEAN if reverted or all_as_wanted(record["outcomes"]) else DIFFERENCES
+
+
+def record_lines(record: Document) -> Iterator[str]:
+    """An application as people read it."""
+    yield from fields(
+        [
+            ("application", record["id"]),
+            ("vm", record["vm"]),
+            ("host", record["host"]),
+            ("profile", render.profile(record)),
+            ("state", record["state"]),
+            ("begun", render.moment(record["created_at"])),
+            ("ended", render.moment(record["ended_at"])),
+        ]
+    )
+    yield from render.problems(record["problems"])
+    if record["outcomes"]:
+        yield ""
+        yield from render.outcomes(record["outcomes"])
+
+
+@click.command()
+@click.argument("vm", required=False)
+@click.option("--all", "everything", is_flag=True, help="Every VM that has anything to verify.")
+@common
+@pass_session
+def verify(session: Session, vm: str | None, everything: bool) -> int:
+    """Hold what VM runs with against its profile: the one applied, or else assigned.
+
+    Exits 0 where all is as wanted, 2 where something differs, 1 on an error.
+    """
+    if (vm is None) is not everything:
+        raise click.UsageError("name one VM, or give --all")
+    if vm is not None:
+        document = session.client.post(f"/vms/{resolve(session.client, vm)}/verify")
+        session.show(document, lambda: _verification_lines(document))
+        return CLEAN if document["clean"] else DIFFERENCES
+    return _verify_all(session)
+
+
+def _verify_all(session: Session) -> int:
+    listing = session.client.get("/vms")
+    running = [row for row in listing["items"] if row["state"] in ("running", "paused")]
+    names = {row["uuid"]: row["name"] for row in running}
+    found = [document for uuid in names if (document := _verification(session.client, uuid))]
+    silent = listing["problems"]
+    clean = all(document["clean"] for document in found) and not silent
+    columns = (
+        Column("VM"),
+        Column("HOST"),
+        Column("PROFILE"),
+        Column("CLEAN"),
+        Column("DIFFERS", wraps=True),
+    )
+    cells = [
+        (
+            names[document["vm"]],
+            document["host"],
+            render.profile(document),
+            "yes" if document["clean"] else "no",
+            ", ".join(
+                f"{outcome['tunable']} {outcome['status']}"
+                for outcome in document["outcomes"]
+                if outcome["status"] not in _AS_WANTED
+            ),
+        )
+        for document in found
+    ]
+
+    def lines() -> Iterator[str]:
+        yield from table(columns, cells, "no VM has anything to verify")
+        yield from render.problems(silent)
+
+    session.show({"clean": clean, "items": found, "problems": silent}, lines)
+    if silent:
+        return ERROR
+    return CLEAN if clean else DIFFERENCES
+
+
+def _verification(client: Client, uuid: str) -> Document | None:
+    """A VM's verification; None where it has nothing to verify, or has just gone."""
+    try:
+        return client.post(f"/vms/{uuid}/verify")
+    except Refused as error:
+        if error.status == _NOT_FOUND:
+            return None
+        raise
+
+
+def _verification_lines(document: Document) -> Iterator[str]:
+    yield from fields(
+        [
+            ("vm", document["vm"]),
+            ("host", document["host"]),
+            ("profile", render.profile(document)),
+            ("application", document["application"] or "none: by assignment"),
+            ("as wanted", "yes" if document["clean"] else "no"),
+        ]
+    )
+    yield ""
+    yield from render.outcomes(document["outcomes"])
+
+
+@click.command()
+@click.argument("target", metavar="VM|APPLICATION")
+@common
+@pass_session
+def revert(session: Session, target: str) -> int:
+    """Put back what was set before an application, or before a VM's standing one."""
+    application = _application_of(session.client, target)
+    record = session.client.post(f"/applications/{application}/revert")
+    session.show(record, lambda: record_lines(record))
+    return exit_code(record, "reverted")
+
+
+def _application_of(client: Client, target: str) -> str:
+    """The application that *target* names: by its id, or the VM's newest that stands."""
+    uuid = as_uuid(target)
+    if uuid is not None:
+        try:
+            return str(client.get(f"/applications/{uuid}")["id"])
+        except Refused as error:
+            if error.status != _NOT_FOUND:
+                raise
+    vm = resolve(client, target)
+    for record in client.items("/applications", {"vm": vm}):
+        if record["state"] in ("applied", "unknown"):
+            return str(record["id"])
+    raise NotFound(
+        f"no application stands on {target}",
+        field="VM",
+        remedy=f"`vmtune application list --vm {target}` shows what was applied",
+    )
+
+
+@click.group()
+@common
+def application() -> None:
+    """What was applied to VMs, and what became of it."""
+
+
+@application.command("list")
+@click.option("--vm", help="Only those of one VM.")
+@common
+@pass_session
+def list_(session: Session, vm: str | None) -> None:
+    """List the applications, newest first."""
+    query = {"vm": resolve(session.client, vm) if vm else None}
+    rows = list(session.client.items("/applications", query))
+    columns = (
+        Column("APPLICATION"),
+        Column("VM"),
+        Column("PROFILE"),
+        Column("STATE"),
+        Column("BEGUN"),
+    )
+    cells = [
+        (
+            row["id"],
+            row["vm"],
+            render.profile(row),
+            row["state"],
+            render.moment(row["created_at"]),
+        )
+        for row in rows
+    ]
+    empty = "nothing was applied yet"
+    session.show({"items": rows, "next": None}, lambda: table(columns, cells, empty))
+
+
+@application.command()
+@click.argument("id", metavar="APPLICATION")
+@common
+@pass_session
+def show(session: Session, id: str) -> None:
+    """Show an application and the outcome of each tunable."""
+    record = session.client.get(f"/applications/{segment(id)}")
+    session.show(record, lambda: record_lines(record))

@@ -1,0 +1,83 @@
+"""``vmtune assign``: which profile is for which VM."""
+
+from __future__ import annotations
+
+import click
+
+from vmtune.client.complete import hosts, profiles
+from vmtune.client.session import Session, common, pass_session
+from vmtune.client.views.output import Column, table
+from vmtune.client.views.render import moment
+from vmtune.client.vms import resolve
+from vmtune.errors import InvalidInput
+
+
+@click.group()
+@common
+def assign() -> None:
+    """Which profile is for which VM: the VM's own before label selector, host and default."""
+
+
+@assign.command()
+@click.argument("profile", shell_complete=profiles)
+@click.option("--vm", help="One VM, by name or UUID.")
+@click.option("--selector", help="VMs with all of these labels, such as tier=db,zone=a.")
+@click.option("--host", shell_complete=hosts, help="The VMs of a host.")
+@click.option("--default", "default", is_flag=True, help="All VMs that nothing else names.")
+@common
+@pass_session
+def add(
+    session: Session,
+    profile: str,
+    vm: str | None,
+    selector: str | None,
+    host: str | None,
+    default: bool,
+) -> None:
+    """Assign PROFILE to a VM, a label selector, a host, or everything else."""
+    given = {"vm": vm, "selector": selector, "host": host, "default": "" if default else None}
+    chosen = {target: key for target, key in given.items() if key is not None}
+    if len(chosen) != 1:
+        raise InvalidInput(
+            "name what the profile is for, and only one thing" if chosen else
+            "what is the profile for?",
+            field="PROFILE",
+            code="usage",
+            remedy="give one of --vm, --selector, --host and --default",
+        )  # fmt: skip
+    target, key = chosen.popitem()
+    if target == "vm":
+        key = resolve(session.client, key)
+    body = {"target": target, "key": key, "profile": profile}
+    added = session.client.post("/assignments", body)
+    session.say(added, f"assignment {added['id']}: {profile} for {target} {key}".rstrip())
+
+
+@assign.command("list")
+@common
+@pass_session
+def list_(session: Session) -> None:
+    """List the assignments."""
+    rows = list(session.client.items("/assignments"))
+    columns = (
+        Column("ID", right=True),
+        Column("FOR"),
+        Column("KEY"),
+        Column("PROFILE"),
+        Column("SINCE"),
+    )
+    cells = [
+        (str(row["id"]), row["target"], row["key"], row["profile"], moment(row["created_at"]))
+        for row in rows
+    ]
+    empty = "no assignments; make one with `vmtune assign add PROFILE --default`"
+    session.show({"items": rows, "next": None}, lambda: table(columns, cells, empty))
+
+
+@assign.command()
+@click.argument("id", metavar="ID", type=click.IntRange(min=1))
+@common
+@pass_session
+def remove(session: Session, id: int) -> None:
+    """Remove an assignment."""
+    session.say(session.client.delete(f"/assignments/{id}"), f"assignment {id} removed")

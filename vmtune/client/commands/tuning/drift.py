@@ -1,0 +1,112 @@
+"""``vmtune vm drift``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterator, Sequence
+
+import click
+
+from vmtune.client.complete import hosts
+from vmtune.client.connection.http import Client, Document
+from vmtune.client.session import CLEAN, DIFFERENCES, Session, common, pass_session
+from vmtune.client.views import render
+from vmtune.client.views.output import Column, table
+from vmtune.errors import VmtuneError
+
+_LOOK_EVERY_S = 0.25
+
+
+class NotScanned(VmtuneError):
+    """A scan that was asked for has not ended in time."""
+
+    code = "not_scanned"
+
+
+@click.command()
+@click.option("--host", shell_complete=hosts, help="Only the VMs of one host.")
+@click.option("--now", is_flag=True, help="Look at all VMs first, and wait for that.")
+@click.option(
+    "--within", type=click.IntRange(1, 24 * 3600), default=300, metavar="SECONDS",
+    show_default=True, help="How long to wait for that.",
+)  # fmt: skip
+@common
+@pass_session
+def vm_drift(session: Session, host: str | None, now: bool, within: int) -> int:
+    """List the VMs that run otherwise than what was applied to them.
+
+    The service looks at all VMs of which something is wanted from time to time (its setting
+    drift_scan_interval_s). What it found last is shown; no QEMU is asked, but with --now.
+    `vmtune verify VM` tells more of one.
+
+    Exits 2 where some drift, 1 on an error.
+    """
+    client = session.client
+    if now:
+        asked = client.post("/drift-scans", {"host": host})["hosts"]
+        _wait(client, asked, within)
+    drifts = list(client.items("/drifts", {"host": host}))
+    scans = list(client.items("/drift-scans", {"host": host}))
+    document = {"items": drifts, "next": None, "scans": scans}
+    session.show(document, lambda: _lines(drifts, scans))
+    return DIFFERENCES if drifts else CLEAN
+
+
+def _wait(client: Client, asked: Collection[str], within_s: float) -> None:
+    """:raise NotScanned: some of the hosts were not looked at in time."""
+    give_up_s = time.monotonic() + within_s
+    while True:
+        scans = client.items("/drift-scans")
+        left = [scan["host"] for scan in scans if scan["pending"] and scan["host"] in asked]
+        if not left:
+            return
+        if time.monotonic() > give_up_s:
+            raise NotScanned(
+                f"{len(left)} hosts were not looked at within {within_s:g} s: "
+                f"{', '.join(left[:5])}{', ...' if len(left) > 5 else ''}",
+                remedy="see that the services that drive them run (vmtune service list), or "
+                "wait longer with --within",
+            )
+        time.sleep(_LOOK_EVERY_S)
+
+
+def _lines(drifts: Sequence[Document], scans: Sequence[Document]) -> Iterator[str]:
+    columns = (
+        Column("NAME"),
+        Column("HOST"),
+        Column("PROFILE"),
+        Column("DIFFERING", wraps=True),
+        Column("SINCE"),
+        Column("SEEN", spare=True),
+    )
+    cells = [
+        (
+            row["name"],
+            row["host"],
+            render.profile(row["tuning"]),
+            " ".join(row["tuning"]["differing"]),
+            render.moment(row["tuning"]["since"]),
+            render.moment(row["tuning"]["as_of"]),
+        )
+        for row in drifts
+    ]
+    yield from table(columns, cells, "no VM drifts, as far as was looked")
+    yield ""
+    yield from _scan_lines(scans)
+
+
+def _scan_lines(scans: Sequence[Document]) -> Iterator[str]:
+    made = [scan for scan in scans if scan["found"] is not None]
+    if made:
+        seen = sum(scan["found"]["looked_at"] for scan in made)
+        oldest = min(scan["ended_at"] for scan in made)
+        yield f"looked at {seen} VMs of {len(made)} hosts, at {render.moment(oldest)} or later"
+    never = [scan["host"] for scan in scans if scan["found"] is None]
+    if never:
+        yield f"not looked at yet: {', '.join(never)}"
+    for scan in made:
+        rows = [
+            {**row, "field": " ".join(filter(None, (scan["host"], row["field"])))}
+            for row in scan["problems"]
+        ]
+        yield from render.problems(rows)

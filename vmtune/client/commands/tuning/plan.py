@@ -1,0 +1,103 @@
+"""``vmtune plan``: what would be set, and what stands against it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from vmtune.client.complete import hosts, profiles
+from vmtune.client.connection.http import Document
+from vmtune.client.session import CLEAN, DIFFERENCES, Session, common, pass_session
+from vmtune.client.views import render
+from vmtune.client.views.controllers import step_lines
+from vmtune.client.views.output import Column, paint, table
+from vmtune.client.vms import resolve
+
+_WHEN = {
+    "at the next migration": "next migration",
+    "at the VM's next start": "next start",
+}
+
+
+@click.command()
+@click.argument("vm")
+@click.option("--profile", shell_complete=profiles, help="Instead of the one assigned.")
+@click.option("--revision", type=click.IntRange(min=1), help="An older one of the profile.")
+@click.option("--to", "destination", shell_complete=hosts, help="Plan a migration to this host.")
+@common
+@pass_session
+def plan(
+    session: Session,
+    vm: str,
+    profile: str | None,
+    revision: int | None,
+    destination: str | None,
+) -> int:
+    """Show what would be set on VM, and what stands against it. Changes nothing.
+
+    Exits 0 where nothing would change, 2 where something would or a blocker stands
+    against it, 1 on an error.
+    """
+    body = {"profile": profile, "revision": revision, "destination": destination}
+    uuid = resolve(session.client, vm)
+    document = session.client.post(f"/vms/{uuid}/plan", body)
+    session.show(document, lambda: lines(document))
+    return CLEAN if document["clean"] else DIFFERENCES
+
+
+def lines(document: Document) -> Iterator[str]:
+    """The plan as people read it: what for, each tunable, then the findings."""
+    to = f" to {document['destination']}" if document["destination"] else ""
+    yield f"{document['vm_name']} on {document['host']}{to}, profile {render.profile(document)}"
+    yield ""
+    columns = (
+        Column("TUNABLE"),
+        Column("CURRENT", right=True),
+        Column("WANTED", right=True),
+        Column("ROUTE"),
+        Column("WHEN"),
+        Column("WHO WOULD OVERWRITE IT", wraps=True, spare=True),
+    )
+    cells = [_cells(item) for item in document["items"]]
+    yield from table(columns, cells, "nothing to set")
+    yield from step_lines(document["step_texts"])
+    for finding in document["findings"]:
+        yield ""
+        yield from finding_lines(finding)
+    yield ""
+    yield _verdict(document)
+
+
+def _cells(item: Document) -> tuple[str, ...]:
+    current = item["current"]
+    parts = current["part_texts"]
+    differ = current["value"] is None and parts
+    now = ", ".join(f"{part} {text}" for part, text in parts.items()) if differ else ""
+    when = _WHEN.get(str(item["takes_effect"]), str(item["takes_effect"]))
+    wanted = str(item["wanted"]["text"])
+    # What vmtune does itself is set nowhere.
+    seen = "-" if item["route"] == "control" else now or str(current["text"])
+    return item["tunable"], seen, wanted, item["route"], when, item["overwriter"]
+
+
+def finding_lines(finding: Document) -> Iterator[str]:
+    """A finding and its remedy: blockers red, warnings yellow."""
+    blocks = finding["severity"] == "blocker"
+    where = f"{finding['tunable']}: " if finding["tunable"] else ""
+    word = paint(f"{finding['severity']} {finding['code']}", "red" if blocks else "yellow")
+    yield f"{word}: {where}{finding['message']}"
+    if finding["remedy"]:
+        yield f"  remedy: {finding['remedy']}"
+
+
+def _verdict(document: Document) -> str:
+    blockers = sum(finding["severity"] == "blocker" for finding in document["findings"])
+    changes = sum(bool(item["differs"]) for item in document["items"])
+    if blockers:
+        return f"{_count(blockers, 'blocker')}; {_count(changes, 'value')} would change"
+    return f"{_count(changes, 'value')} would change" if changes else "nothing would change"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,1 @@
+"""The command's connection to the service: HTTP, events, credentials."""

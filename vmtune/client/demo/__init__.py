@@ -1,0 +1,1 @@
+"""The demo: a real VM migrates between two real libvirt hosts, untuned and tuned."""

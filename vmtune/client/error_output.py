@@ -1,0 +1,48 @@
+"""Errors as the command prints them, always on stderr."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from vmtune.client.connection.errors import ClientError, problem_document
+from vmtune.errors import InvalidInput, VmtuneError
+
+
+def complain(error: VmtuneError, as_json: bool) -> None:
+    """One ``error:`` line for each problem, with its remedy below; or a problem document."""
+    if as_json:
+        document = error.document() if isinstance(error, ClientError) else problem_document(error)
+        click.echo(json.dumps(document, indent=2, ensure_ascii=False), err=True)
+        return
+    for problem in error.problems:
+        where = f"{problem.field}: " if problem.field else ""
+        click.echo(f"error: {where}{_one_line(problem.message)}", err=True)
+        if problem.remedy:
+            click.echo(f"  remedy: {_one_line(problem.remedy)}", err=True)
+
+
+def usage(error: click.ClickException) -> VmtuneError:
+    """What click has against the command line, as an error of ours."""
+    ctx = error.ctx if isinstance(error, click.UsageError) else None
+    remedy = f"see `{ctx.command_path} --help`" if ctx else "see `vmtune --help`"
+    field = ""
+    if isinstance(error, click.BadParameter) and error.param is not None:
+        field = error.param.get_error_hint(ctx) if ctx else error.param.name or ""
+        field = field.strip("'")
+    message = error.message if field and error.message else error.format_message()
+    return InvalidInput(message, field=field, code="usage", remedy=remedy)
+
+
+def internal(error: Exception) -> VmtuneError:
+    """A fault of ours, told without its traceback."""
+    return VmtuneError(
+        f"internal error: {type(error).__name__}: {error}",
+        code="internal",
+        remedy="repeat the command with --debug and report what it shows",
+    )
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
