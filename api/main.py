@@ -12,19 +12,19 @@ from fastapi.responses import HTMLResponse
 from fastapi.routing import APIRoute
 
 from vmtune import __version__
-from vmtune.api.audited import Audited
-from vmtune.api.authentication import Authenticate
-from vmtune.api.deps import Container
-from vmtune.api.docs import page
+from vmtune.api.auth.authentication import Authenticate
+from vmtune.api.auth.security import closed_unless_declared
 from vmtune.api.errors import add_handlers
-from vmtune.api.measured import Measured
-from vmtune.api.middleware import Bodies, BodyLimit, ExactPaths, Gate, RequestContext
+from vmtune.api.http.audit import Audited
+from vmtune.api.http.coalescing import Shared
+from vmtune.api.http.metrics import Measured
+from vmtune.api.http.middleware import Bodies, BodyLimit, ExactPaths, Gate, RequestContext
+from vmtune.api.pages.docs import page
+from vmtune.api.pages.web import WebUi
 from vmtune.api.routes import (
     applications,
     assignments,
     audit,
-    campaigns,
-    comparisons,
     drift,
     evacuations,
     events,
@@ -37,23 +37,19 @@ from vmtune.api.routes import (
     oidc,
     pools,
     profiles,
-    reference,
-    runs,
-    scenarios,
-    services,
     session,
     tokens,
     tunables,
     vms,
 )
+from vmtune.api.routes import cluster as services
+from vmtune.api.routes.bench import campaigns, comparisons, reference, runs, scenarios
 from vmtune.api.routes.common import PREFIX
 from vmtune.api.schemas.common import ProblemDocument
 from vmtune.api.schemas.events import EventView
-from vmtune.api.security import closed_unless_declared
-from vmtune.api.shared import Shared
-from vmtune.api.traces import traced
+from vmtune.api.serving.traces import traced
 from vmtune.api.validation import check_query
-from vmtune.api.web import WebUi
+from vmtune.api.wiring.deps import Container
 from vmtune.config.settings import Settings
 
 ROUTERS: tuple[APIRouter, ...] = tuple(

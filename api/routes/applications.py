@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from vmtune.api.reach import ApplicationInReach
+from vmtune.api.auth.reach import ApplicationInReach
+from vmtune.api.auth.security import APPLY, READ, Who
 from vmtune.api.responses import ASKS_A_HOST, problems
 from vmtune.api.routes.common import After, Limit, Services
 from vmtune.api.routes.router import Router
 from vmtune.api.schemas.applications import ApplicationPage, ApplicationView
-from vmtune.api.security import APPLY, READ, Who
 from vmtune.model.plan.outcome import ApplicationState
 
 router = Router(prefix="/applications", tags=["applications"])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from fastapi import Response
 
-from vmtune.api.reach import AssignmentInReach
+from vmtune.api.auth.reach import AssignmentInReach
+from vmtune.api.auth.security import PROFILE, READ, Who
 from vmtune.api.responses import LOCATION, WITH_BODY, problems, with_headers
 from vmtune.api.routes.common import PREFIX, After, Limit, Services
 from vmtune.api.routes.router import Router
 from vmtune.api.schemas.assignments import AssignmentCreate, AssignmentPage, AssignmentView
-from vmtune.api.security import PROFILE, READ, Who
 
 router = Router(prefix="/assignments", tags=["assignments"])
 

@@ -12,13 +12,13 @@ from typing import Annotated
 from fastapi import Depends, Query
 from fastapi.responses import StreamingResponse
 
-from vmtune.api.deps import Container
-from vmtune.api.reach import EVERYWHERE
+from vmtune.api.auth.reach import EVERYWHERE
+from vmtune.api.auth.security import ADMIN
 from vmtune.api.responses import problems
 from vmtune.api.routes.common import After, Limit, Moment, Services
 from vmtune.api.routes.router import Router
 from vmtune.api.schemas.access import EntryPage, EntryView, IntegrityView
-from vmtune.api.security import ADMIN
+from vmtune.api.wiring.deps import Container
 from vmtune.model.access.audit import Outcome
 from vmtune.storage.repositories.audit_log import AuditFilter
 

@@ -8,8 +8,8 @@ from typing import Annotated
 from fastapi import Depends, Header, Path, Query, Request
 from pydantic import AwareDatetime, BeforeValidator
 
-from vmtune.api.deps import Container
 from vmtune.api.errors import PreconditionRequired
+from vmtune.api.wiring.deps import Container
 from vmtune.errors import InvalidInput, SetupError
 
 PREFIX = "/api/v1"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fastapi import Response
 
+from vmtune.api.auth.security import READ, Who
 from vmtune.api.responses import LOCATION, WITH_BODY, problems, with_headers
 from vmtune.api.routes.common import PREFIX, After, Limit, Services
 from vmtune.api.routes.router import Router
@@ -15,7 +16,6 @@ from vmtune.api.schemas.drift import (
     DriftScanView,
     DriftView,
 )
-from vmtune.api.security import READ, Who
 
 router = Router(tags=["drift"])
 

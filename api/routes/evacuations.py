@@ -8,7 +8,8 @@ from uuid import UUID
 
 from fastapi import Query, Response
 
-from vmtune.api.reach import WholeHostInReach
+from vmtune.api.auth.reach import WholeHostInReach
+from vmtune.api.auth.security import MIGRATE, READ, Who
 from vmtune.api.responses import ASKS_A_HOST, LOCATION, WITH_BODY, problems, with_headers
 from vmtune.api.routes.common import PREFIX, After, Limit, Services
 from vmtune.api.routes.router import Router
@@ -20,7 +21,6 @@ from vmtune.api.schemas.evacuations import (
     LeavingVmPage,
     LeavingVmView,
 )
-from vmtune.api.security import MIGRATE, READ, Who
 from vmtune.model.evacuation.evacuation import EvacuationState
 from vmtune.services.evacuations.plan import EvacuationRequest
 

@@ -10,12 +10,12 @@ from typing import Annotated
 from fastapi import Header, Query, Request
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
-from vmtune.api.authentication import still_lets_in
+from vmtune.api.auth.authentication import still_lets_in
+from vmtune.api.auth.security import READ, Who
 from vmtune.api.responses import problems
 from vmtune.api.routes.common import Services, Whole
 from vmtune.api.routes.router import Router
 from vmtune.api.schemas.events import EventView
-from vmtune.api.security import READ, Who
 from vmtune.model.host.inventory import Event, EventTopic
 from vmtune.services.access.access import Access
 from vmtune.services.events import Progress

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from vmtune.api.reach import HostInReach
+from vmtune.api.auth.reach import HostInReach
+from vmtune.api.auth.security import READ
 from vmtune.api.responses import ASKS_A_HOST, problems
 from vmtune.api.routes.common import Services
 from vmtune.api.routes.router import Router
 from vmtune.api.schemas.doctor import DiagnosisView
-from vmtune.api.security import READ
 
 router = Router(prefix="/hosts", tags=["hosts"])
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from vmtune import __version__
+from vmtune.api.auth.security import READ
 from vmtune.api.responses import problems
 from vmtune.api.routes.common import Services
 from vmtune.api.routes.router import Router
 from vmtune.api.schemas.health import Health
-from vmtune.api.security import READ
 
 router = Router(tags=["health"])
 

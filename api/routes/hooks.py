@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from fastapi import Depends, Request, Response
 
+from vmtune.api.auth.security import MIGRATE, Who
 from vmtune.api.responses import WITH_BODY, problems
 from vmtune.api.routes.common import Services
 from vmtune.api.routes.router import Router
-from vmtune.api.security import MIGRATE, Who
 from vmtune.errors import Forbidden
 from vmtune.model.access.scopes import Kind
 from vmtune.services.metrics import telemetry

@@ -7,7 +7,8 @@ from urllib.parse import quote
 
 from fastapi import Query, Response
 
-from vmtune.api.reach import HostInReach
+from vmtune.api.auth.reach import HostInReach
+from vmtune.api.auth.security import HOST, READ, Who
 from vmtune.api.responses import ASKS_A_HOST, LOCATION, WITH_BODY, problems, with_headers
 from vmtune.api.routes.common import PREFIX, After, Limit, Services
 from vmtune.api.routes.router import Router
@@ -24,7 +25,6 @@ from vmtune.api.schemas.hosts import (
 )
 from vmtune.api.schemas.plans import FindingView
 from vmtune.api.schemas.vms import VmPage
-from vmtune.api.security import HOST, READ, Who
 from vmtune.errors import Conflict, VmtuneError
 from vmtune.model.host.facts import VmState
 from vmtune.model.plan.tuning_state import TuningState

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from fastapi import Request, Response
 
-from vmtune.api.reach import EVERYWHERE
+from vmtune.api.auth.reach import EVERYWHERE
+from vmtune.api.auth.security import METRICS
 from vmtune.api.responses import problems
 from vmtune.api.routes.common import Services
 from vmtune.api.routes.router import Router
-from vmtune.api.security import METRICS
 
 router = Router(tags=["health"])
 _TEXT = {"schema": {"type": "string"}}

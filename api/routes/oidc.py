@@ -7,12 +7,12 @@ from typing import Annotated
 from fastapi import Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from vmtune.api.authentication import address_of
-from vmtune.api.cookies import OIDC, clear_oidc, set_cookies, set_oidc
+from vmtune.api.auth.authentication import address_of
+from vmtune.api.auth.cookies import OIDC, clear_oidc, set_cookies, set_oidc
+from vmtune.api.auth.security import PUBLIC
 from vmtune.api.responses import LOCATION, problems, with_headers
 from vmtune.api.routes.common import Services
 from vmtune.api.routes.router import Router
-from vmtune.api.security import PUBLIC
 from vmtune.errors import NotFound
 from vmtune.services.access.oidc import OidcService
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from vmtune.api.reach import HostInReach, VmInReach
+from vmtune.api.auth.reach import HostInReach, VmInReach
+from vmtune.api.auth.security import HOST, READ, Who
 from vmtune.api.responses import ASKS_A_HOST, WITH_BODY, problems
 from vmtune.api.routes.common import Services
 from vmtune.api.routes.router import Router
 from vmtune.api.schemas.pools import LimitList, LimitsSet, LimitView, PoolList, PoolView
-from vmtune.api.security import HOST, READ, Who
 from vmtune.services.hosts.limits import LimitState
 
 router = Router()

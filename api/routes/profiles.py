@@ -7,7 +7,8 @@ from urllib.parse import quote
 
 from fastapi import Header, Query, Response
 
-from vmtune.api.reach import EVERYWHERE
+from vmtune.api.auth.reach import EVERYWHERE
+from vmtune.api.auth.security import PROFILE, READ
 from vmtune.api.responses import ETAG, LOCATION, WITH_BODY, problems, with_headers
 from vmtune.api.routes.common import (
     PREFIX,
@@ -33,7 +34,6 @@ from vmtune.api.schemas.profiles import (
     RevisionView,
     ValuesCheck,
 )
-from vmtune.api.security import PROFILE, READ
 from vmtune.errors import StaleRevision
 from vmtune.model.profile import Profile
 from vmtune.services.tuning.profiles import accept

@@ -6,9 +6,10 @@ from typing import Annotated
 
 from fastapi import Path, Request, Response
 
-from vmtune.api.authentication import address_of, cookie_of
-from vmtune.api.cookies import clear_cookies, set_cookies
-from vmtune.api.reach import EVERYWHERE
+from vmtune.api.auth.authentication import address_of, cookie_of
+from vmtune.api.auth.cookies import clear_cookies, set_cookies
+from vmtune.api.auth.reach import EVERYWHERE
+from vmtune.api.auth.security import ADMIN, PUBLIC, READ, Who
 from vmtune.api.responses import LOCATION, WITH_BODY, problems, with_headers
 from vmtune.api.routes.common import PREFIX, After, Limit, Services
 from vmtune.api.routes.router import Router
@@ -20,7 +21,6 @@ from vmtune.api.schemas.access import (
     SessionView,
     SignIn,
 )
-from vmtune.api.security import ADMIN, PUBLIC, READ, Who
 from vmtune.model.access.scopes import Identity
 from vmtune.services.access.web_sessions import SHOWN, Browser
 

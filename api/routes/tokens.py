@@ -7,11 +7,11 @@ from typing import Annotated
 
 from fastapi import Path, Response
 
+from vmtune.api.auth.security import ADMIN, Who
 from vmtune.api.responses import LOCATION, WITH_BODY, problems, with_headers
 from vmtune.api.routes.common import PREFIX, After, Limit, Services
 from vmtune.api.routes.router import Router
 from vmtune.api.schemas.access import TokenCreate, TokenMade, TokenPage, TokenView
-from vmtune.api.security import ADMIN, Who
 from vmtune.model.access.scopes import MEANINGS
 
 router = Router(prefix="/tokens", tags=["tokens"])

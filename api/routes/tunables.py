@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from vmtune.api.auth.security import READ
 from vmtune.api.responses import problems
 from vmtune.api.routes.common import After, Limit, Name, Services
 from vmtune.api.routes.router import Router
 from vmtune.api.schemas.tunables import TunablePage, TunableView
-from vmtune.api.security import READ
 from vmtune.errors import NotFound
 from vmtune.model.tunables.rules import unknown_tunable
 from vmtune.model.tunables.table import TUNABLES

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from fastapi import Query, Response
 
-from vmtune.api.deps import Container
-from vmtune.api.reach import VmInReach
+from vmtune.api.auth.reach import VmInReach
+from vmtune.api.auth.security import APPLY, HOST, READ, Who
 from vmtune.api.responses import ASKS_A_HOST, LOCATION, WITH_BODY, problems, with_headers
 from vmtune.api.routes.common import PREFIX, After, Limit, Services
 from vmtune.api.routes.router import Router
@@ -24,7 +24,7 @@ from vmtune.api.schemas.vms import (
     VmView,
     readings_of,
 )
-from vmtune.api.security import APPLY, HOST, READ, Who
+from vmtune.api.wiring.deps import Container
 from vmtune.model.access.scopes import Identity
 from vmtune.model.host.facts import VmState
 from vmtune.model.plan.tuning_state import TuningState

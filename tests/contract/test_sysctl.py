@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.map_count import map_count_held
-from vmtune.api.limits import carry_out
+from vmtune.api.wiring.limits import carry_out
 from vmtune.errors import CommandRefused, SetupError
 from vmtune.hypervisor.linux.sysctl import (
     FILE_NAME,

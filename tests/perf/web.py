@@ -22,7 +22,7 @@ from tests.support.api import Api
 from tests.support.browser import PATIENCE_MS, chromium, free_port, settled, tab, why_no_browser
 from tests.support.samples import make_samples
 from tests.support.served_api import served_api
-from vmtune.api.web import BUILT
+from vmtune.api.pages.web import BUILT
 from vmtune.client.connection.http import Client
 from vmtune.model.host.inventory import EventTopic
 from vmtune.model.migration.record import MigrationState

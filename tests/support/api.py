@@ -19,11 +19,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tests.support.bench_runs import a_program, fake_tools
 from tests.support.fakes import NEWEST, fake_pair, only
-from vmtune.api.bench import BenchTools
-from vmtune.api.deps import Container, open_container
 from vmtune.api.main import create_app
 from vmtune.api.openapi import document
 from vmtune.api.schemas.common import ProblemDocument
+from vmtune.api.wiring.bench import BenchTools
+from vmtune.api.wiring.deps import Container, open_container
 from vmtune.config.settings import BenchQemu, Settings
 from vmtune.jobs.inline import InlineEngine
 from vmtune.model.host.inventory import Host

@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.support.facts import QEMU_10, direct_host, vm
 from tests.support.records import make_record
-from vmtune.api.bench import BenchTools
+from vmtune.api.wiring.bench import BenchTools
 from vmtune.bench.block.live_order import GuestOrder, LiveOrder
 from vmtune.bench.block.order import BlockOrder
 from vmtune.bench.boot.order import BootOrder

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.api import Api, running_api
-from vmtune.api.server import Server
-from vmtune.api.sockets import listening
+from vmtune.api.serving.server import Server
+from vmtune.api.serving.sockets import listening
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from vmtune.api.limits import WISHES
+from vmtune.api.wiring.limits import WISHES
 from vmtune.client.commands.hosts.host import host
 from vmtune.config.settings import Settings
 from vmtune.hypervisor.linux.sysctl import SYSCTL_D

@@ -19,7 +19,7 @@ from tests.support.browser import (
 )
 from tests.support.live import Live, live, wait_for, why_no_lab
 from vmtune import lab
-from vmtune.api.web import BUILT
+from vmtune.api.pages.web import BUILT
 
 _PATIENT = {"downtime_limit_ms": 5000}  # both arms end as soon as all was sent once
 PLAN = {

@@ -20,7 +20,7 @@ from tests.support.api import Api
 from tests.support.asking import Door, Headers, Reply
 from tests.support.fakes import VM
 from tests.support.served_api import served_api
-from vmtune.api.web import BUILT
+from vmtune.api.pages.web import BUILT
 from vmtune.model.access.scopes import FULL, Identity, Kind, Reach, Rights, Scope
 from vmtune.model.access.tokens import Secret, Token
 from vmtune.services.access.tokens import _HASHER

@@ -8,7 +8,7 @@ import json
 
 from tests.support.api import Api
 from tests.support.measured import noisy, put
-from vmtune.api.schemas.comparisons import ComparisonView
+from vmtune.api.schemas.bench.comparisons import ComparisonView
 from vmtune.bench.report.report import from_document
 from vmtune.storage import Store
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.api import running_api
 from tests.support.fakes import VM
-from vmtune.api import deps
+from vmtune.api.wiring import deps
 from vmtune.config.settings import Settings
 from vmtune.errors import SchemaMismatch
 from vmtune.hypervisor.qmp.driver import QmpDriver

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.services.test_doctor import eyes
 
 from tests.support.api import Api
-from vmtune.api.doctor import diagnose_here
+from vmtune.admin.doctor import diagnose_here
 from vmtune.model.findings.table import FINDINGS
 from vmtune.services.hosts.doctor import DoctorService
 

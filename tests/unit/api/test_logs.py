@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 import structlog
 
-from vmtune.api.logs import configure_logs
+from vmtune.api.serving.logs import configure_logs
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from vmtune.api.sockets import check_passed, listening, passed_sockets
+from vmtune.api.serving.sockets import check_passed, listening, passed_sockets
 from vmtune.config.settings import Settings
 from vmtune.errors import SetupError
 from vmtune.storage import upgrade
@@ -22,7 +22,7 @@ PROGRAM = """
 import os, sys
 os.dup2(int(sys.argv[1]), 3)
 os.environ["LISTEN_PID"] = str(os.getpid())  # as systemd does between fork and exec
-from vmtune.api.server import serve
+from vmtune.api.serving.server import serve
 from vmtune.config.settings import Settings
 serve(Settings.load(None, os.environ))
 """
@@ -76,7 +76,7 @@ def test_what_is_no_listening_socket_is_refused(kind: str) -> None:
             if kind == "a pipe"
             else "s = socket.socket(); os.dup2(s.fileno(), 3)\n"
         )
-        + "from vmtune.api.sockets import passed_sockets\n"
+        + "from vmtune.api.serving.sockets import passed_sockets\n"
         "from vmtune.errors import SetupError\n"
         "try:\n    passed_sockets()\n"
         "except SetupError as error:\n    print(error)\n"
@@ -104,7 +104,7 @@ def test_beside_a_passed_unix_socket_the_port_is_served(
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     passed = socket.socket(socket.AF_UNIX)
-    monkeypatch.setattr("vmtune.api.sockets.passed_sockets", lambda: [passed])
+    monkeypatch.setattr("vmtune.api.serving.sockets.passed_sockets", lambda: [passed])
     settings = Settings(runtime_dir=tmp_path, listen_port=port)
     with listening(settings) as sockets:
         assert [one.family for one in sockets] == [socket.AF_UNIX, socket.AF_INET]

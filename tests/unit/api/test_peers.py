@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 
 from tests.support.served_api import served_api
-from vmtune.api.protocol import peer_of
-from vmtune.api.sockets import check_folder, listening
+from vmtune.api.serving.protocol import peer_of
+from vmtune.api.serving.sockets import check_folder, listening
 from vmtune.config.settings import Settings
 from vmtune.errors import Forbidden, SetupError
 from vmtune.services.access.users import LocalUsers, Peer

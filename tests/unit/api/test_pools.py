@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.api import Api, running_api
 from tests.support.fakes import VM
-from vmtune.api import limits
+from vmtune.api.wiring import limits
 from vmtune.model.host.facts import MemoryMaps, VmFacts
 from vmtune.model.host.limits import SYSCTLS
 

@@ -12,10 +12,10 @@ from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute, Mount, Route
 
 from tests.support.api import ROOT, Api, as_peer
-from vmtune.api.authentication import OPEN
+from vmtune.api.auth.authentication import OPEN
+from vmtune.api.auth.security import READ, declared
 from vmtune.api.main import create_app
-from vmtune.api.security import READ, declared
-from vmtune.api.web import WebUi
+from vmtune.api.pages.web import WebUi
 from vmtune.config.settings import Settings
 from vmtune.model.access.scopes import FULL, Identity, Kind, Rights, Scope
 from vmtune.services.access.users import LocalUsers
@@ -77,7 +77,9 @@ def test_nothing_is_mounted_past_the_scopes() -> None:
 @pytest.mark.parametrize(("path", "route"), API_ROUTES)
 def test_a_route_declares_one_scope(path: str, route: APIRoute) -> None:
     found = declared(route)
-    assert len(found) == 1, f"{path}: say dependencies=[READ] or another of vmtune.api.security"
+    assert len(found) == 1, (
+        f"{path}: say dependencies=[READ] or another of vmtune.api.auth.security"
+    )
     (scope,) = found
     for method in route.methods or ():
         known = (method, path)

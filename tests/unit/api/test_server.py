@@ -18,13 +18,13 @@ from typing import Any
 
 import pytest
 
-from vmtune.api.server import notify
+from vmtune.api.serving.server import notify
 from vmtune.config.settings import Settings
 from vmtune.storage import upgrade
 
 PROGRAM = """
 import json, os, sys
-from vmtune.api.server import serve
+from vmtune.api.serving.server import serve
 from vmtune.errors import VmtuneError
 from vmtune.config.settings import Settings
 try:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from vmtune.api.shared import Shared
+from vmtune.api.http.coalescing import Shared
 from vmtune.model.access.scopes import FULL, Identity, Kind, Rights
 from vmtune.model.access.scopes import Scope as Right
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.api import Api
 from tests.support.served_api import served_api
-from vmtune.api import protocol
+from vmtune.api.serving import protocol
 
 HEAD = b"POST /api/v1/profiles HTTP/1.1\r\nHost: localhost\r\n"
 

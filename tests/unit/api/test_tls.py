@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.asking import Door
 from tests.support.served_api import served_api
-from vmtune.api.tls import Tls
+from vmtune.api.serving.tls import Tls
 from vmtune.config.settings import Settings
 from vmtune.errors import SetupError
 

@@ -19,7 +19,7 @@ from tests.unit.drivers.test_libvirt_parts import Host
 from tests.support.api import running_api
 from tests.support.fakes import VM
 from vmtune import tracing
-from vmtune.api.traces import start_traces
+from vmtune.api.serving.traces import start_traces
 from vmtune.hypervisor.libvirt.calls import Connection
 from vmtune.hypervisor.libvirt.connection import Link
 

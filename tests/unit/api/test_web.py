@@ -9,7 +9,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from vmtune.api.web import WebUi
+from vmtune.api.pages.web import WebUi
 
 
 @pytest.fixture

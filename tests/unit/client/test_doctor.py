@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-import vmtune.api.doctor
+import vmtune.admin.doctor
 from tests.support.api import Api
 from tests.support.stub_service import StubService, page
 from tests.unit.client.conftest import Vmtune
@@ -61,7 +61,7 @@ def test_without_a_host_this_machine_is_looked_at_and_no_service_is_asked(
 
 
 def vmtune_api() -> Any:
-    return vmtune.api.doctor
+    return vmtune.admin.doctor
 
 
 def test_with_a_url_every_host_of_that_service_is_looked_at(

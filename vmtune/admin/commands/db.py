@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
+from vmtune.admin import database as admin
 from vmtune.admin.commands.maintenance import backup, check, prune, restore
-from vmtune.api import admin
 from vmtune.client.service_options import service_options, settings
 from vmtune.client.session import CLEAN, DIFFERENCES, Session, common, pass_session
 from vmtune.client.views.output import fields

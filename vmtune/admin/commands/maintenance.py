@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from vmtune.api import admin_keeping as admin
+from vmtune.admin import maintenance as admin
 from vmtune.client.service_options import service_options, settings
 from vmtune.client.session import CLEAN, ERROR, Session, common, pass_session
 from vmtune.client.views.output import fields

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import vmtune
-from vmtune.api.deps import make_driver
+from vmtune.api.wiring.deps import make_driver
 from vmtune.errors import CommandRefused, HostUnreachable
 from vmtune.hypervisor.libvirt.monitor import LibvirtMonitor
 from vmtune.hypervisor.qemu.allowlist import ALLOWED, FOR_TUNABLES, GUARDS, NOT_ALLOWED, check

@@ -29,7 +29,7 @@ def doctor(session: Session, host: str | None, all_: bool) -> int:
     """
     found: list[Document]
     if host is None and not session.url:
-        from vmtune.api.doctor import diagnose_here  # noqa: PLC0415 - only without a service
+        from vmtune.admin.doctor import diagnose_here  # noqa: PLC0415 - only without a service
 
         found = [diagnose_here()]
     elif host is not None:

@@ -163,7 +163,7 @@ def _limit_lines(rows: Sequence[Document]) -> Iterator[str]:
 @pass_session
 def carry_out_limits(session: Session, wishes: Path) -> None:
     """Bring limits to what the service asks for in the file WISHES. For the root unit."""
-    from vmtune.api.limits import carry_out  # noqa: PLC0415 - of the service, and heavy
+    from vmtune.api.wiring.limits import carry_out  # noqa: PLC0415 - of the service, and heavy
 
     found = carry_out(wishes)
     session.say(found, ", ".join(f"{name} {value}" for name, value in found.items()))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from vmtune.api.server import serve as run_service
+from vmtune.api.serving.server import serve as run_service
 from vmtune.client.service_options import service_options, settings
 from vmtune.client.session import Session, common, pass_session
 

@@ -6,11 +6,12 @@ from typing import Annotated
 
 from fastapi import Query
 
-from vmtune.api.reach import EVERYWHERE
+from vmtune.api.auth.reach import EVERYWHERE
+from vmtune.api.auth.security import READ
 from vmtune.api.responses import problems
 from vmtune.api.routes.common import After, Limit, Name, Services
 from vmtune.api.routes.router import Router
-from vmtune.api.schemas.scenarios import (
+from vmtune.api.schemas.bench.scenarios import (
     MeasuredScenarioPage,
     MeasuredScenarioView,
     MetricPage,
@@ -20,7 +21,6 @@ from vmtune.api.schemas.scenarios import (
     ScenarioPage,
     ScenarioView,
 )
-from vmtune.api.security import READ
 from vmtune.bench.model.kinds import ScenarioKind
 from vmtune.bench.model.metrics.table import METRICS
 from vmtune.bench.model.runs.run import Place

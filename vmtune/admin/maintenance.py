@@ -7,7 +7,7 @@ import os
 import pwd
 from pathlib import Path
 
-from vmtune.api.keeping import keeping_of
+from vmtune.api.wiring.retention import keeping_of
 from vmtune.config.settings import Settings
 from vmtune.model.access.audit import Act
 from vmtune.model.access.scopes import FULL, Identity, Kind

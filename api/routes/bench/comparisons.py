@@ -8,12 +8,12 @@ from typing import Annotated
 from fastapi import Depends, Query, Response
 from fastapi.responses import JSONResponse
 
-from vmtune.api.reach import EVERYWHERE
+from vmtune.api.auth.reach import EVERYWHERE
+from vmtune.api.auth.security import READ
 from vmtune.api.responses import problems, saved_as
 from vmtune.api.routes.common import After, Limit, Services
 from vmtune.api.routes.router import Router
-from vmtune.api.schemas.comparisons import ComparisonView, HistoryView
-from vmtune.api.security import READ
+from vmtune.api.schemas.bench.comparisons import ComparisonView, HistoryView
 from vmtune.bench.report.report import to_document
 from vmtune.bench.services.comparisons.comparisons import Asked
 from vmtune.bench.services.comparisons.files import ReportFormat, report_file

@@ -11,10 +11,10 @@ from typing import Any
 import structlog
 
 from vmtune import __version__
-from vmtune.api.bench import BenchTools, make_bench, real_tools
-from vmtune.api.fleet import open_hosts, share, shared_jobs
-from vmtune.api.keeping import keeping_of, scanning
-from vmtune.api.limits import make_limits
+from vmtune.api.wiring.bench import BenchTools, make_bench, real_tools
+from vmtune.api.wiring.cluster import open_hosts, share, shared_jobs
+from vmtune.api.wiring.limits import make_limits
+from vmtune.api.wiring.retention import keeping_of, scanning
 from vmtune.bench.migration.libvirt_stage import is_of_a_run
 from vmtune.bench.services.campaigns.campaigns import CampaignService
 from vmtune.bench.services.comparisons.comparisons import ComparisonService

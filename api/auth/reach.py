@@ -7,8 +7,8 @@ from uuid import UUID
 
 from fastapi import Depends, Path
 
+from vmtune.api.auth.security import Who
 from vmtune.api.routes.common import Name, Services
-from vmtune.api.security import Who
 from vmtune.model.migration.record import Migration
 from vmtune.model.plan.outcome import Application
 from vmtune.model.profile import Assignment

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from vmtune.api.reach import EVERYWHERE
+from vmtune.api.auth.reach import EVERYWHERE
+from vmtune.api.auth.security import READ
 from vmtune.api.responses import problems
 from vmtune.api.routes.common import Services
 from vmtune.api.routes.router import Router
-from vmtune.api.schemas.fleet import ServiceList, ServiceView
-from vmtune.api.security import READ
+from vmtune.api.schemas.cluster import ServiceList, ServiceView
 
 router = Router(prefix="/services", tags=["services"])
 

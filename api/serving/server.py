@@ -15,14 +15,14 @@ import uvicorn
 import uvloop
 
 from vmtune import tracing
-from vmtune.api.deps import Container, open_container
-from vmtune.api.logs import configure_logs
 from vmtune.api.main import create_app
-from vmtune.api.protocol import Protocol
 from vmtune.api.routes.common import PREFIX
-from vmtune.api.sockets import listening, state_lock
-from vmtune.api.tls import Tls
-from vmtune.api.traces import start_traces
+from vmtune.api.serving.logs import configure_logs
+from vmtune.api.serving.protocol import Protocol
+from vmtune.api.serving.sockets import listening, state_lock
+from vmtune.api.serving.tls import Tls
+from vmtune.api.serving.traces import start_traces
+from vmtune.api.wiring.deps import Container, open_container
 from vmtune.config.settings import Settings
 from vmtune.hypervisor.linux import cpus
 

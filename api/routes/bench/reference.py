@@ -7,11 +7,11 @@ from typing import Annotated
 
 from fastapi import Header, Path, Query, Response
 
+from vmtune.api.auth.security import READ
 from vmtune.api.responses import Responses, problems
 from vmtune.api.routes.common import After, Limit, Services
 from vmtune.api.routes.router import Router
-from vmtune.api.schemas.reference import ReferencePage, ReferenceSummary, ReferenceView
-from vmtune.api.security import READ
+from vmtune.api.schemas.bench.reference import ReferencePage, ReferenceSummary, ReferenceView
 from vmtune.reference.loading import reference, table_of
 
 router = Router(prefix="/reference", tags=["reference"])

@@ -6,12 +6,12 @@ from typing import Annotated, Any
 
 from fastapi import Body, Path, Query, Response
 
-from vmtune.api.loads import check_may_load
-from vmtune.api.reach import EVERYWHERE
+from vmtune.api.auth.reach import EVERYWHERE
+from vmtune.api.auth.security import BENCH, READ, Who
 from vmtune.api.responses import ASKS_A_HOST, LOCATION, WITH_BODY, problems, with_headers
 from vmtune.api.routes.common import PREFIX, After, Limit, Services, Whole
 from vmtune.api.routes.router import Router
-from vmtune.api.schemas.campaigns import (
+from vmtune.api.schemas.bench.campaigns import (
     CampaignDetail,
     CampaignForecast,
     CampaignPage,
@@ -19,7 +19,7 @@ from vmtune.api.schemas.campaigns import (
     PlannedRunPage,
     PlannedRunView,
 )
-from vmtune.api.security import BENCH, READ, Who
+from vmtune.api.wiring.loads import check_may_load
 from vmtune.bench.model.campaign.record import CampaignState
 from vmtune.services.queries import part_in_order
 

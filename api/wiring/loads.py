@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from vmtune.api.security import check_scope
+from vmtune.api.auth.security import check_scope
 from vmtune.model.access.scopes import Identity, Scope
 
 _TARGET = "target"

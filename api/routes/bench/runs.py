@@ -7,8 +7,8 @@ from uuid import UUID
 
 from fastapi import Body, Query, Response
 
-from vmtune.api.loads import check_may_load
-from vmtune.api.reach import EVERYWHERE
+from vmtune.api.auth.reach import EVERYWHERE
+from vmtune.api.auth.security import BENCH, READ, Who
 from vmtune.api.responses import (
     ASKS_A_HOST,
     LOCATION,
@@ -19,9 +19,7 @@ from vmtune.api.responses import (
 )
 from vmtune.api.routes.common import PREFIX, After, Limit, Moment, Name, Services, Whole
 from vmtune.api.routes.router import Router
-from vmtune.api.schemas.controlled import RoundPage, RoundView
-from vmtune.api.schemas.migrations import samples_json
-from vmtune.api.schemas.runs import (
+from vmtune.api.schemas.bench.runs import (
     CpuMarkPage,
     CpuMarkView,
     CpuSamplePage,
@@ -39,7 +37,9 @@ from vmtune.api.schemas.runs import (
     SilencePage,
     SilenceView,
 )
-from vmtune.api.security import BENCH, READ, Who
+from vmtune.api.schemas.controlled import RoundPage, RoundView
+from vmtune.api.schemas.migrations import samples_json
+from vmtune.api.wiring.loads import check_may_load
 from vmtune.bench.model.runs.run import RunState
 from vmtune.bench.model.runs.series import Series
 from vmtune.bench.services.runs.files import MEDIA_TYPES, FileFormat, exported, plotted

@@ -14,11 +14,11 @@ from typing import Any
 from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from vmtune.api.cookies import CSRF_HEADER, session_cookie
-from vmtune.api.deps import Container
-from vmtune.api.middleware import READS, refuse
-from vmtune.api.security import unknown
-from vmtune.api.sign_in import sign_in_page
+from vmtune.api.auth.cookies import CSRF_HEADER, session_cookie
+from vmtune.api.auth.security import unknown
+from vmtune.api.http.middleware import READS, refuse
+from vmtune.api.pages.sign_in import sign_in_page
+from vmtune.api.wiring.deps import Container
 from vmtune.errors import Forbidden, SetupError, Unauthenticated, VmtuneError
 from vmtune.model.access.scopes import NOBODY, Identity
 from vmtune.services.access.access import Access

@@ -7,10 +7,10 @@ from urllib.parse import unquote
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from vmtune.api.authentication import address_of, headers_of, is_unix
-from vmtune.api.deps import Container
-from vmtune.api.middleware import READS, refuse
+from vmtune.api.auth.authentication import address_of, headers_of, is_unix
+from vmtune.api.http.middleware import READS, refuse
 from vmtune.api.responses import PROBLEM_JSON
+from vmtune.api.wiring.deps import Container
 from vmtune.errors import InvalidInput
 from vmtune.model.access.audit import MOST_REASON, Act, Outcome
 from vmtune.model.access.scopes import NOBODY

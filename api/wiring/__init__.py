@@ -1,0 +1,1 @@
+"""Builds the services; the only place that picks concrete drivers."""
