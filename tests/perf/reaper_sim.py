@@ -2,8 +2,8 @@
 
 Every trace of tests/data/dirty_rates/catalogue.py, made and recorded, with QEMU's own second and
 with the three policies; then traces drawn at random, on which nothing was tuned. What the model
-holds and leaves out is in vmtune/testing/reaper_simulation.py: it compares policies, and predicts no
-time of a real guest.
+holds and leaves out is in vmtune/testing/reaper_simulation.py: it compares policies, and predicts
+no time of a real guest.
 """
 
 from __future__ import annotations

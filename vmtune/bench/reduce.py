@@ -1,4 +1,5 @@
-"""A run's record, reduced to the metrics of :data:`vmtune.bench.model.metrics.table.METRICS`. Pure."""
+"""A run's record, reduced to the metrics of :data:`vmtune.bench.model.metrics.table.METRICS`.
+Pure."""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ from vmtune.model.plan.changes import Change
 
 
 class Controls(Protocol):
-    """What the controllers need of a driver: every :class:`vmtune.hypervisor.protocol.Driver` has it,
-    and says there which errors it raises."""
+    """What the controllers need of a driver: every :class:`vmtune.hypervisor.protocol.Driver` has
+    it, and says there which errors it raises."""
 
     async def read(self, vm: UUID, tunables: Collection[str]) -> Mapping[str, Reading]:
         """What the named tunables are set to right now."""

@@ -1,6 +1,6 @@
 """Every metric that ``/metrics`` exposes, once: the code counts by this table, docs/metrics.md
-shows it (``python -m vmtune.model.service_metrics`` prints it), and tests hold the dashboard and the
-alert rules against it.
+shows it (``python -m vmtune.model.service_metrics`` prints it), and tests hold the dashboard and
+the alert rules against it.
 
 Base units throughout: seconds, bytes. No label names a VM; hosts are the only label that grows
 with the fleet.

@@ -143,8 +143,8 @@ class Table:
     """Figures of one kind.
 
     :param unit: as printed, one of :data:`PRINTED_UNITS`.
-    :param metric: the metric of :data:`vmtune.bench.model.metrics.table.METRICS` that it stands beside;
-        None where there is none.
+    :param metric: the metric of :data:`vmtune.bench.model.metrics.table.METRICS` that it stands
+        beside; None where there is none.
     :param metric_note: how the two differ, or why there is none.
     :param note: what is to be known to read it.
     """

@@ -4,10 +4,10 @@ The model, in steps of a millisecond:
 
 - Each vCPU dirties what the trace says into its ring. A page is in the ring once until the ring
   is emptied, so a ring holds no more than the working set.
-- A vCPU whose ring has no usable entry left (:func:`vmtune.engine.reaper.settings.usable_entries`) makes
-  a ring-full exit: QEMU empties **all** rings before it goes on, as its handler does
-  (accel/kvm/kvm-all.c, KVM_EXIT_DIRTY_RING_FULL). The vCPU stands still for the exit and for
-  the pages that are collected, and does not make up for it.
+- A vCPU whose ring has no usable entry left (:func:`vmtune.engine.reaper.settings.usable_entries`)
+  makes a ring-full exit: QEMU empties **all** rings before it goes on, as its handler does
+  (accel/kvm/kvm-all.c, KVM_EXIT_DIRTY_RING_FULL). The vCPU stands still for the exit and for the
+  pages that are collected, and does not make up for it.
 - A round empties all rings at the end of the interval and of its own cost. All vCPUs are kicked
   out of the guest for it and stand still for a moment.
 - The policy sees what a real round shows: MiB/s of each vCPU rounded down, which include the
@@ -32,7 +32,7 @@ from vmtune.engine.reaper.settings import (
     fill_ratios,
     usable_entries,
 )
-from vmtune.engine.traces import Row, Trace
+from vmtune.testing.dirty_rate_traces import Row, Trace
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,7 @@ _PARTS: dict[str, Any] = {  # any: pydantic's own way to say a field
 ComparisonView = create_model(
     "ComparisonView",
     __base__=Model,
-    __doc__="What :func:`~vmtune.bench.report.report.to_document` makes: complete enough to recompute "
-    "every number.",
+    __doc__="A comparison as one document, complete enough to recompute every number.",
     **_PARTS,
 )
 

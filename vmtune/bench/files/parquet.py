@@ -1,9 +1,10 @@
 """A run as a Parquet file, for programs that read tables by column; it is read back to the same
 values. Needs the extra ``parquet`` (pyarrow).
 
-The table is that of :mod:`vmtune.bench.files.exchange`: ``part`` says what a row is, and columns that do
-not concern it are null. A column has the type of its values: whole numbers, floating-point numbers
-(also where series differ in that), truth, or text, which has JSON where values consist of several.
+The table is that of :mod:`vmtune.bench.files.exchange`: ``part`` says what a row is, and columns
+that do not concern it are null. A column has the type of its values: whole numbers, floating-point
+numbers (also where series differ in that), truth, or text, which has JSON where values consist of
+several.
 """
 
 from __future__ import annotations

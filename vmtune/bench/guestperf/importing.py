@@ -189,8 +189,8 @@ def _steps(told: Document) -> tuple[Step, ...]:
 
 
 def _setup(report: Document, values: Mapping[str, Value], steps: tuple[Step, ...]) -> Document:
-    """As :func:`vmtune.bench.model.scenario.migration.to_json` writes one; guestperf's stress writes whole
-    pages, all over the memory."""
+    """As :func:`vmtune.bench.model.scenario.migration.to_json` writes one; guestperf's stress
+    writes whole pages, all over the memory."""
     told, hardware = report["scenario"], report["hardware"]
     return {
         "name": _name(report, values, steps),

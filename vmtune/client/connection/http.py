@@ -111,7 +111,8 @@ class Client:
     """Asks the service at *socket_path*. One connection a request; none is kept.
 
     Every method raises :class:`~vmtune.client.connection.errors.ServiceUnreachable`,
-    :class:`~vmtune.client.connection.errors.ConnectionLost` or :class:`~vmtune.client.connection.errors.Refused`.
+    :class:`~vmtune.client.connection.errors.ConnectionLost` or
+    :class:`~vmtune.client.connection.errors.Refused`.
 
     :param answer_within_s: how long the service may be silent.
     :param url: the service's, instead of its socket.

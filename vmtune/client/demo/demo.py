@@ -20,7 +20,7 @@ import click
 from vmtune.bench.model.scenario.workload import Workload
 from vmtune.client.connection.errors import ClientError
 from vmtune.client.connection.http import Client, Document
-from vmtune.client.demo.demo import reaper as demo_reaper
+from vmtune.client.demo import reaper as demo_reaper
 from vmtune.client.demo.service import Service, running_service
 from vmtune.client.follow import to_the_end
 from vmtune.client.views.output import Column, table
@@ -189,7 +189,7 @@ def report(records: Sequence[Document], runs: Sequence[Document] = ()) -> Iterat
     """
     yield ""
     # Takes a second, and only here.
-    from vmtune.client.demo.demo import verdict as demo_verdict
+    from vmtune.client.demo import verdict as demo_verdict  # noqa: PLC0415
 
     yield from demo_verdict.lines(records, tuple(PROFILES), _CONVERGES_WITHIN_S * 1000)
     yield ""

@@ -18,8 +18,8 @@ _NOT_CONFIGURED, _UNRESPONSIVE, _UNSYNCED, _TIMEOUT = 74, 86, 97, 112
 
 
 class LibvirtChannel:
-    """A :class:`~vmtune.hypervisor.qemu.guest_agent.Channel` over virDomainQemuAgentCommand. Using it
-    marks the guest as tainted (``custom-ga-command``)."""
+    """A :class:`~vmtune.hypervisor.qemu.guest_agent.Channel` over virDomainQemuAgentCommand. Using
+    it marks the guest as tainted (``custom-ga-command``)."""
 
     def __init__(self, link: Link, vm: UUID) -> None:
         self._link = link

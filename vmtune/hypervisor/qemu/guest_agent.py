@@ -1,8 +1,8 @@
 """QEMU's guest agent: run a program in the guest.
 
 The protocol is the guest agent's (QEMU qga/qapi-schema.json), a command and its answer in JSON, by
-whatever leads to the agent: the unix socket of its channel (:mod:`vmtune.hypervisor.qmp.agent_socket`),
-or libvirt, which holds that socket.
+whatever leads to the agent: the unix socket of its channel
+(:mod:`vmtune.hypervisor.qmp.agent_socket`), or libvirt, which holds that socket.
 """
 
 from __future__ import annotations

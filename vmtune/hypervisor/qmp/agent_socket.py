@@ -60,7 +60,8 @@ class SocketChannel:
         return streams[1]
 
     async def ask(self, request: Mapping[str, Any]) -> Mapping[str, Any]:  # any JSON
-        """One command and its answer; see :meth:`vmtune.hypervisor.qemu.guest_agent.Channel.ask`."""
+        """One command and its answer; see
+        :meth:`vmtune.hypervisor.qemu.guest_agent.Channel.ask`."""
         await self._connect()
         await self._guard.wait()
         try:

@@ -49,8 +49,8 @@ class ReaperReport:
     :param rounds: the rounds themselves, where they are not kept elsewhere;
         :attr:`round_count` counts all.
     :param filled_rounds: rounds in which some ring must have been full
-        (:attr:`vmtune.engine.reaper.settings.Round.filled`); not those in which the migration emptied
-        the rings as well, of which that cannot be told.
+        (:attr:`vmtune.engine.reaper.settings.Round.filled`); not those in which the migration
+        emptied the rings as well, of which that cannot be told.
     :param ring_full_exits: counted by QEMU's trace event ``kvm_dirty_ring_full``; None where
         nobody counted.
     :param reason: what went wrong; empty when it stopped with the migration.

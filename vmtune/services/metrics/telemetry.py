@@ -1,4 +1,5 @@
-"""What this service counts of its own work, for ``/metrics``: see :mod:`vmtune.model.service_metrics`.
+"""What this service counts of its own work, for ``/metrics``: see
+:mod:`vmtune.model.service_metrics`.
 
 Counts are the process's own and begin at zero with it, as Prometheus expects of counters. What
 has to outlive the service, or is about all services, is read from the database at each scrape
@@ -154,8 +155,8 @@ def host_left(host: str) -> None:
 def hook() -> Iterator[Callable[[str], None]]:
     """libvirt's hook waits for as long as the block runs.
 
-    :return: takes what it is answered, one of :data:`vmtune.model.service_metrics.HOOK_ENDS`; refused
-        where nothing is said.
+    :return: takes what it is answered, one of :data:`vmtune.model.service_metrics.HOOK_ENDS`;
+        refused where nothing is said.
     """
     outcome = "refused"
 

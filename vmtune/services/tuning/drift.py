@@ -1,8 +1,8 @@
 """Looks at all VMs again, on a schedule and when asked: do they still run with what is wanted?
 
 Only reads. A VM of which nothing is wanted is not asked: reading a QEMU through libvirt marks
-its guest as tainted. What is found is remembered with each VM (vmtune.storage.repositories.tuning_states), so that
-lists tell it without asking anybody.
+its guest as tainted. What is found is remembered with each VM
+(vmtune.storage.repositories.tuning_states), so that lists tell it without asking anybody.
 """
 
 from __future__ import annotations

@@ -218,7 +218,8 @@ class SampleChunkRow(Base):
 
 
 class ReaperChunkRow(Base):
-    """Up to a few hundred rounds of one migration's reaper, packed (vmtune.storage.series.reaper_rounds)."""
+    """Up to a few hundred rounds of one migration's reaper, packed
+    (vmtune.storage.series.reaper_rounds)."""
 
     __tablename__ = "reaper_chunks"
     __table_args__ = (ForeignKeyConstraint(["migration"], ["migrations.number"]),)

@@ -18,7 +18,8 @@
     scenario = {workload = {dirty_mb_per_s = 200}}
 
 Everything but name, scenario and arms has a default, that of
-:class:`~vmtune.bench.model.campaign.campaign.Campaign`, :class:`~vmtune.bench.model.campaign.campaign.Arm` and
+:class:`~vmtune.bench.model.campaign.campaign.Campaign`,
+:class:`~vmtune.bench.model.campaign.campaign.Arm` and
 :class:`~vmtune.bench.model.campaign.campaign.Cell`.
 """
 

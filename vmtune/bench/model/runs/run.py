@@ -2,9 +2,9 @@
 
 The timeline of a migration's run begins (0 ms) when both QEMUs are up and the guest writes. It has
 three parts: warm-up, the migration, cool-down. Those of blocks and boots are in
-:mod:`vmtune.bench.model.scenario.block` and :mod:`vmtune.bench.model.runs.boot_record`. Everything in a run is on its
-timeline, samples included. Metrics are reduced from it by :mod:`vmtune.bench.reduce`; raw values
-are never thrown away.
+:mod:`vmtune.bench.model.scenario.block` and :mod:`vmtune.bench.model.runs.boot_record`. Everything
+in a run is on its timeline, samples included. Metrics are reduced from it by
+:mod:`vmtune.bench.reduce`; raw values are never thrown away.
 """
 
 from __future__ import annotations
@@ -180,12 +180,12 @@ class Run:
     :param options: what else its order says: whether to use KVM, which findings stop nothing.
     :param host: the machine's name, where it ran.
     :param fingerprint: of the environment in which it ran; empty where that is not known.
-    :param environment: what the fingerprint stands for (:mod:`vmtune.bench.machine.environment`); empty
-        in lists.
+    :param environment: what the fingerprint stands for (:mod:`vmtune.bench.machine.environment`);
+        empty in lists.
     :param conditions: what the machine was doing as it began: its load, its free memory.
     :param record: None until it has ended, and in lists.
-    :param metrics: by the names of :data:`vmtune.bench.model.metrics.table.METRICS`; a metric that could
-        not be had is missing, never 0.
+    :param metrics: by the names of :data:`vmtune.bench.model.metrics.table.METRICS`; a metric that
+        could not be had is missing, never 0.
     :param slot: None for a run of its own.
     :param imported_from: where it came from; empty where it was run here.
     """

@@ -7,7 +7,7 @@ import click
 from vmtune.client.lazy import LazyGroup
 from vmtune.client.session import common
 
-_HERE = "vmtune.client.commands.bench_"
+_HERE = "vmtune.client.commands.bench."
 PLACES = {
     "migration": (_HERE + "migration:migration", "Measure live migrations of fresh VMs."),
     "block": (_HERE + "block:block", "Measure block I/O of a QEMU."),
