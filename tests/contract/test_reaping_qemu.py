@@ -12,7 +12,7 @@ from uuid import UUID
 import pytest
 
 from tests.support import qemu
-from vmtune.bench.model.scenario.workload import Workload
+from vmtune.model.workload import Workload
 from vmtune.engine.controllers import Controllers
 from vmtune.engine.reaper.settings import ReaperSettings
 from vmtune.engine.watch import watch

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.live import Live, live, wait_for, why_no_lab
-from vmtune.bench.model.scenario.workload import Workload
+from vmtune.model.workload import Workload
 from vmtune.client.connection.http import Document
 from vmtune.lab.domain_xml import kvm_usable
 

@@ -15,7 +15,7 @@ import pytest
 
 from tests.support.live import Live, live, wait_for, why_no_lab
 from vmtune import lab
-from vmtune.bench.model.scenario.workload import Workload
+from vmtune.model.workload import Workload
 from vmtune.client.connection.sse import stored
 from vmtune.errors import LabError
 

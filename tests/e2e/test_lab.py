@@ -22,7 +22,7 @@ import pytest
 
 from tests.support.live import why_no_lab
 from vmtune import lab
-from vmtune.bench.model.scenario.workload import Workload
+from vmtune.model.workload import Workload
 from vmtune.errors import LabError
 from vmtune.lab.guest_serial import (
     GuestEvent,

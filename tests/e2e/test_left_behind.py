@@ -12,7 +12,7 @@ import pytest
 from tests.support.daemons import without_libvirtd
 from tests.support.live import Live, live, wait_for, why_no_lab
 from vmtune import lab
-from vmtune.bench.model.scenario.workload import Workload
+from vmtune.model.workload import Workload
 from vmtune.lab.host import plan_hosts
 
 NO_LAB = why_no_lab()

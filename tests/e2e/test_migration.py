@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.live import Live, live, wait_for, why_no_lab
 from vmtune import lab
-from vmtune.bench.model.scenario.workload import Workload
+from vmtune.model.workload import Workload
 from vmtune.client.connection.errors import Refused
 from vmtune.client.connection.http import Document
 

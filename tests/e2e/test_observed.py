@@ -13,7 +13,7 @@ import pytest
 from tests.support.daemons import without_libvirtd
 from tests.support.live import ENDED, Live, live, wait_for, why_no_lab
 from vmtune import lab
-from vmtune.bench.model.scenario.workload import Workload
+from vmtune.model.workload import Workload
 from vmtune.client.connection.http import Document
 from vmtune.lab.domain_xml import kvm_usable
 

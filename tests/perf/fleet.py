@@ -28,7 +28,7 @@ from tests.support.live import wait_for, why_no_lab
 from tests.support.postgres import why_no_postgres
 from tests.support.qemu import cpu_s, installed, running
 from tests.support.sharing import LiveFleet, SharingService, live_fleet
-from vmtune.bench.model.scenario.workload import Workload
+from vmtune.model.workload import Workload
 from vmtune.client.connection.http import Document
 
 QEMUS = 200

@@ -22,7 +22,7 @@ from vmtune.bench.migration.order import DirectPlace, RunOrder
 from vmtune.bench.migration.runner import run_migration
 from vmtune.bench.model.runs.run import RunState
 from vmtune.bench.model.scenario.migration import MIB, Scenario, VmShape
-from vmtune.bench.model.scenario.workload import Workload
+from vmtune.model.workload import Workload
 from vmtune.bench.reduce import reduce
 from vmtune.engine.reaper.settings import ReaperPolicy
 from vmtune.lab.domain_xml import kvm_usable

@@ -12,13 +12,12 @@ import random
 from collections.abc import Iterable
 from dataclasses import asdict
 
-from vmtune.engine.simulation import Result, compare
-from vmtune.engine.traces import Trace
-
 from tests.data.dirty_rates.catalogue import HOPELESS, LARGE, MEDIUM, scenarios
 from tests.perf.report import Check, environment, finish
-from vmtune.engine import traces
 from vmtune.engine.reaper.settings import ReaperPolicy, ReaperSettings
+from vmtune.testing import dirty_rate_traces as traces
+from vmtune.testing.dirty_rate_traces import Trace
+from vmtune.testing.reaper_simulation import Result, compare
 
 POLICIES = {policy.value: ReaperSettings(policy) for policy in ReaperPolicy}
 ARMS = ("stock", *POLICIES)

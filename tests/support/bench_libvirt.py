@@ -16,7 +16,7 @@ from uuid import UUID
 from tests.support.benches import Bench, BenchKind
 from tests.support.live import at_work, wait_for, why_no_lab
 from vmtune import lab
-from vmtune.bench.model.scenario.workload import Workload
+from vmtune.model.workload import Workload
 from vmtune.errors import LabError, VmtuneError
 from vmtune.hypervisor.libvirt.driver import LibvirtDriver
 from vmtune.lab import DiskSettings, LabSettings, VmSettings

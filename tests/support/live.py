@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from vmtune import lab
-from vmtune.bench.model.scenario.workload import Workload
+from vmtune.model.workload import Workload
 from vmtune.client.connection.errors import ClientError
 from vmtune.client.connection.http import Client, Document
 from vmtune.errors import LabError

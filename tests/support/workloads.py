@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from vmtune.bench.model.scenario.workload import Workload
+from vmtune.model.workload import Workload
 
 HOUR_MS = 3_600_000
 

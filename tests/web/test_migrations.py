@@ -12,7 +12,7 @@ from tests.support.browser import Watch, settled
 from tests.support.live import Live, wait_for
 from tests.web.test_vms import choose
 from vmtune import lab
-from vmtune.bench.model.scenario.workload import Workload
+from vmtune.model.workload import Workload
 
 
 def begin(it: Live, page: Page, vm: str, profile: str) -> str:

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from tests.support.browser import Watch, settled
 from tests.support.live import Live, wait_for
 from tests.web.conftest import PLAN
-from vmtune.bench.model.scenario.workload import Workload
+from vmtune.model.workload import Workload
 
 FOLDER = os.environ.get("SCREENSHOTS", "")
 _TO_TOP = "(here) => here.scrollIntoView()"

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from vmtune.bench.model.scenario.workload import GUEST_NAMES, PAGE_BYTES, Workload
+from vmtune.model.workload import GUEST_NAMES, PAGE_BYTES, Workload
 from vmtune.errors import InvalidInput
 
 

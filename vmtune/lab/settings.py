@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from vmtune.bench.model.scenario.workload import PAGE_BYTES, Workload
+from vmtune.model.workload import PAGE_BYTES, Workload
 from vmtune.errors import InvalidInput, Problem
 
 MIB = 1 << 20

@@ -5,9 +5,8 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from vmtune.engine.traces import Trace
-
-from vmtune.engine import traces
+from vmtune.testing import dirty_rate_traces as traces
+from vmtune.testing.dirty_rate_traces import Trace
 
 HERE = Path(__file__).parent
 DURATION_MS = 20_000

@@ -24,7 +24,7 @@ from typing import Any
 from qemu.qmp import QMPClient
 
 from tests.support.qemu import installed, running
-from vmtune.bench.model.scenario.workload import Workload
+from vmtune.model.workload import Workload
 from vmtune.lab.domain_xml import kvm_usable
 from vmtune.lab.guest_build import build_guest
 

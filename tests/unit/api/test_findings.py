@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.unit.services.test_doctor import eyes
 
 from tests.support.api import Api
+from tests.unit.services.hosts.test_doctor import eyes
 from vmtune.admin.doctor import diagnose_here
 from vmtune.model.findings.table import FINDINGS
 from vmtune.services.hosts.doctor import DoctorService

@@ -20,7 +20,7 @@ from tests.support.served_api import served_api
 from vmtune.config.oidc import OidcSettings, read_oidc
 from vmtune.errors import SetupError
 from vmtune.model.access.scopes import Scope
-from vmtune.services.access.access import oidc as access_oidc
+from vmtune.services.access import oidc as access_oidc
 from vmtune.services.access.oidc import OidcService
 
 MISSING = [

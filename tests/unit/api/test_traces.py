@@ -14,10 +14,10 @@ from uuid import UUID
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from structlog.testing import capture_logs
-from tests.unit.drivers.test_libvirt_parts import Host
 
 from tests.support.api import running_api
 from tests.support.fakes import VM
+from tests.unit.hypervisor.libvirt.test_parts import Host
 from vmtune import tracing
 from vmtune.api.serving.traces import start_traces
 from vmtune.hypervisor.libvirt.calls import Connection

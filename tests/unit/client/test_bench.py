@@ -11,8 +11,8 @@ import pytest
 from tests.support.api import Api
 from tests.support.stub_service import Reply, StubService, event, page, refusal
 from tests.unit.client.conftest import Vmtune
+from vmtune.client.commands.bench import migration as bench_migration
 from vmtune.client.commands.bench.group import PLACES, bench
-from vmtune.client.commands.bench.group import migration as bench_migration
 from vmtune.client.views import progress as progress_module
 from vmtune.client.views.progress import Lines, RunShown
 

@@ -9,8 +9,8 @@ import pytest
 from tests.support.stub_service import Reply, StubService
 from vmtune.bench.services.runs.scenarios import chosen_scenario
 from vmtune.client.connection.http import Client
+from vmtune.client.demo import reaper as demo_reaper
 from vmtune.client.demo.demo import _runs
-from vmtune.client.demo.demo import reaper as demo_reaper
 from vmtune.client.demo.reaper import ARMS, CHANGES, measure, report
 from vmtune.errors import SetupError
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.client.conftest import Vmtune
-from vmtune.bench.model.scenario.workload import Workload
+from vmtune.model.workload import Workload
 from vmtune.lab import LabSettings, LabVm, VmSettings
 
 MIB = 1 << 20

@@ -16,7 +16,7 @@ import pytest
 
 from tests.support.guest import MEMORY_BYTES, MIB, QBOOT, Guest, guest
 from tests.support.qemu import cpu_s, installed, old
-from vmtune.bench.model.scenario.workload import Workload
+from vmtune.model.workload import Workload
 from vmtune.lab.domain_xml import kvm_usable
 from vmtune.lab.guest_build import build_guest
 from vmtune.lab.guest_serial import GuestStart

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 
 from tests.support.workloads import workloads
-from vmtune.bench.model.scenario.workload import GUEST_NAMES, Workload
+from vmtune.model.workload import GUEST_NAMES, Workload
 from vmtune.lab.guest_build import SOURCE
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from vmtune.bench.model.scenario.workload import Workload
+from vmtune.model.workload import Workload
 from vmtune.errors import InvalidInput
 from vmtune.lab import DiskSettings, LabSettings, VmSettings
 

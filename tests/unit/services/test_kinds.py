@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.services.test_campaigns import Bench, make, started
 
 from tests.support.bench_runs import FakeRunner, block_record, boot_record, fio_json
+from tests.unit.bench.services.campaigns.test_campaigns import Bench, make, started
 from vmtune.bench.block.order import BlockOrder
 from vmtune.bench.boot.order import BootOrder
 from vmtune.bench.catalogue import CATALOGUE, why_not_alone

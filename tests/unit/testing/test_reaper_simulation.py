@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from vmtune.engine.simulation import Costs, Result, Stock, compare, simulate
-from vmtune.engine.traces import Trace
 
 from tests.data.dirty_rates.catalogue import HERE, HOPELESS, RECORDED, recording, scenarios
-from vmtune.engine import traces
 from vmtune.engine.reaper.policies import begin
 from vmtune.engine.reaper.settings import ReaperPolicy, ReaperSettings, Round, usable_entries
+from vmtune.testing import dirty_rate_traces as traces
+from vmtune.testing.dirty_rate_traces import Trace
+from vmtune.testing.reaper_simulation import Costs, Result, Stock, compare, simulate
 
 FREE = Costs(0, 0, 0, 0)
 POLICIES = {policy.value: ReaperSettings(policy) for policy in ReaperPolicy}

@@ -13,7 +13,7 @@ from vmtune.bench.boot.initramfs import initramfs
 from vmtune.bench.boot.linux import linux_kernel
 from vmtune.bench.model.scenario.boot import BootScenario
 from vmtune.bench.model.scenario.matrix_cells import BootGuest
-from vmtune.bench.model.scenario.workload import PAGE_BYTES, Workload
+from vmtune.model.workload import PAGE_BYTES, Workload
 from vmtune.lab.guest_build import build_guest
 
 _DIGITS = 12

@@ -17,7 +17,7 @@ from typing import Any
 
 import click
 
-from vmtune.bench.model.scenario.workload import Workload
+from vmtune.model.workload import Workload
 from vmtune.client.connection.errors import ClientError
 from vmtune.client.connection.http import Client, Document
 from vmtune.client.demo import reaper as demo_reaper

@@ -1908,7 +1908,7 @@ export interface components {
          * @description Somebody who did something.
          */
         ActorView: {
-            kind: components["schemas"]["vmtune__domain__access__Kind"];
+            kind: components["schemas"]["vmtune__model__access__scopes__Kind"];
             /**
              * Id
              * @description A user's number, a token's id, a provider's subject.
@@ -2564,7 +2564,7 @@ export interface components {
         };
         /**
          * ComparisonView
-         * @description What :func:`~vmtune.bench.report.report.to_document` makes: complete enough to recompute every number.
+         * @description A comparison as one document, complete enough to recompute every number.
          */
         ComparisonView: {
             /**
@@ -4361,7 +4361,7 @@ export interface components {
             /** Qemu Version */
             qemu_version: string;
             /** @description How this QEMU keeps the stacks of ended coroutines. */
-            design: components["schemas"]["vmtune__domain__pools__Design"];
+            design: components["schemas"]["vmtune__model__host__pools__Design"];
             /**
              * Threads
              * @description Threads that run coroutines: the main loop and iothreads.
@@ -6358,7 +6358,7 @@ export interface components {
              * @description What it does and when to touch it.
              */
             why: string;
-            kind: components["schemas"]["vmtune__domain__tunables__Kind"];
+            kind: components["schemas"]["vmtune__model__tunables__tunable__Kind"];
             unit: components["schemas"]["Unit"];
             route: components["schemas"]["Route"];
             side: components["schemas"]["Side"];
@@ -6728,19 +6728,19 @@ export interface components {
          * @description How somebody is known.
          * @enum {string}
          */
-        vmtune__domain__access__Kind: "user" | "token" | "oidc" | "service" | "nobody";
+        vmtune__model__access__scopes__Kind: "user" | "token" | "oidc" | "service" | "nobody";
         /**
          * Design
          * @description How a QEMU keeps the stacks of ended coroutines.
          * @enum {string}
          */
-        vmtune__domain__pools__Design: "one pool for each thread" | "one shared pool of batches";
+        vmtune__model__host__pools__Design: "one pool for each thread" | "one shared pool of batches";
         /**
          * Kind
          * @description The type of a tunable's value.
          * @enum {string}
          */
-        vmtune__domain__tunables__Kind: "boolean" | "integer" | "choice" | "text";
+        vmtune__model__tunables__tunable__Kind: "boolean" | "integer" | "choice" | "text";
         /**
          * Design
          * @description How the runs were scheduled.

@@ -10,8 +10,8 @@ import pyarrow
 import pytest
 from hypothesis import given
 from pyarrow import parquet
-from tests.unit.bench.test_exchange import RUN, any_run
 
+from tests.unit.bench.files.test_exchange import RUN, any_run
 from vmtune.bench.files.parquet import MARK, from_parquet, to_parquet
 from vmtune.bench.model.runs.run import Run
 from vmtune.errors import InvalidInput

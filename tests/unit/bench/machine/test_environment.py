@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vmtune.bench.machine import environment as env
 from vmtune.bench.machine.environment import (
     Subject,
     conditions,
@@ -22,7 +23,6 @@ from vmtune.bench.machine.environment import (
     qemu_version,
     read_environment,
 )
-from vmtune.bench.machine.hardware import environment as env
 
 CPU = """processor	: {n}
 vendor_id	: GenuineIntel

@@ -156,22 +156,28 @@ def test_there_is_no_way_past_it() -> None:
     ways = {"QMPClient", "qemuMonitorCommand", "qemuMonitorCommandWithFiles", "execute_msg",
             "qemuAgentCommand", "virDomainQemuMonitorCommand"}  # fmt: skip
     root = Path(vmtune.__file__).parent
+    texts = {
+        f"{file.parent.name}/{file.name}": file.read_text()
+        for file in [*root.glob("**/*.py"), *(root / "api").resolve().glob("**/*.py")]
+    }
     found: dict[str, set[str]] = {}
-    for file in [*root.glob("**/*.py"), *(root / "api").resolve().glob("**/*.py")]:
-        for node in ast.walk(ast.parse(file.read_text())):
+    for place, text in texts.items():
+        for node in ast.walk(ast.parse(text)):
             name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
             if name in ways:
-                found.setdefault(name, set()).add(file.name)
+                found.setdefault(name, set()).add(place)
     assert found == {
-        "QMPClient": {"qmp_monitor.py"},
-        "qemuMonitorCommand": {"libvirt_calls.py"},
-        "qemuAgentCommand": {"libvirt_calls.py"},
+        "QMPClient": {"qmp/monitor.py"},
+        "qemuMonitorCommand": {"libvirt/calls.py"},
+        "qemuAgentCommand": {"libvirt/calls.py"},
     }
-    callers = {file.name for file in root.glob("**/*.py") if "domain.monitor(" in file.read_text()}
-    assert callers == {"libvirt_monitor.py"}
-    texts = {file.name: file.read_text() for file in root.glob("**/*.py")}
-    assert {name for name, text in texts.items() if ").agent(" in text} == {"libvirt_agent.py"}
-    for channel, driver in (("LibvirtChannel(", "libvirt.py"), ("SocketChannel(", "qmp.py")):
+    callers = {place for place, text in texts.items() if "domain.monitor(" in text}
+    assert callers == {"libvirt/monitor.py"}
+    assert {place for place, text in texts.items() if ").agent(" in text} == {"libvirt/agent.py"}
+    for channel, driver in (
+        ("LibvirtChannel(", "libvirt/driver.py"),
+        ("SocketChannel(", "qmp/driver.py"),
+    ):
         made = {name: text.count(channel) for name, text in texts.items() if channel in text}
         assert made == {driver: 1}, "elsewhere than behind the check of what guests run"
         assert f"GuestAgent({channel}" in texts[driver]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vmtune.errors import TooManyAttempts
-from vmtune.services.access.access import throttle as access_throttle
+from vmtune.services.access import throttle as access_throttle
 from vmtune.services.access.throttle import Throttle, place
 
 

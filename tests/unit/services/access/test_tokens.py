@@ -12,7 +12,7 @@ import pytest
 from vmtune.errors import Forbidden, InvalidInput, NotFound, Unauthenticated
 from vmtune.model.access.scopes import FULL, Identity, Kind, Scope
 from vmtune.model.access.tokens import Secret
-from vmtune.services.access.access import tokens as access_tokens
+from vmtune.services.access import tokens as access_tokens
 from vmtune.services.access.tokens import TokenService
 from vmtune.services.access.users import LocalUsers
 from vmtune.services.access.web_sessions import BrowserService

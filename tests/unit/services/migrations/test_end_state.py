@@ -20,8 +20,8 @@ from vmtune.model.migration.record import (
     Snapshot,
     Trigger,
 )
+from vmtune.services.migrations import end_state as settling_look
 from vmtune.services.migrations.end_state import Evidence, look
-from vmtune.services.migrations.migrations import end_state as settling_look
 
 Said = tuple[VmState | None, QemuStatus]
 """The VM's state as a host says, None where it does not have it, and QEMU's last migration."""

@@ -21,8 +21,8 @@ from vmtune.errors import (
 from vmtune.hypervisor.protocol import MigrationHandle
 from vmtune.model.migration.record import AbortState, Migration, MigrationState, QemuStatus
 from vmtune.model.plan.outcome import Outcome, Status
+from vmtune.services.migrations import job as migration_job
 from vmtune.services.migrations.migrations import MigrationRequest
-from vmtune.services.migrations.migrations import job as migration_job
 from vmtune.testing.fake.qemu import DIRTIED_BYTES_PER_S, Fault, FaultKind
 
 

@@ -22,7 +22,7 @@ from typing import Any
 
 from vmtune import units
 from vmtune.bench.model.scenario.names import NAME, NAME_FORM
-from vmtune.bench.model.scenario.workload import Workload
+from vmtune.model.workload import Workload
 from vmtune.documents.strict import Reader, join, parse_toml, short
 from vmtune.errors import InvalidInput, Problem
 from vmtune.model.migration.steps import Step, dump_steps, lacking, parse_steps

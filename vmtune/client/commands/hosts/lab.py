@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from vmtune import lab as hosts
-from vmtune.bench.model.scenario.workload import Workload
+from vmtune.model.workload import Workload
 from vmtune.client.connection.http import Document
 from vmtune.client.session import Session, common, pass_session
 from vmtune.client.views.output import Column, fields, paint, table

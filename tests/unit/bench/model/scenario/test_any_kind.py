@@ -28,7 +28,7 @@ from vmtune.bench.model.scenario.matrix_cells import (
     NodeKind,
 )
 from vmtune.bench.model.scenario.migration import MIB, Scenario, VmShape
-from vmtune.bench.model.scenario.workload import Workload
+from vmtune.model.workload import Workload
 from vmtune.errors import InvalidInput
 
 MIGRATION = Scenario("mine/small", vm=VmShape(64 * MIB), workload=Workload(16 * MIB))

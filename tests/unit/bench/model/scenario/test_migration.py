@@ -21,7 +21,7 @@ from vmtune.bench.model.scenario.migration import (
     read_toml,
     to_json,
 )
-from vmtune.bench.model.scenario.workload import Workload
+from vmtune.model.workload import Workload
 from vmtune.documents.strict import MOST_FILE_CHARACTERS
 from vmtune.errors import InvalidInput
 from vmtune.model.migration.steps import (

@@ -12,12 +12,12 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from tests.unit.services.test_runs import It, assemble
 
 from tests.support.bench_runs import FakeLook, FakeRunner, small
 from tests.support.campaigns import campaign_json
 from tests.support.measured import put
 from tests.support.records import make_record
+from tests.unit.bench.services.runs.test_runs import It, assemble
 from vmtune.bench.machine.environment import host_name
 from vmtune.bench.model.campaign.record import CampaignState
 from vmtune.bench.model.runs.run import RunState

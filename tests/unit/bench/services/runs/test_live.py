@@ -10,10 +10,10 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from tests.unit.services.test_runs import It, assemble, started
 
 from tests.support.bench_runs import FakeRunner
 from tests.support.fakes import VM, fake_pair
+from tests.unit.bench.services.runs.test_runs import It, assemble, started
 from vmtune.bench.block.live_order import LiveOrder
 from vmtune.bench.machine.environment import Subject, host_name
 from vmtune.bench.model.runs.run import Run, RunState

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from tests.support.workloads import HOUR_MS, workloads
-from vmtune.bench.model.scenario.workload import GUEST_NAMES, Workload
+from vmtune.model.workload import GUEST_NAMES, Workload
 from vmtune.errors import InvalidInput
 
 
