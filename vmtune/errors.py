@@ -11,19 +11,19 @@
     │   ├── Blocked               the plan's preflight found blockers
     │   └── TooLate               the thing can no longer be aborted or changed
     ├── StaleRevision         If-Match names a revision that is no longer current
-    ├── Unauthenticated       nobody said who asks, or it could not be proven
-    ├── Forbidden             who asks is known, and may not
-    ├── TooManyAttempts       too many failed attempts; to be tried again later
+    ├── Unauthenticated       no credentials, or invalid ones
+    ├── Forbidden             the caller is known and has no permission
+    ├── TooManyAttempts       too many failed attempts; try again later
     ├── HostUnreachable       no connection to libvirt or QEMU could be made
     ├── MonitorBusy           another client holds QEMU's monitor
-    ├── CommandRefused        QEMU or libvirt answered, and refused
+    ├── CommandRefused        QEMU or libvirt answered with an error
     ├── OutcomeUnknown        the connection was lost while a command ran
     └── SetupError            this machine or installation is not ready
         ├── SchemaMismatch    the database is of another version
         └── LabError          the two-host lab cannot be brought up or down
 
-Every error carries a list of :class:`Problem`, so that a user reads which
-field is wrong, why, and what to do about it.
+Every error has a list of :class:`Problem`: which field is wrong, why, and what to
+do about it.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from typing import ClassVar
 class Problem:
     """One thing that is wrong.
 
-    :param field: path of the offending input (``values.multifd_channels``,
-        ``If-Match``); empty when no single field is to blame.
+    :param field: path of the invalid input (``values.multifd_channels``,
+        ``If-Match``); empty when it is no single field.
     :param code: stable machine-readable code, lower-case with underscores.
     :param message: what is wrong, in a sentence.
     :param remedy: what the user can do about it; empty when there is nothing.
@@ -128,13 +128,13 @@ class StaleRevision(VmtuneError):
 
 
 class Unauthenticated(VmtuneError):
-    """Nobody said who asks, or it could not be proven."""
+    """The request has no credentials, or invalid ones."""
 
     code = "unauthenticated"
 
 
 class Forbidden(VmtuneError):
-    """Who asks is known, and may not do this."""
+    """The caller is known and has no permission for this."""
 
     code = "forbidden"
 
@@ -142,7 +142,7 @@ class Forbidden(VmtuneError):
 class TooManyAttempts(VmtuneError):
     """Too many failed attempts.
 
-    :param wait_s: after how many seconds the next one is looked at.
+    :param wait_s: seconds until the next attempt is accepted.
     """
 
     code = "too_many_attempts"
@@ -165,7 +165,7 @@ class MonitorBusy(VmtuneError):
 
 
 class CommandRefused(VmtuneError):
-    """QEMU or libvirt answered, and refused."""
+    """QEMU or libvirt answered with an error."""
 
     code = "command_refused"
 
@@ -173,7 +173,7 @@ class CommandRefused(VmtuneError):
 class OutcomeUnknown(VmtuneError):
     """The connection was lost while a command ran: it may have taken effect.
 
-    Never to be read as failed nor as done: look again, then settle.
+    It is neither failed nor done: read the state again, then decide.
     """
 
     code = "outcome_unknown"
@@ -186,13 +186,13 @@ class SetupError(VmtuneError):
 
 
 class TakenOver(VmtuneError):
-    """Another service has taken over this one's work: it must change nothing any more."""
+    """Another service has taken over this one's work: this one must stop changing things."""
 
     code = "taken_over"
 
 
 class SchemaMismatch(SetupError):
-    """The database's schema is not the one this version works with."""
+    """This version needs another schema of the database."""
 
     code = "schema_mismatch"
 

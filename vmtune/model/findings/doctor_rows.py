@@ -1,7 +1,7 @@
-"""Rows of the table of findings for what the doctor finds on a host.
+"""Rows of the table of findings of host diagnostics.
 
-None is a blocker: nothing was asked for yet. What warns has a command that mends it; an info
-asks for nothing. Each finding's evidence has ``where``, the place that it was read from.
+None is a blocker: nothing was requested yet. A warning has a command that fixes it; an info
+needs no action. Each finding's evidence has ``where``, the source that it was read from.
 """
 
 from __future__ import annotations
@@ -11,61 +11,62 @@ from vmtune.model.findings.kinds import info, warning
 DOCTOR_ROWS = (
     warning(
         "srcu_slow_boot",
-        "kernel {kernel} makes every change of a VM's memory map wait for a slow SRCU grace "
-        "period: VMs with UEFI firmware were seen to boot in 163 s instead of 8 s",
+        "with kernel {kernel} every change of a VM's memory map waits for a slow SRCU grace "
+        "period: VMs with UEFI firmware took 163 s to boot instead of 8 s",
         "boot Linux 5.19 (the release) or newer: apt-get install linux-image-amd64, then reboot",
     ),
     info(
         "srcu_unknown",
-        "nobody can tell by its version {kernel} whether it has the change that made UEFI boots "
-        "slow (282d8998e997) without its mends, which a distribution may have taken over: "
+        "the version {kernel} does not show whether the kernel has the change that made UEFI boots "
+        "slow (282d8998e997) without its fixes, which a distribution may have backported: "
         "{reason}",
-        "compare the boot of a UEFI VM with `vmtune bench boot` where boots seem slow",
+        "if boots seem slow, measure the boot of a UEFI VM with `vmtune bench boot`",
     ),
     warning(
         "map_count_low",
         "a process may have {value} memory maps, and each pooled coroutine of QEMU takes two: "
-        "busy disks with many queues end QEMU with `failed to allocate memory for stack`",
+        "with busy disks and many queues QEMU aborts with `failed to allocate memory for stack`",
         "run: sysctl -w vm.max_map_count={wanted}",
     ),
     warning(
         "maps_nearly_used_up",
-        "QEMU {pid} has {maps} of its {most} memory maps; at the limit it ends with `failed to "
+        "QEMU {pid} has {maps} of its {most} memory maps; at the limit it aborts with `failed to "
         "allocate memory for stack`",
         "run: sysctl -w vm.max_map_count={wanted}",
     ),
     warning(
         "host_optmem_low",
-        "net.core.optmem_max is {value}; zero-copy with {channels} channels needs {least} and "
-        "fails the migration when it runs out",
+        "net.core.optmem_max is {value}; zero-copy with {channels} channels needs {least}, and "
+        "the migration fails when it runs out",
         "run: sysctl -w net.core.optmem_max={wanted}",
     ),
     warning(
         "memlock_low",
-        "QEMU {pid} may lock {limit_bytes} of its {memory_bytes}, and nobody may raise that: "
+        "QEMU {pid} may lock {limit_bytes} of its {memory_bytes}, and libvirt cannot raise that: "
         "zero-copy fails with `cannot limit locked memory` or `No buffer space available`",
         "run: prlimit --pid {pid} --memlock={wanted}",
     ),
     warning(
         "daemon_cannot_raise_memlock",
-        "libvirt's daemon has no CAP_SYS_RESOURCE: it cannot give QEMU the locked memory that "
+        "the libvirt daemon has no CAP_SYS_RESOURCE: it cannot give QEMU the locked memory that "
         "zero-copy needs, and aborts the migration",
         "run: systemctl edit libvirtd, and add CAP_SYS_RESOURCE to CapabilityBoundingSet",
     ),
     warning(
         "userfaultfd_denied",
-        "vm.unprivileged_userfaultfd is 0 and /dev/userfaultfd is {device}: a QEMU that is not "
-        "root cannot receive a post-copy migration",
+        "vm.unprivileged_userfaultfd is 0 and /dev/userfaultfd is {device}: a QEMU that "
+        "does not run as root cannot receive a post-copy migration",
         "run: sysctl -w vm.unprivileged_userfaultfd=1",
     ),
     warning(
         "kvm_missing",
-        "there is no /dev/kvm: VMs run by emulation, many times slower, and without dirty rings",
-        "run: modprobe kvm_intel || modprobe kvm_amd; switch virtualization on in the firmware",
+        "/dev/kvm does not exist: VMs run under emulation, many times slower, and without "
+        "dirty rings",
+        "run: modprobe kvm_intel || modprobe kvm_amd; enable virtualization in the firmware",
     ),
     warning(
         "kvm_unusable",
-        "/dev/kvm is there but cannot be used: {reason}",
+        "/dev/kvm exists but cannot be used: {reason}",
         "run: usermod -aG kvm {user}, then log in again",
     ),
     warning(
@@ -77,19 +78,19 @@ DOCTOR_ROWS = (
     warning(
         "too_few_spare_cpus",
         "{profile} wants {channels} migration channels; of {cpus} CPUs the running VMs have "
-        "{vcpus} vCPUs, which leaves {spare}: the channels would take time from the guests",
+        "{vcpus} vCPUs, which leaves {spare}: the channels would take CPU time from the guests",
         "run: vmtune profile set {profile} multifd_channels={wanted}",
     ),
     warning(
         "nic_without_scatter_gather",
-        "{nic} does not gather what it sends from several places: the kernel then copies what "
-        "zero-copy hands it, and nothing is gained",
+        "{nic} has no scatter-gather: the kernel copies what zero-copy sends, and nothing is "
+        "gained",
         "run: ethtool -K {nic} sg on",
     ),
     info(
         "nic_slow",
-        "{nic} carries {speed_mbit} Mbit/s, which one core fills without multifd or zero-copy",
-        "nothing to do; a faster network is what would make migrations faster",
+        "{nic} has {speed_mbit} Mbit/s, which one core saturates without multifd or zero-copy",
+        "nothing to do; only a faster network makes migrations faster",
     ),
     warning(
         "qemu_missing",
@@ -108,12 +109,12 @@ DOCTOR_ROWS = (
     ),
     info(
         "libvirt_without_compression",
-        "libvirt {value} cannot ask for compressed parallel migrations; 9.4 was the first",
+        "libvirt {value} cannot compress parallel migrations; libvirt 9.4 and newer can",
         "nothing to do unless a profile sets multifd_compression",
     ),
     info(
         "qemu_postcopy_alone",
-        "QEMU {value} refuses post-copy together with multifd; 10.1 lifts that",
+        "QEMU {value} refuses post-copy together with multifd; QEMU 10.1 and newer accept it",
         "nothing to do unless a profile sets both",
     ),
     warning(

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Severity(StrEnum):
-    """Whether a finding stops the work, warns, or is only told: an info asks for nothing."""
+    """A blocker stops the work, a warning does not, an info needs no action."""
 
     BLOCKER = "blocker"
     WARNING = "warning"
@@ -29,15 +29,15 @@ class FindingKind:
 
 
 def blocker(code: str, why: str, remedy: str) -> FindingKind:
-    """A row of what stops the work."""
+    """A row of a finding that stops the work."""
     return FindingKind(code, Severity.BLOCKER, why, remedy)
 
 
 def warning(code: str, why: str, remedy: str) -> FindingKind:
-    """A row of what costs something, or will fail under some settings."""
+    """A row of a finding that costs something, or fails under some settings."""
     return FindingKind(code, Severity.WARNING, why, remedy)
 
 
 def info(code: str, why: str, remedy: str) -> FindingKind:
-    """A row of what is worth knowing and asks for nothing."""
+    """A row of a finding that needs no action."""
     return FindingKind(code, Severity.INFO, why, remedy)

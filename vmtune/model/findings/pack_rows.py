@@ -7,12 +7,12 @@ from vmtune.model.findings.kinds import blocker
 PACK_ROWS = (
     blocker(
         "pack_not_loaded",
-        "no tunable {name} is known: it is of a pack that this service has not loaded",
-        "name its pack in the setting packs and start the service again, or unset it",
+        "the tunable {name} is unknown: this service has not loaded its pack",
+        "add its pack to the setting packs and restart the service, or unset it",
     ),
     blocker(
         "pack_needs_consent",
-        "the pack {pack} would use {names}, which the operator has not allowed",
-        "add {names} to the setting {setting} and start the service again, or unset it",
+        "the pack {pack} needs {names}, which the operator has not allowed",
+        "add {names} to the setting {setting} and restart the service, or unset it",
     ),
 )

@@ -1,4 +1,4 @@
-"""What a preflight or a doctor can find: each code once, with its severity, reason and remedy."""
+"""Every finding of preflight and host diagnostics: code, severity, reason and remedy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Finding:
     """One thing that was found.
 
     :param tunable: the tunable concerned, empty where it is the VM or a host.
-    :param evidence: what was seen, by name; of a doctor with ``where`` it was read.
+    :param evidence: the observed values by name; host diagnostics add ``where``, their source.
     """
 
     code: str
@@ -70,12 +70,12 @@ class Finding:
 _TABLE = (
     blocker(
         "not_offered_by_qemu",
-        "QEMU {version} on the {side} does not offer it; {since}",
-        "unset it, or use a QEMU that has it",
+        "QEMU {version} on the {side} does not support it; {since}",
+        "unset it, or use a QEMU that supports it",
     ),
     blocker(
         "needs_newer_libvirt",
-        "libvirt {version} does not know it, and both sides need it; libvirt {since} does",
+        "libvirt {version} does not support it; both sides need libvirt {since}",
         "unset it, or upgrade libvirt on both hosts",
     ),
     blocker(
@@ -100,12 +100,12 @@ _TABLE = (
     ),
     blocker(
         "thread_pool_out_of_order",
-        "the least would be {least} and the most {most}",
+        "the minimum would be {least} and the maximum {most}",
         "set {missing} as well",
     ),
     blocker(
         "throttle_out_of_order",
-        "the first throttle step would be {first} % and the most {most} %",
+        "the first throttle step would be {first} % and the maximum {most} %",
         "set {missing} as well",
     ),
     blocker(
@@ -120,39 +120,39 @@ _TABLE = (
     ),
     blocker(
         "set_by_libvirt",
-        "libvirt {how}; it cannot be asked for",
+        "libvirt {how}; a profile cannot set it",
         "unset it",
     ),
     blocker(
         "tls_creds_missing",
-        "QEMU that is driven without libvirt needs the id of its TLS credentials object",
+        "a QEMU without libvirt needs the id of its TLS credentials object",
         "set tls_creds",
     ),
     blocker(
         "destination_needs_command_line",
-        "under libvirt the destination QEMU takes this only as a -global argument, which marks "
+        "under libvirt the destination QEMU accepts this only as a -global argument, which marks "
         "the guest as tainted",
         "allow it with the setting destination_command_line, or unset it",
     ),
     blocker(
         "boot_needs_owner",
-        "this QEMU was not started by libvirt, so vmtune has no configuration to change",
+        "libvirt did not start this QEMU, so vmtune has no configuration to change",
         "start QEMU with {option}",
     ),
     blocker(
         "host_value_differs",
-        "the {side}'s {name} is {value}, not {wanted}; vmtune was not allowed to change hosts",
+        "the {side}'s {name} is {value}, not {wanted}; vmtune has no permission to change hosts",
         "run: {command}",
     ),
     warning(
         "host_changes",
-        "{name} is {value} and becomes {wanted}, for all of the host's VMs, now and after a reboot",
-        "`vmtune revert` puts it back; what running VMs need is kept",
+        "{name} changes from {value} to {wanted} for all VMs of the host, now and after a reboot",
+        "`vmtune revert` restores it, as far as running VMs do not need it",
     ),
     blocker(
         "migration_active",
-        "a migration of this VM is active, and QEMU would crash or refuse",
-        "wait until it has ended, or abort it",
+        "a migration of this VM is active: QEMU would crash or refuse",
+        "wait until it ends, or abort it",
     ),
     blocker(
         "vm_not_running",
@@ -161,7 +161,7 @@ _TABLE = (
     ),
     blocker(
         "vm_cannot_migrate",
-        "QEMU says: {reason}",
+        "QEMU reports: {reason}",
         "remove what blocks the migration",
     ),
     blocker(
@@ -171,18 +171,18 @@ _TABLE = (
     ),
     blocker(
         "no_incoming_qemu",
-        "no QEMU on the destination waits for this VM",
+        "no QEMU on the destination waits for the incoming migration of this VM",
         "start one there with the same devices and -incoming defer",
     ),
     blocker(
         "no_peer_uri",
-        "vmtune does not know how the source reaches the destination's libvirt",
-        "set the host's peer_uri, such as qemu+tls://{host}/system",
+        "the destination has no peer URI, by which the source reaches its libvirt",
+        "set peer_uri of the host, such as qemu+tls://{host}/system",
     ),
     blocker(
         "locked_memory_too_low",
-        "zero-copy needs {needed_bytes} of lockable memory; QEMU has {limit_bytes} and may not "
-        "be given more",
+        "zero-copy needs {needed_bytes} of lockable memory; the limit of QEMU is {limit_bytes} and "
+        "cannot be raised",
         "run libvirtd with CAP_SYS_RESOURCE, start the VM with a memtune hard_limit, or unset "
         "zero_copy_send",
     ),
@@ -198,25 +198,25 @@ _TABLE = (
     ),
     blocker(
         "reaper_ring_unknown",
-        "the size of the VM's dirty ring is unknown: it is not in QMP, and QEMU's process cannot "
-        "be seen",
-        "let vmtune's user see QEMU's process in /proc, or unset reaper_policy",
+        "the size of the VM's dirty ring is unknown: QMP does not report it, and QEMU's process "
+        "cannot be read",
+        "let vmtune's user read QEMU's process in /proc, or unset reaper_policy",
     ),
     blocker(
         "reaper_against_dirty_limit",
-        "dirty_limit is on in QEMU, which holds vCPUs back when their rings are full; the reaper "
-        "would keep it from working",
+        "dirty_limit is on in QEMU, which throttles vCPUs when their rings are full; the reaper "
+        "would prevent that",
         "set dirty_limit to off in the profile, or unset reaper_policy",
     ),
     blocker(
         "step_not_offered",
-        "step {step} sets {name}, which QEMU {version} does not have; it came with QEMU {since}",
-        "remove the step, or use a QEMU that has it",
+        "step {step} sets {name}, which QEMU {version} does not have; QEMU {since} and newer do",
+        "remove the step, or use a newer QEMU",
     ),
     warning(
         "step_without_switch",
-        "step {step} will be refused: {switch} cannot be switched on here",
-        "mend what stands against {switch}, or remove the step",
+        "step {step} will fail: {switch} cannot be enabled here",
+        "fix the blocker of {switch}, or remove the step",
     ),
     warning(
         "reaper_small_ring",
@@ -225,46 +225,46 @@ _TABLE = (
     ),
     warning(
         "dirty_rate_being_measured",
-        "somebody is measuring this VM's dirty rate; the reaper waits until that has ended, a "
-        "minute at most",
-        "wait until it has ended, or see who measures",
+        "another client measures this VM's dirty rate; the reaper waits until that ends, at most "
+        "one minute",
+        "wait until it ends, or find that client",
     ),
     warning(
         "optmem_low",
-        "net.core.optmem_max is {value}; with {channels} channels zero-copy may run out of it "
-        "and fail",
+        "net.core.optmem_max is {value}; with {channels} channels zero-copy may exhaust it and "
+        "fail",
         "run: sysctl -w net.core.optmem_max={wanted}",
     ),
     warning(
         "more_channels_than_cpus",
-        "{channels} channels want as many CPUs; the {side} has {cpus}, which its guests use too",
-        "use {cpus} channels or fewer, or measure that more do help",
+        "{channels} channels use as many CPUs; the {side} has {cpus}, shared with its guests",
+        "use at most {cpus} channels, or measure that more help",
     ),
     warning(
         "monitor_taints",
         "libvirt marks a guest as tainted (custom-monitor) when its monitor is used",
-        "nothing to do; leave the route monitor unused where that matters",
+        "nothing to do; avoid the route monitor where that matters",
     ),
     warning(
         "pending_restart",
-        "it changes only when the VM is shut off and started again; a reboot inside the guest "
+        "it takes effect when the VM is shut off and started again; a reboot inside the guest "
         "is not enough",
-        "shut the VM off and start it when that suits",
+        "shut the VM off and start it again",
     ),
     warning(
         "transient_vm",
-        "the VM is transient: it has no persistent configuration that could be changed",
-        "make it persistent with virsh define, or unset what needs a restart",
+        "the VM is transient: it has no persistent configuration to change",
+        "make it persistent with virsh define, or unset the values that need a restart",
     ),
     warning(
         "fresh_destination",
-        "QEMU's parameters do not travel: the destination starts with defaults",
-        "nothing to do; vmtune sets the standing application's values there again",
+        "QEMU's migration parameters are not migrated: the destination starts with defaults",
+        "nothing to do; vmtune sets the values of the active application there again",
     ),
     warning(
         "postcopy_can_lose_guest",
-        "once in post-copy, a failure of either host or the network loses the guest",
-        "use post-copy where a migration does not converge otherwise",
+        "during post-copy, a failure of either host or of the network loses the guest",
+        "use post-copy only where a migration does not converge otherwise",
     ),
 )
 

@@ -363,7 +363,7 @@ def test_a_finding_about_a_step_names_it_by_its_place() -> None:
     where = migrating({"multifd": True, "postcopy": True}, steps=(SLACKEN, POSTCOPY))
     (finding,) = [f for f in found(where) if f.code == "step_without_switch"]
     assert finding.field == "steps.1"
-    assert "step 2 will be refused: postcopy" in finding.message
+    assert "step 2 will fail: postcopy" in finding.message
     (other,) = [f for f in found(where) if f.code == "postcopy_excludes_multifd"]
     assert other.field == "values.postcopy"
     assert Finding("fresh_destination").field == "vm"
