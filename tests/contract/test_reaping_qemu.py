@@ -12,7 +12,6 @@ from uuid import UUID
 import pytest
 
 from tests.support import qemu
-from vmtune.model.workload import Workload
 from vmtune.engine.controllers import Controllers
 from vmtune.engine.reaper.settings import ReaperSettings
 from vmtune.engine.watch import watch
@@ -23,6 +22,7 @@ from vmtune.lab.domain_xml import kvm_usable
 from vmtune.lab.guest_build import build_guest
 from vmtune.model.migration.controller_record import ReaperEnd, ReaperReport
 from vmtune.model.migration.record import QemuStatus, Snapshot
+from vmtune.model.workload import Workload
 
 NO_KVM = "" if kvm_usable() else "a dirty ring takes KVM, and there is no usable /dev/kvm"
 pytestmark = pytest.mark.skipif(bool(NO_KVM), reason=NO_KVM or "never")

@@ -30,7 +30,6 @@ from vmtune.bench.model.kinds import ScenarioKind
 from vmtune.bench.model.metrics.table import METRICS, METRICS_OF, Group
 from vmtune.bench.model.runs.run import HostSide, RunRecord, RunState
 from vmtune.bench.model.scenario.migration import MIB, Scenario, Transport, VmShape
-from vmtune.model.workload import Workload
 from vmtune.bench.reduce import reduce
 from vmtune.bench.run_folder import clear_left_behind, processes_of
 from vmtune.errors import SetupError
@@ -38,6 +37,7 @@ from vmtune.lab import status
 from vmtune.lab.domain_xml import kvm_usable
 from vmtune.model.migration.steps import AfterIterations, Deed, Step
 from vmtune.model.plan.outcome import Status
+from vmtune.model.workload import Workload
 
 NO_QEMU = installed().why_not
 NO_KVM = "" if kvm_usable() else "this machine has no usable /dev/kvm"

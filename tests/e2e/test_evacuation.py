@@ -9,10 +9,10 @@ from uuid import UUID
 import pytest
 
 from tests.support.live import Live, live, wait_for, why_no_lab
-from vmtune.model.workload import Workload
 from vmtune.client.cli import run as vmtune
 from vmtune.client.connection.http import Document
 from vmtune.model.evacuation.evacuation import migration_id
+from vmtune.model.workload import Workload
 
 NO_LAB = why_no_lab()
 pytestmark = pytest.mark.skipif(bool(NO_LAB), reason=NO_LAB or "never")

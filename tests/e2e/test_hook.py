@@ -15,9 +15,9 @@ import pytest
 
 from tests.support.live import Live, live, wait_for, why_no_lab
 from vmtune import lab
-from vmtune.model.workload import Workload
 from vmtune.client.connection.sse import stored
 from vmtune.errors import LabError
+from vmtune.model.workload import Workload
 
 NO_LAB = why_no_lab()
 pytestmark = pytest.mark.skipif(bool(NO_LAB), reason=NO_LAB or "never")

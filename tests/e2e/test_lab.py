@@ -22,7 +22,6 @@ import pytest
 
 from tests.support.live import why_no_lab
 from vmtune import lab
-from vmtune.model.workload import Workload
 from vmtune.errors import LabError
 from vmtune.lab.guest_serial import (
     GuestEvent,
@@ -32,6 +31,7 @@ from vmtune.lab.guest_serial import (
 )
 from vmtune.lab.marker import MARKER_NAME, read_marker
 from vmtune.lab.namespaces import namespace_exists, namespace_inode, processes_in
+from vmtune.model.workload import Workload
 
 ROOT = Path(__file__).parents[2]
 LIBVIRT_9 = ROOT / ".cache/libvirt-9"

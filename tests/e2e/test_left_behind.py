@@ -12,8 +12,8 @@ import pytest
 from tests.support.daemons import without_libvirtd
 from tests.support.live import Live, live, wait_for, why_no_lab
 from vmtune import lab
-from vmtune.model.workload import Workload
 from vmtune.lab.host import plan_hosts
+from vmtune.model.workload import Workload
 
 NO_LAB = why_no_lab()
 pytestmark = pytest.mark.skipif(bool(NO_LAB), reason=NO_LAB or "never")

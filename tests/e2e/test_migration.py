@@ -9,9 +9,9 @@ import pytest
 
 from tests.support.live import Live, live, wait_for, why_no_lab
 from vmtune import lab
-from vmtune.model.workload import Workload
 from vmtune.client.connection.errors import Refused
 from vmtune.client.connection.http import Document
+from vmtune.model.workload import Workload
 
 NO_LAB = why_no_lab()
 pytestmark = pytest.mark.skipif(bool(NO_LAB), reason=NO_LAB or "never")

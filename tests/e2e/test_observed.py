@@ -13,9 +13,9 @@ import pytest
 from tests.support.daemons import without_libvirtd
 from tests.support.live import ENDED, Live, live, wait_for, why_no_lab
 from vmtune import lab
-from vmtune.model.workload import Workload
 from vmtune.client.connection.http import Document
 from vmtune.lab.domain_xml import kvm_usable
+from vmtune.model.workload import Workload
 
 NO_LAB = why_no_lab()
 NO_KVM = "" if kvm_usable() else "a dirty ring takes KVM, and there is no usable /dev/kvm"

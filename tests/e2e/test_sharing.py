@@ -12,10 +12,10 @@ import pytest
 from tests.support.live import wait_for, why_no_lab
 from tests.support.postgres import why_no_postgres
 from tests.support.sharing import TAKEN_OVER_WITHIN_S, LiveFleet, SharingService, live_fleet
-from vmtune.model.workload import Workload
 from vmtune.client.connection.errors import ClientError, Refused
 from vmtune.client.connection.http import Document
 from vmtune.model.evacuation.evacuation import migration_id
+from vmtune.model.workload import Workload
 
 WHY_NOT = why_no_lab() or why_no_postgres()
 pytestmark = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT or "never")

@@ -14,9 +14,9 @@ from tests.fault.checks import Try, settings_of, wrong
 from tests.fault.faults import FAULTS
 from tests.fault.ground import Ground
 from tests.support.live import wait_for
-from vmtune.model.workload import Workload
 from vmtune.client.connection.errors import ClientError, Refused
 from vmtune.client.connection.http import Document
+from vmtune.model.workload import Workload
 
 PROFILE = "put-back"
 VALUES = {

@@ -28,10 +28,10 @@ from tests.support.load import Answers, Plan, send
 from tests.support.postgres import new_database, running_postgres, why_no_postgres
 from tests.support.qemu import cpu_s, installed, running
 from tests.support.samples import make_samples
-from vmtune.model.workload import Workload
 from vmtune.client.connection.http import Document
 from vmtune.hypervisor.linux import cpus
 from vmtune.model.migration.record import MigrationState, Totals
+from vmtune.model.workload import Workload
 from vmtune.storage import Store, upgrade
 
 RATE_PER_S = 310.0

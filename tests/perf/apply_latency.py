@@ -15,12 +15,12 @@ from uuid import uuid4
 from tests.perf.report import Check, environment, finish, spread
 from tests.perf.support import COUNTED, LAB, SETTINGS, folder, interleaved, median_ratio
 from tests.support.qemu import installed, running
-from vmtune.model.workload import Workload
 from vmtune.client.connection.http import Client
 from vmtune.client.demo.service import running_service
 from vmtune.lab import VmSettings, define_vm, down, up, virsh
 from vmtune.model.tunables.table import TUNABLES
 from vmtune.model.tunables.tunable import QmpKind
+from vmtune.model.workload import Workload
 
 REPEATS = 25
 MACHINE = (

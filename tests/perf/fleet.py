@@ -28,8 +28,8 @@ from tests.support.live import wait_for, why_no_lab
 from tests.support.postgres import why_no_postgres
 from tests.support.qemu import cpu_s, installed, running
 from tests.support.sharing import LiveFleet, SharingService, live_fleet
-from vmtune.model.workload import Workload
 from vmtune.client.connection.http import Document
+from vmtune.model.workload import Workload
 
 QEMUS = 200
 AT_ONCE = 10

@@ -21,10 +21,10 @@ import libvirt_qemu
 
 from tests.perf.report import Check, environment, finish, spread
 from tests.perf.support import LAB, folder
-from vmtune.model.workload import Workload
 from vmtune.client.connection.http import Client
 from vmtune.client.demo.service import Service, running_service
 from vmtune.lab import HostStatus, LabVm, VmSettings, define_vm, down, up, virsh
+from vmtune.model.workload import Workload
 
 PAIRS = 10
 GUEST = VmSettings(

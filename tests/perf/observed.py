@@ -19,10 +19,10 @@ from pathlib import Path
 from tests.perf.migrate_overhead import Observer, stage
 from tests.perf.report import Check, environment, finish, spread
 from tests.perf.support import folder
-from vmtune.model.workload import Workload
 from vmtune.client.connection.http import Client, Document
 from vmtune.client.demo.service import Service
 from vmtune.lab import HostStatus, VmSettings, virsh
+from vmtune.model.workload import Workload
 
 TRIES = 20
 FOUND_WITHIN_MS = 300

@@ -16,11 +16,11 @@ from uuid import UUID
 from tests.support.benches import Bench, BenchKind
 from tests.support.live import at_work, wait_for, why_no_lab
 from vmtune import lab
-from vmtune.model.workload import Workload
 from vmtune.errors import LabError, VmtuneError
 from vmtune.hypervisor.libvirt.driver import LibvirtDriver
 from vmtune.lab import DiskSettings, LabSettings, VmSettings
 from vmtune.model.versions import Version
+from vmtune.model.workload import Workload
 
 MIB = 1 << 20
 # Nothing packs it, and it is written anew every second: a slow migration does not end by itself,

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from vmtune import lab
-from vmtune.model.workload import Workload
 from vmtune.client.connection.errors import ClientError
 from vmtune.client.connection.http import Client, Document
 from vmtune.errors import LabError
 from vmtune.lab.guest_serial import GuestStart, parse_serial
+from vmtune.model.workload import Workload
 
 PATIENCE_S = 60
 STARTS_WITHIN_S = 180

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from vmtune.model.workload import GUEST_NAMES, PAGE_BYTES, Workload
 from vmtune.errors import InvalidInput
+from vmtune.model.workload import GUEST_NAMES, PAGE_BYTES, Workload
 
 
 @dataclass(frozen=True, slots=True)

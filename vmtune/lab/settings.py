@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from vmtune.model.workload import PAGE_BYTES, Workload
 from vmtune.errors import InvalidInput, Problem
+from vmtune.model.workload import PAGE_BYTES, Workload
 
 MIB = 1 << 20
 # A socket's path has to fit into sockaddr_un's 108 bytes.

@@ -24,9 +24,9 @@ from typing import Any
 from qemu.qmp import QMPClient
 
 from tests.support.qemu import installed, running
-from vmtune.model.workload import Workload
 from vmtune.lab.domain_xml import kvm_usable
 from vmtune.lab.guest_build import build_guest
+from vmtune.model.workload import Workload
 
 HERE = Path(__file__).parent
 RING_ENTRIES = 65536

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.unit.client.conftest import Vmtune
-from vmtune.model.workload import Workload
 from vmtune.lab import LabSettings, LabVm, VmSettings
+from vmtune.model.workload import Workload
 
 MIB = 1 << 20
 

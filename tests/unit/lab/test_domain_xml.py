@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from xml.etree.ElementTree import Element, fromstring
 
-from vmtune.model.workload import Workload
 from vmtune.lab import DiskSettings, VmSettings
 from vmtune.lab.domain_xml import BEAT_PORT, VmFiles, build_domain_xml, vm_uuid
 from vmtune.lab.guest_build import SOURCE
+from vmtune.model.workload import Workload
 
 FILES = VmFiles(
     emulator=Path("/opt/qemu"),

@@ -16,10 +16,10 @@ import pytest
 
 from tests.support.guest import MEMORY_BYTES, MIB, QBOOT, Guest, guest
 from tests.support.qemu import cpu_s, installed, old
-from vmtune.model.workload import Workload
 from vmtune.lab.domain_xml import kvm_usable
 from vmtune.lab.guest_build import build_guest
 from vmtune.lab.guest_serial import GuestStart
+from vmtune.model.workload import Workload
 
 PAGE = 4096
 _MISSING = [name for name in ("gcc", "make", "ld") if shutil.which(name) is None]

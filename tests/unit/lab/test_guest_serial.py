@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmtune.model.workload import Workload
 from vmtune.lab.guest_serial import (
     GuestEvent,
     GuestFault,
@@ -15,6 +14,7 @@ from vmtune.lab.guest_serial import (
     parse_line,
     parse_serial,
 )
+from vmtune.model.workload import Workload
 
 START = (
     "start region=268435456 stride=4096 idle_ms=5 dirty_mb=100 zero=20 random=30 beat_ms=2 ring=3 "

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 
 from tests.support.workloads import workloads
-from vmtune.model.workload import GUEST_NAMES, Workload
 from vmtune.lab.guest_build import SOURCE
+from vmtune.model.workload import GUEST_NAMES, Workload
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from vmtune.model.workload import Workload
 from vmtune.errors import InvalidInput
 from vmtune.lab import DiskSettings, LabSettings, VmSettings
+from vmtune.model.workload import Workload
 
 
 def test_defaults_are_usable() -> None:

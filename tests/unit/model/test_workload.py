@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 
 from tests.support.workloads import HOUR_MS, workloads
-from vmtune.model.workload import GUEST_NAMES, Workload
 from vmtune.errors import InvalidInput
+from vmtune.model.workload import GUEST_NAMES, Workload
 
 
 def test_what_is_unset_is_not_on_the_command_line() -> None:

@@ -25,8 +25,8 @@ from vmtune.bench.model.scenario.matrix_cells import (
     NodeKind,
 )
 from vmtune.bench.model.scenario.migration import GIB, MIB, Scenario, VmShape, to_json
-from vmtune.model.workload import Workload
 from vmtune.model.migration.controller_record import ReaperEnd, ReaperReport
+from vmtune.model.workload import Workload
 from vmtune.reference.facts import FACTS, Facts
 from vmtune.reference.own import facts_of_run
 

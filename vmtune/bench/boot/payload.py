@@ -13,8 +13,8 @@ from vmtune.bench.boot.initramfs import initramfs
 from vmtune.bench.boot.linux import linux_kernel
 from vmtune.bench.model.scenario.boot import BootScenario
 from vmtune.bench.model.scenario.matrix_cells import BootGuest
-from vmtune.model.workload import PAGE_BYTES, Workload
 from vmtune.lab.guest_build import build_guest
+from vmtune.model.workload import PAGE_BYTES, Workload
 
 _DIGITS = 12
 _REGION_BYTES = 1 << 20

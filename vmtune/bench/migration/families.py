@@ -20,10 +20,10 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from vmtune.bench.model.scenario.migration import GIB, MIB, Scenario, VmShape, nearest_power_of_two
-from vmtune.model.workload import Workload
 from vmtune.model.migration.steps import AfterIterations, Deed, Step
 from vmtune.model.tunables.control_rows import OFF
 from vmtune.model.tunables.tunable import Value
+from vmtune.model.workload import Workload
 
 Values = Mapping[str, Value]
 UNLIMITED_MIB_PER_S = 125_000

@@ -17,7 +17,6 @@ from typing import Any
 
 import click
 
-from vmtune.model.workload import Workload
 from vmtune.client.connection.errors import ClientError
 from vmtune.client.connection.http import Client, Document
 from vmtune.client.demo import reaper as demo_reaper
@@ -29,6 +28,7 @@ from vmtune.client.views.render import size, value
 from vmtune.errors import SetupError
 from vmtune.lab import LabSettings, LabStatus, LabVm, VmSettings, define_vm, down, up
 from vmtune.lab.privileges import require_root
+from vmtune.model.workload import Workload
 
 MIB = 1 << 20
 LAB = LabSettings(

@@ -22,12 +22,12 @@ from typing import Any
 
 from vmtune import units
 from vmtune.bench.model.scenario.names import NAME, NAME_FORM
-from vmtune.model.workload import Workload
 from vmtune.documents.strict import Reader, join, parse_toml, short
 from vmtune.errors import InvalidInput, Problem
 from vmtune.model.migration.steps import Step, dump_steps, lacking, parse_steps
 from vmtune.model.tunables.rules import accept_values
 from vmtune.model.tunables.tunable import Value
+from vmtune.model.workload import Workload
 from vmtune.units import Unit
 
 MIB = 1 << 20

@@ -10,12 +10,12 @@ from typing import Any, TypeVar
 import click
 
 from vmtune import lab as hosts
-from vmtune.model.workload import Workload
 from vmtune.client.connection.http import Document
 from vmtune.client.session import Session, common, pass_session
 from vmtune.client.views.output import Column, fields, paint, table
 from vmtune.errors import InvalidInput
 from vmtune.lab import LabSettings, LabStatus, VmSettings, define_vm
+from vmtune.model.workload import Workload
 from vmtune.units import Unit, UnitError, parse
 
 _F = TypeVar("_F", bound=Callable[..., Any])  # any: click calls it with its options

@@ -26,11 +26,11 @@ from vmtune.bench.model.campaign.file import from_json, read_toml, to_json
 from vmtune.bench.model.kinds import ScenarioKind
 from vmtune.bench.model.metrics.table import METRICS, Direction, judged_metrics
 from vmtune.bench.model.scenario.migration import MIB, Scenario, VmShape
-from vmtune.model.workload import Workload
 from vmtune.documents.strict import MOST_FILE_CHARACTERS
 from vmtune.errors import InvalidInput
 from vmtune.model.migration.steps import AfterSeconds, Deed, Step
 from vmtune.model.profile import Revision
+from vmtune.model.workload import Workload
 
 SMALL = Scenario("lab/small", vm=VmShape(256 * MIB, 1), workload=Workload(region_bytes=96 * MIB))
 KNOWN = {SMALL.name: SMALL}

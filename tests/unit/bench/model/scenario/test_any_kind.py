@@ -28,8 +28,8 @@ from vmtune.bench.model.scenario.matrix_cells import (
     NodeKind,
 )
 from vmtune.bench.model.scenario.migration import MIB, Scenario, VmShape
-from vmtune.model.workload import Workload
 from vmtune.errors import InvalidInput
+from vmtune.model.workload import Workload
 
 MIGRATION = Scenario("mine/small", vm=VmShape(64 * MIB), workload=Workload(16 * MIB))
 BLOCK = BlockScenario(BlockCell(NodeKind.NULL, IoPattern.RANDREAD, 4096, 64, 1))

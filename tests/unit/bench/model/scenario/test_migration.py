@@ -21,7 +21,6 @@ from vmtune.bench.model.scenario.migration import (
     read_toml,
     to_json,
 )
-from vmtune.model.workload import Workload
 from vmtune.documents.strict import MOST_FILE_CHARACTERS
 from vmtune.errors import InvalidInput
 from vmtune.model.migration.steps import (
@@ -32,6 +31,7 @@ from vmtune.model.migration.steps import (
     Stalled,
     Step,
 )
+from vmtune.model.workload import Workload
 
 VALUES = (
     {},
