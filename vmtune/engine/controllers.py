@@ -9,10 +9,10 @@ from types import TracebackType
 from typing import Self
 from uuid import UUID
 
+from vmtune.engine.context import Clock, Controls, Monotonic, NoteStep
 from vmtune.engine.reaper.loop import Reaper
 from vmtune.engine.reaper.settings import ReaperSettings
 from vmtune.engine.steps.executor import Conductor
-from vmtune.engine.surroundings import Controls, Monotonic, NoteStep, Time
 from vmtune.model.migration.controller_record import ReaperReport, ReaperRound, StepRecord
 from vmtune.model.migration.record import QemuStatus, Sample
 from vmtune.model.migration.steps import Step
@@ -62,7 +62,7 @@ class Controllers:
         steps: Sequence[Step] = (),
         past: Past | None = None,
         note_step: NoteStep | None = None,
-        time: Time | None = None,
+        time: Clock | None = None,
     ) -> None:
         past = past or Past()
         self._time = time or Monotonic()

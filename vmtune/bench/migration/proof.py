@@ -15,10 +15,8 @@ from vmtune.model.plan.changes import Change, in_order
 from vmtune.model.plan.outcome import Status
 from vmtune.model.plan.plan import Plan, make_plan
 from vmtune.model.plan.readback import (
-    SET_NOW,
     before_migrating,
     in_setup,
-    set_now,
     when_reaped,
     while_migrating,
 )
@@ -78,7 +76,7 @@ class Proof:
 
         :raise VmtuneError: QEMU refuses.
         """
-        changes = list(filter(set_now, self._plan.changes(*SET_NOW)))
+        changes = self._plan.changes_now()
         if changes:
             source = self._stage.source.driver
             await source.write(self._stage.vm, in_order(changes, self._readings))
@@ -135,4 +133,4 @@ class Proof:
 
 
 def _there(change: Change) -> bool:
-    return not set_now(change)
+    return change.row.side is Side.DESTINATION

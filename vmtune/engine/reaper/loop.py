@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from uuid import UUID
 
+from vmtune.engine.context import Clock, Controls
 from vmtune.engine.reaper.policies import begin
 from vmtune.engine.reaper.settings import (
     LEAST_INTERVAL_MS,
@@ -23,7 +24,6 @@ from vmtune.engine.reaper.settings import (
     Round,
     fill_ratios,
 )
-from vmtune.engine.surroundings import Controls, Time
 from vmtune.errors import (
     CommandRefused,
     HostUnreachable,
@@ -76,7 +76,7 @@ class Reaper:
         controls: Controls,
         vm: UUID,
         settings: ReaperSettings,
-        time: Time,
+        time: Clock,
         past: ReaperReport | None = None,
     ) -> None:
         self._controls = controls

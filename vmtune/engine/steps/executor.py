@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from uuid import UUID
 
+from vmtune.engine.context import Controls, NoteStep
 from vmtune.engine.steps.convergence import FiredStep, History, due
-from vmtune.engine.surroundings import Controls, NoteStep
 from vmtune.errors import CommandRefused, Conflict, InvalidInput, NotFound, VmtuneError
 from vmtune.model.host.facts import VmState
 from vmtune.model.migration.controller_record import StepEffect, StepRecord

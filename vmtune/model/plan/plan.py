@@ -3,10 +3,12 @@ be set where and when, and what stands against it. Pure data, computed from prob
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from uuid import UUID
 
+from vmtune.errors import Blocked, Problem
 from vmtune.model.findings.table import Finding, Severity
 from vmtune.model.host.facts import Connection, Reading
 from vmtune.model.migration.steps import Step
@@ -16,6 +18,8 @@ from vmtune.model.preflight.control import check_switches
 from vmtune.model.preflight.rules import check_destination, check_tunable, check_vm
 from vmtune.model.tunables.table import TUNABLES
 from vmtune.model.tunables.tunable import Route, Side, Tunable, Value
+
+SET_NOW = (Route.MONITOR, Route.LIVE)
 
 
 class TakesEffect(StrEnum):
@@ -101,6 +105,26 @@ class Plan:
             for item in self.items
             if item.route in routes and item.tunable not in stopped
         ]
+
+    def changes_now(self) -> list[Change]:
+        """What the running QEMU takes now; announcements belong to a destination."""
+        found = self.changes(*SET_NOW)
+        return [change for change in found if change.row.side is not Side.DESTINATION]
+
+    @property
+    def readings(self) -> Mapping[str, Reading]:
+        """What each planned tunable was set to when the plan was made."""
+        return {item.tunable: item.current for item in self.items}
+
+
+def refuse(findings: Collection[Finding]) -> None:
+    """:raise Blocked: naming every finding, if there are any."""
+    if findings:
+        count = len(findings)
+        raise Blocked(
+            f"the preflight found {count} blocker{'s' if count > 1 else ''}",
+            problems=[Problem(f.field, f.code, f.message, f.remedy) for f in findings],
+        )
 
 
 def make_plan(situation: Situation, host: str, profile: str, revision: int) -> Plan:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from vmtune.model.host.facts import Reading
+from vmtune.model.host.facts import Reading, VmFacts
 from vmtune.model.migration.controller_record import ReaperEnd, ReaperReport
 from vmtune.model.plan.changes import Change
 from vmtune.model.plan.outcome import Outcome, Status, judge
@@ -14,14 +14,8 @@ from vmtune.model.tunables.control_rows import OFF
 from vmtune.model.tunables.table import TUNABLES
 from vmtune.model.tunables.tunable import Route, Side
 
-SET_NOW = (Route.MONITOR, Route.LIVE)
 _NOT_READ_BACK = (Route.HOST, Route.BOOT, Route.CONTROL)
 Readings = Mapping[str, Reading]
-
-
-def set_now(change: Change) -> bool:
-    """Whether the running QEMU can take it now; announcements belong to a destination."""
-    return change.row.side is not Side.DESTINATION
 
 
 def outcome_of(item: PlanItem, plan: Plan, now: Readings, boot: Readings) -> Outcome:
@@ -52,6 +46,29 @@ def _of_host(item: PlanItem, reading: Reading) -> Outcome:
         reason = "it is lower: somebody set it, or libvirt's network has a value of its own"
         return Outcome(item.tunable, Status.OVERWRITTEN, wanted, value, reason)
     return Outcome(item.tunable, Status.EFFECTIVE, wanted, value)
+
+
+def outcomes_of(
+    plan: Plan, now: Readings, boot: Readings, refused: Mapping[str, str] | None = None
+) -> list[Outcome]:
+    """How every planned tunable stands.
+
+    :param refused: tunables that QEMU refused although the plan allowed them, with its words.
+    """
+    refused = refused or {}
+    return [
+        Outcome(i.tunable, Status.REJECTED, i.wanted, i.current.value, refused[i.tunable])
+        if i.tunable in refused
+        else outcome_of(i, plan, now, boot)
+        for i in plan.items
+    ]
+
+
+def boot_differs(change: Change, facts: VmFacts) -> bool:
+    """Whether the persistent configuration lacks what *change* wants."""
+    reading = facts.boot_readings.get(change.tunable, Reading(None))
+    parts = tuple(reading.parts.values()) or (reading.value,)
+    return any(part != change.value for part in parts)
 
 
 def before_migrating(item: PlanItem, plan: Plan) -> Outcome:

@@ -11,6 +11,7 @@ from uuid import UUID
 import structlog
 
 from vmtune.engine.arrival import read_arrived
+from vmtune.engine.setting import restore, set_again
 from vmtune.errors import (
     CommandRefused,
     NotFound,
@@ -45,7 +46,6 @@ from vmtune.services.migrations.end_state import (
 )
 from vmtune.services.migrations.records import Fields
 from vmtune.services.tuning.applications import ApplyService
-from vmtune.services.tuning.setting import restore, set_again
 
 log = structlog.get_logger(__name__)
 

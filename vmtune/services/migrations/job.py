@@ -41,9 +41,9 @@ from vmtune.model.migration.record import (
     Trigger,
 )
 from vmtune.model.plan.changes import in_order, undo
-from vmtune.model.plan.plan import Plan
-from vmtune.model.plan.readback import SET_NOW, before_migrating, in_setup, set_now
-from vmtune.model.tunables.tunable import Route
+from vmtune.model.plan.plan import Plan, refuse
+from vmtune.model.plan.readback import before_migrating, in_setup
+from vmtune.model.tunables.tunable import Route, Side
 from vmtune.services.events import EventBus
 from vmtune.services.hosts.hosts import HostService
 from vmtune.services.migrations.admission import Admission
@@ -55,7 +55,6 @@ from vmtune.services.migrations.records import Fields, MigrationRecords
 from vmtune.services.retry import patiently
 from vmtune.services.tuning.planning import Planned, PlanService
 from vmtune.services.tuning.profiles import Chosen
-from vmtune.services.tuning.setting import refuse
 from vmtune.storage import Store
 
 log = structlog.get_logger(__name__)
@@ -163,7 +162,7 @@ class MigrationJob:
         if record.state is MigrationState.QUEUED:
             await self._in_turn(record)
         planned = await self._planned(record)
-        changes = list(filter(set_now, planned.plan.changes(*SET_NOW)))
+        changes = planned.plan.changes_now()
         if record.state is MigrationState.QUEUED:
             journal = undo(changes, planned.facts.readings)
             fields = Fields(state=MigrationState.PREPARING, journal=tuple(journal))
@@ -236,7 +235,9 @@ class MigrationJob:
         assert planned.destination is not None
         values = {c.tunable: c.value for c in planned.plan.changes(Route.MIGRATE)}
         announce = {
-            c.tunable: c.value for c in planned.plan.changes(Route.MONITOR) if not set_now(c)
+            c.tunable: c.value
+            for c in planned.plan.changes(Route.MONITOR)
+            if c.row.side is Side.DESTINATION
         }
         run.started = time.monotonic()
         controllers.migration_starts(run.started)

@@ -19,6 +19,7 @@ from vmtune.model.findings.table import FINDINGS, Severity
 from vmtune.model.migration.admission import LEAST_PRIORITY, MOST_PRIORITY
 from vmtune.model.migration.record import AbortState, Migration, MigrationState, Trigger
 from vmtune.model.migration.steps import SetValues
+from vmtune.model.plan.plan import refuse
 from vmtune.model.tunables.rules import accept_values
 from vmtune.model.tunables.table import TUNABLES
 from vmtune.model.tunables.tunable import Value
@@ -29,7 +30,6 @@ from vmtune.services.migrations.job import JOB_KIND, MigrationJob, check_source
 from vmtune.services.migrations.records import Fields, MigrationRecords
 from vmtune.services.tuning.planning import PlanService
 from vmtune.services.tuning.profiles import RawSteps
-from vmtune.services.tuning.setting import refuse
 from vmtune.storage import Store
 
 

@@ -11,6 +11,7 @@ from uuid import UUID
 
 import structlog
 
+from vmtune.engine.setting import set_each
 from vmtune.errors import VmtuneError
 from vmtune.hypervisor.protocol import Driver
 from vmtune.jobs.base import JobEngine
@@ -23,7 +24,6 @@ from vmtune.services.migrations.end_state import Evidence
 from vmtune.services.migrations.job import MigrationJob, Run
 from vmtune.services.migrations.records import Fields
 from vmtune.services.tuning.profiles import Chosen
-from vmtune.services.tuning.setting import set_each
 
 log = structlog.get_logger(__name__)
 

@@ -12,6 +12,7 @@ from uuid import UUID
 import structlog
 from structlog.contextvars import bound_contextvars
 
+from vmtune.engine.setting import is_put_back, set_again, set_each
 from vmtune.errors import (
     Conflict,
     HostUnreachable,
@@ -26,7 +27,8 @@ from vmtune.model.host.facts import Reading
 from vmtune.model.host.inventory import EventTopic
 from vmtune.model.plan.changes import Change, in_order, undo
 from vmtune.model.plan.outcome import Application, ApplicationState, Outcome, Status
-from vmtune.model.plan.readback import SET_NOW, set_now
+from vmtune.model.plan.plan import SET_NOW, refuse
+from vmtune.model.plan.readback import boot_differs, outcomes_of
 from vmtune.model.plan.tuning_state import TuningState, tuning_state
 from vmtune.model.tunables.table import TUNABLES
 from vmtune.model.tunables.tunable import Route
@@ -37,15 +39,9 @@ from vmtune.services.metrics import telemetry
 from vmtune.services.tuning.planning import Planned, PlanService
 from vmtune.services.tuning.setting import (
     asker,
-    boot_differs,
-    is_put_back,
     limits_before,
     limits_wanted,
-    outcomes_of,
-    refuse,
     restore_all,
-    set_again,
-    set_each,
 )
 from vmtune.services.tuning.verify import WAITS, Verification, tell_tuning, verification
 from vmtune.storage import Store
@@ -104,7 +100,7 @@ class ApplyService:
             planned = _for_next_start(planned)
         plan = planned.plan
         refuse([f for f in plan.blockers() if not (best_effort and f.tunable)])
-        changes = list(filter(set_now, plan.changes(*SET_NOW)))
+        changes = plan.changes_now()
         boot = [c for c in plan.changes(Route.BOOT) if boot_differs(c, planned.facts)]
         journal = undo(changes, planned.facts.readings) + undo(boot, planned.facts.boot_readings)
         journal += limits_before(plan)

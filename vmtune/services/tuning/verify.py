@@ -7,10 +7,10 @@ from uuid import UUID
 
 from vmtune.model.host.inventory import EventTopic
 from vmtune.model.plan.outcome import Application, Outcome, Status
+from vmtune.model.plan.readback import outcomes_of
 from vmtune.model.plan.tuning_state import TuningState
 from vmtune.services.events import EventBus
 from vmtune.services.tuning.planning import Planned
-from vmtune.services.tuning.setting import outcomes_of
 
 WAITS = (Status.EFFECTIVE, Status.PENDING_MIGRATION, Status.PENDING_RESTART)
 """As wanted, or it will be."""

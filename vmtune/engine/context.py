@@ -1,4 +1,4 @@
-"""What the controllers need around them: a driver, a clock, and somebody who notes the steps."""
+"""What the controllers work with: a driver, a clock, and a callback that records the steps."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class Controls(Protocol):
         """Ask for the migration's end."""
 
 
-class Time(Protocol):
-    """The clock that the controllers go by."""
+class Clock(Protocol):
+    """The controllers' clock."""
 
     def now(self) -> float:
         """Seconds, monotonic."""
@@ -70,6 +70,6 @@ class Monotonic:
 
 
 NoteStep = Callable[[StepRecord, Sequence[Change]], Awaitable[None]]
-"""Is told each step twice: before it is done, as ``pending`` and with the changes
-that put back what was set before, and after it, with its effect and no changes. A step whose
-first telling fails is not done."""
+"""Called twice for each step: before it is done, as ``pending`` and with the changes that put back
+what was set before, and after it, with its effect and no changes. A step is not done where the
+first call fails."""
