@@ -10,9 +10,10 @@ import shutil
 import stat
 import subprocess
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from vmtune.hypervisor.linux.dirty_ring import RingReset, aborts_on_short_reset, ask_ring_reset
 from vmtune.hypervisor.linux.kernel_calls import ask_kvm, ask_scatter_gather
 from vmtune.hypervisor.linux.qemu_process import QemuProcess, has_capability
 from vmtune.model.doctor.facts import Examined, KvmSeen, NicSeen, QemuSeen, Seen, Unseen
@@ -64,12 +65,13 @@ class Eyes:
     """How a machine is looked at. Tests give a folder, and answers, of their own.
 
     :param root: where /proc, /sys and /dev are.
-    :param kvm: asks /dev/kvm; *gathers* a network card.
+    :param kvm: asks /dev/kvm; *ring_reset* how it empties dirty rings; *gathers* a network card.
     :param which: finds a program; *version* asks it.
     """
 
     root: Path = Path("/")
     kvm: Callable[[Path], KvmSeen] = ask_kvm
+    ring_reset: Callable[[Path], RingReset] = ask_ring_reset
     gathers: Callable[[str], bool | None] = ask_scatter_gather
     which: Callable[[str], str | None] = _find
     version: Callable[[str], Version | None] = _version_of
@@ -106,9 +108,7 @@ def examine(eyes: Eyes | None = None) -> Examined:
     look = _Look(eyes.root)
     kernel = look.text("proc/sys/kernel/osrelease", "the kernel's version")
     device, for_all = _userfaultfd(eyes.root / "dev/userfaultfd")
-    kvm = eyes.kvm(eyes.root / "dev/kvm")
-    if kvm.why_not or not kvm.present:
-        look.unseen.append(Unseen("KVM's dirty ring", kvm.why_not or "there is no /dev/kvm"))
+    kvm = _kvm(eyes, look)
     installed = eyes.version(QEMU_PROGRAM)
     libvirt = eyes.version("libvirtd") or eyes.version("virtqemud")
     nics = tuple(_nics(eyes, look))
@@ -136,6 +136,19 @@ def examine(eyes: Eyes | None = None) -> Examined:
         programs={name: eyes.which(name) is not None for name in (*PROGRAMS, QEMU_PROGRAM)},
         unseen=tuple(look.unseen),
     )
+
+
+def _kvm(eyes: Eyes, look: _Look) -> KvmSeen:
+    device = eyes.root / "dev/kvm"
+    kvm = eyes.kvm(device)
+    if kvm.why_not or not kvm.present:
+        look.unseen.append(Unseen("KVM's dirty ring", kvm.why_not or "there is no /dev/kvm"))
+    if not kvm.dirty_ring_bytes:
+        return kvm
+    reset = eyes.ring_reset(device)
+    if reset.ends_early is None:
+        look.unseen.append(Unseen("how the kernel empties dirty rings", reset.why_unknown))
+    return replace(kvm, ring_reset_ends_early=reset.ends_early)
 
 
 def _can_raise_memlock(look: _Look, by_libvirt: bool) -> Seen[bool] | None:
@@ -215,6 +228,8 @@ def _qemus(root: Path) -> Iterator[QemuSeen]:
             memlock_bytes=process.locked_memory_limit_bytes(),
             may_lock=process.may_lock_memory(),
             root=_is_root(_text(proc / str(pid) / "status")),
+            dirty_ring_entries=process.dirty_ring_size_entries(),
+            aborts_on_short_reset=aborts_on_short_reset(proc / str(pid) / "exe"),
         )
 
 

@@ -34,11 +34,14 @@ class KvmSeen:
     :param why_not: why it cannot be used by who looked; empty where it can.
     :param dirty_ring_bytes: the largest ring of a vCPU; 0 where KVM has none, None where it
         could not be asked.
+    :param ring_reset_ends_early: the kernel empties rings in part when a signal is pending; None
+        where that could not be tried.
     """
 
     present: bool
     why_not: str = ""
     dirty_ring_bytes: int | None = None
+    ring_reset_ends_early: bool | None = None
     where: str = "/dev/kvm"
 
 
@@ -50,6 +53,9 @@ class QemuSeen:
     :param memlock_bytes: soft RLIMIT_MEMLOCK; None where it cannot be seen.
     :param may_lock: it has CAP_IPC_LOCK, so that the limit does not bind it.
     :param root: it runs as root.
+    :param dirty_ring_entries: of each vCPU; 0 for bitmap tracking, None where it cannot be seen.
+    :param aborts_on_short_reset: it aborts where the kernel empties a ring in part; None where
+        its program cannot be read.
     """
 
     pid: int
@@ -59,6 +65,8 @@ class QemuSeen:
     memlock_bytes: int | None = None
     may_lock: bool | None = None
     root: bool = False
+    dirty_ring_entries: int | None = None
+    aborts_on_short_reset: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -191,6 +191,23 @@ def _kvm(seen: Examined, wanted: Wanted) -> Iterator[Finding]:
     elif kvm.dirty_ring_bytes == 0:
         where = f"{kvm.where}: KVM_CHECK_EXTENSION of KVM_CAP_DIRTY_LOG_RING"
         yield Finding("dirty_ring_missing", "dirty_ring_size_entries", {"value": 0, "where": where})
+    elif kvm.ring_reset_ends_early:
+        yield from _unsafe_rings(seen, kvm.where)
+
+
+def _unsafe_rings(seen: Examined, where: str) -> Iterator[Finding]:
+    """The kernel empties rings in part; QEMUs that abort then, and those that already run so."""
+    tried = f"{where}: KVM_RESET_DIRTY_RINGS with a signal pending"
+    with_ring = [qemu for qemu in seen.qemus if qemu.dirty_ring_entries]
+    for qemu in with_ring:
+        if qemu.aborts_on_short_reset is not False:
+            yield Finding(
+                "vm_dirty_ring_unsafe",
+                "dirty_ring_size_entries",
+                {"pid": qemu.pid, "entries": qemu.dirty_ring_entries or 0, "where": tried},
+            )
+    if not with_ring:
+        yield Finding("dirty_ring_unsafe", "dirty_ring_size_entries", {"where": tried})
 
 
 def _cpus(seen: Examined, wanted: Wanted) -> Iterator[Finding]:

@@ -76,6 +76,23 @@ DOCTOR_ROWS = (
         "boot Linux 5.11 or newer: apt-get install linux-image-amd64, then reboot",
     ),
     warning(
+        "dirty_ring_unsafe",
+        "this kernel empties a dirty ring only in part when a signal is pending, and QEMU aborts "
+        "when it does (`kvm_dirty_ring_reap_locked: Assertion `ret == total' failed`): a VM with "
+        "a dirty ring can die during a migration as soon as a ring fills",
+        "boot a kernel older than 6.16, or leave dirty_ring_size_entries at 0 (bitmap tracking); "
+        "where a ring is needed, use 65536 entries with reaper_policy, which empties rings before "
+        "they fill",
+    ),
+    warning(
+        "vm_dirty_ring_unsafe",
+        "QEMU {pid} runs with a dirty ring of {entries} entries on a kernel that empties rings "
+        "only in part when a signal is pending: it can abort during a migration as soon as a ring "
+        "fills",
+        "boot a kernel older than 6.16, or set dirty_ring_size_entries to 0 in the VM's profile, "
+        "apply it and restart the VM; until then migrate it only with reaper_policy set",
+    ),
+    warning(
         "too_few_spare_cpus",
         "{profile} wants {channels} migration channels; of {cpus} CPUs the running VMs have "
         "{vcpus} vCPUs, which leaves {spare}: the channels would take CPU time from the guests",

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.qemu import installed, running
+from vmtune.hypervisor.linux.dirty_ring import RingReset
 from vmtune.hypervisor.linux.doctor_probe import Eyes, examine
 from vmtune.hypervisor.linux.kernel_calls import ask_kvm, ask_scatter_gather
 from vmtune.model.doctor.facts import KvmSeen, NicSeen, Seen
@@ -59,6 +60,7 @@ def machine(root: Path, **changes: str | None) -> Eyes:
     return Eyes(
         root,
         kvm=lambda path: KvmSeen(present=True, dirty_ring_bytes=1 << 20),
+        ring_reset=lambda path: RingReset(ends_early=False),
         gathers={"eth0": True}.get,
         which=lambda name: f"/usr/bin/{name}",
         version=versions.get,
@@ -106,6 +108,25 @@ def test_what_is_missing_is_told_and_is_no_finding(tmp_path: Path) -> None:
     told = {unseen.what: unseen.why for unseen in seen.unseen}
     assert told["vm.max_map_count"] == "/proc/sys/vm/max_map_count: No such file or directory"
     assert {"the kernel's version", "net.core.optmem_max", "network cards"} <= set(told)
+
+
+def test_a_kernel_that_empties_rings_in_part_is_found(tmp_path: Path) -> None:
+    eyes = replace(machine(tmp_path), ring_reset=lambda path: RingReset(ends_early=True))
+    found = diagnose("x", examine(eyes)).findings
+    assert [finding.code for finding in found] == ["dirty_ring_unsafe"]
+    (tmp_path / "proc/91/cmdline").write_text("qemu\0-accel\0kvm,dirty-ring-size=4096\0")
+    found = diagnose("x", examine(eyes)).findings
+    assert [finding.code for finding in found] == ["vm_dirty_ring_unsafe"]
+    assert (found[0].evidence["pid"], found[0].evidence["entries"]) == (91, 4096)
+
+
+def test_that_it_could_not_be_tried_is_told(tmp_path: Path) -> None:
+    eyes = replace(machine(tmp_path), ring_reset=lambda path: RingReset(None, "no such VM"))
+    seen = examine(eyes)
+    assert diagnose("x", seen).findings == ()
+    assert [(each.what, each.why) for each in seen.unseen] == [
+        ("how the kernel empties dirty rings", "no such VM")
+    ]
 
 
 def test_what_is_no_number_is_told(tmp_path: Path) -> None:

@@ -27,6 +27,8 @@ from vmtune.model.versions import Version
 
 GIB = 1 << 30
 QEMU = QemuSeen(7, 4, maps=700, memory_bytes=4 * GIB, memlock_bytes=64 << 10, may_lock=False)
+RINGED = replace(QEMU, dirty_ring_entries=4096, aborts_on_short_reset=True)
+UNSAFE = KvmSeen(present=True, dirty_ring_bytes=1 << 20, ring_reset_ends_early=True)
 HEALTHY = Examined(
     hostname="rack7",
     user="vmtune",
@@ -69,6 +71,10 @@ FAULTS: list[tuple[str, Examined, Wanted]] = [
         ("kvm_missing", {"kvm": KvmSeen(present=False)}),
         ("kvm_unusable", {"kvm": KvmSeen(present=True, why_not="Permission denied")}),
         ("dirty_ring_missing", {"kvm": KvmSeen(present=True, dirty_ring_bytes=0)}),
+        ("dirty_ring_unsafe", {"kvm": UNSAFE}),
+        ("vm_dirty_ring_unsafe", {"kvm": UNSAFE, "qemus": (RINGED,)}),
+        ("vm_dirty_ring_unsafe",
+         {"kvm": UNSAFE, "qemus": (replace(RINGED, aborts_on_short_reset=None),)}),
         ("too_few_spare_cpus", {"qemus": (replace(QEMU, vcpus=25),)}),
         ("too_few_spare_cpus", {"cpus": seen(4)}),
         ("nic_without_scatter_gather", {"nics": (NicSeen("eth0", 25_000, False),)}),
@@ -133,6 +139,9 @@ def test_the_rows_name_only_evidence_that_their_findings_have() -> None:
         {"qemus": (replace(QEMU, vcpus=24),)},
         {"nics": (NicSeen("eth0", None, None),)},
         {"kvm": KvmSeen(present=True, dirty_ring_bytes=None)},
+        {"kvm": replace(UNSAFE, ring_reset_ends_early=False), "qemus": (RINGED,)},
+        {"kvm": replace(UNSAFE, ring_reset_ends_early=None), "qemus": (RINGED,)},
+        {"kvm": UNSAFE, "qemus": (replace(RINGED, aborts_on_short_reset=False),)},
         {"qemu_versions": (), "programs": {"qemu-system-x86_64": False}},
     ],
 )
