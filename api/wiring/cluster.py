@@ -42,7 +42,7 @@ async def open_hosts(
     guard = lease if settings.shared else OPEN
     guarded = functools.partial(make, more_commands=more_commands, guard=guard)
     place = Place(settings.service_name, host_name()) if settings.shared else None
-    hosts = HostService(store, bus, factory or guarded, place)
+    hosts = HostService(store, bus, factory or guarded, place, settings.connection_keys_dir)
     stack.push_async_callback(hosts.close)
     if place is None:
         return hosts, None

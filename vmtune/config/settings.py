@@ -83,6 +83,8 @@ class Settings(FleetSettings):
     :param allowed_hosts: names under which the TCP port is reached, beside the loopback's.
     :param trusted_proxies: addresses of reverse proxies whose X-Forwarded-For and
         X-Forwarded-Proto are believed.
+    :param connection_keys_dir: the folder below which addresses of hosts may name files: keyfile,
+        known_hosts, pkipath.
     :param session_idle_minutes: a browser that asks nothing for so long is signed out.
     :param oidc: an identity provider that vouches for people; a table, so of the file alone.
     :param allow_qmp_commands: QMP commands that tunable packs may send beside those that
@@ -128,6 +130,7 @@ class Settings(FleetSettings):
     insecure_listen: bool = False
     allowed_hosts: tuple[str, ...] = ()
     trusted_proxies: tuple[str, ...] = ()
+    connection_keys_dir: Path = Path("/etc/vmtune/keys")
     session_idle_minutes: int = 30
     oidc: OidcSettings | None = None
     allow_qmp_commands: tuple[str, ...] = ()
@@ -395,6 +398,7 @@ _ACCEPT: Mapping[str, Callable[[object], object]] = {
     "insecure_listen": truth,
     "allowed_hosts": list_of("host names", _HOST_NAME),
     "trusted_proxies": list_of("IP addresses", _PROXY),
+    "connection_keys_dir": _path,
     "session_idle_minutes": integer(1, 24 * 60),
     "oidc": read_oidc,
     "allow_qmp_commands": list_of("QMP commands", _QMP_COMMAND),

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vmtune.errors import Conflict, InvalidInput
-from vmtune.model.host.inventory import check_address, check_uri
 from vmtune.model.profile import (
     Assignment,
     Subject,
@@ -101,33 +100,3 @@ def test_labels_are_checked() -> None:
     assert check_labels({"tier": "db", "a/b": ""}) == {"tier": "db", "a/b": ""}
     with pytest.raises(InvalidInput):
         check_labels({"tier": "d b"})
-
-
-@pytest.mark.parametrize(
-    "uri",
-    [
-        "qemu:///system",
-        "qemu+ssh://root@h.example/system",
-        "qemu+tcp://10.0.0.1:16509/system",
-        "qemu+tls://[fe80::1]/system",
-        "qemu:///system?socket=/run/a/libvirt-sock",
-        "qmp+unix:///run/qmp",
-    ],
-)
-def test_uris_that_vmtune_drives(uri: str) -> None:
-    assert check_uri(uri) == uri
-
-
-@pytest.mark.parametrize(
-    "uri", ["xen:///", "http://a/b", "qemu+ssh:///system", "qemu:///s;rm -rf", "qmp+unix://", ""]
-)
-def test_uris_that_it_does_not(uri: str) -> None:
-    with pytest.raises(InvalidInput, match="write a libvirt URI"):
-        check_uri(uri)
-
-
-def test_addresses() -> None:
-    assert check_address("10.0.0.1") == "10.0.0.1"
-    assert check_address("") == ""
-    with pytest.raises(InvalidInput):
-        check_address("a;b")

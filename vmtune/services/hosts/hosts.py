@@ -7,13 +7,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapp
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import PurePath
 from typing import TypeVar
 from uuid import UUID
 
 from vmtune.errors import HostUnreachable, NotFound, Problem, VmtuneError
 from vmtune.hypervisor.protocol import Driver
 from vmtune.model.host.facts import HostFacts, VmFacts, VmState, VmSummary
-from vmtune.model.host.inventory import EventTopic, Host, Vm, check_address, check_uri
+from vmtune.model.host.inventory import EventTopic, Host, Vm
+from vmtune.model.host.uri import check_address, check_uri
 from vmtune.model.migration.record import Migration
 from vmtune.model.profile import check_labels, check_name
 from vmtune.services.coalescing import Together
@@ -65,11 +67,18 @@ class HostService:
     """Keeps the hosts and one driver for each.
 
     :param place: None where this service drives every host.
+    :param keys_dir: below which addresses of hosts may name files of keys; None for nowhere.
     """
 
     def __init__(
-        self, store: Store, bus: EventBus, factory: DriverFactory, place: Place | None = None
+        self,
+        store: Store,
+        bus: EventBus,
+        factory: DriverFactory,
+        place: Place | None = None,
+        keys_dir: PurePath | None = None,
     ) -> None:
+        self._keys_dir = keys_dir
         self._place = place
         self._driven: frozenset[str] = frozenset()
         self._store = store
@@ -123,8 +132,8 @@ class HostService:
         """
         host = Host(
             check_name(name),
-            check_uri(uri),
-            check_uri(peer_uri, "peer_uri") if peer_uri else "",
+            check_uri(uri, keys_dir=self._keys_dir),
+            check_uri(peer_uri, "peer_uri", self._keys_dir) if peer_uri else "",
             check_address(migration_address),
             datetime.now(UTC),
         )
@@ -170,6 +179,7 @@ class HostService:
         if name not in self._drivers:
             host = await self.get(name)
             self._check_here(host)
+            check_uri(host.uri, keys_dir=self._keys_dir)  # it may be from before there were rules
             if name not in self._drivers:  # another task may have come first
                 self._drivers[name] = (host, self._factory(host))
         return self._drivers[name][1]
@@ -182,6 +192,7 @@ class HostService:
             if host.uri == uri and self.means_here(host):
                 yield await self.driver(host.name)
                 return
+        check_uri(uri, keys_dir=self._keys_dir)
         driver = self._factory(Host("", uri, "", "", datetime.now(UTC)))
         try:
             yield driver
