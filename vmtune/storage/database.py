@@ -225,13 +225,9 @@ class Database:
         return self._is_sqlite and not Path(str(self.url.database)).exists()
 
     @contextlib.contextmanager
-    def read(self, *, streams: bool = False) -> Iterator[Session]:
-        """A session that only reads.
-
-        :param streams: rows are fetched bit by bit (``yield_per``), which takes a transaction.
-        """
-        engine = self._engine if streams else self._alone
-        with translated(self.url), Session(engine) as session:
+    def read(self) -> Iterator[Session]:
+        """A session that only reads, each statement by itself."""
+        with translated(self.url), Session(self._alone) as session:
             yield session
 
     @contextlib.contextmanager

@@ -21,7 +21,7 @@ from vmtune.model.migration.steps import (
 )
 from vmtune.model.plan.changes import Change
 from vmtune.storage import Store
-from vmtune.storage.series import reaper_rounds as chunks
+from vmtune.storage.series.chunks import ROUNDS
 
 VM = UUID("00000000-0000-4000-8000-00000000000a")
 STEPS = (
@@ -134,8 +134,8 @@ def test_rounds_of_one_millisecond_are_never_separated_nor_go_back(store: Store)
 def test_only_the_newest_of_very_many_rounds_are_kept(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chunks, "CHUNK", 10)
-    monkeypatch.setattr(chunks, "MOST_CHUNKS", 3)
+    monkeypatch.setattr(ROUNDS, "size", 10)
+    monkeypatch.setattr(ROUNDS, "most", 3)
     id = begin(store).id
     rounds = make_rounds(75)
     store.migrations.add_rounds(id, rounds[:28])

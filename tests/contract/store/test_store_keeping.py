@@ -21,7 +21,7 @@ from vmtune.model.retention import thin
 from vmtune.storage import Store
 from vmtune.storage.repositories.audit_log import AuditFilter
 from vmtune.storage.repositories.retention import Old
-from vmtune.storage.series import samples
+from vmtune.storage.series.chunks import SAMPLES, Chunks
 
 DAY = timedelta(days=1)
 ACT = Act(SERVICE, "", "keep_house")
@@ -96,13 +96,13 @@ def test_what_was_written_to_meanwhile_is_thinned_later(
 ) -> None:
     record = migrated(store)
     more = make_samples(451)[-1:]
-    read = samples.each
+    read = SAMPLES.each
 
-    def written_meanwhile(session: Session, number: int) -> Iterator[Sample]:
+    def written_meanwhile(_: Chunks[Sample], session: Session, number: int) -> Iterator[Sample]:
         store.migrations.add_samples(record.id, more)
         return read(session, number)
 
-    monkeypatch.setattr(samples, "each", written_meanwhile)
+    monkeypatch.setattr(Chunks, "each", written_meanwhile)
     clock.time += 2 * DAY
     (number,) = store.keeping.to_thin(clock(), 10)
     assert store.keeping.thin(number, 10) == 0

@@ -13,8 +13,9 @@ from tests.support.samples import make_samples
 from vmtune.errors import NotFound, OperationInProgress, StaleRevision
 from vmtune.model.host.inventory import EventTopic
 from vmtune.storage import Store
-from vmtune.storage.series.samples import CHUNK
+from vmtune.storage.series.chunks import SAMPLES
 
+CHUNK = SAMPLES.size
 VM = UUID("00000000-0000-4000-8000-00000000000a")
 
 

@@ -37,8 +37,7 @@ from vmtune.storage.repositories import migration_queue as slots
 from vmtune.storage.repositories import operations
 from vmtune.storage.repositories.operations import Operation
 from vmtune.storage.repositories.reach import within
-from vmtune.storage.series import reaper_rounds as rounds
-from vmtune.storage.series import samples
+from vmtune.storage.series.chunks import ROUNDS, SAMPLES
 from vmtune.storage.tables.core import MigrationRow
 
 _S = MigrationState
@@ -281,7 +280,7 @@ class MigrationRepository:
         :raise NotFound: there is no such migration.
         """
         with self._database.write(durable=False) as session:
-            samples.append(session, _number(session, id), taken)
+            SAMPLES.append(session, _number(session, id), taken)
 
     def samples(self, id: UUID, after_ms: int = -1, limit: int | None = None) -> tuple[Sample, ...]:
         """Samples in the order of time.
@@ -301,7 +300,7 @@ class MigrationRepository:
         """
         with self._database.read() as session:
             row = _plain_row(session, id)
-            taken = samples.read(session, row.number, after_ms, limit)
+            taken = SAMPLES.read(session, row.number, after_ms, limit)
         return _migration(row), tuple(taken)
 
     def sample_count(self, id: UUID) -> int:
@@ -310,7 +309,7 @@ class MigrationRepository:
         :raise NotFound: there is no such migration.
         """
         with self._database.read() as session:
-            return samples.count(session, _number(session, id))
+            return SAMPLES.count(session, _number(session, id))
 
     def add_rounds(
         self, id: UUID, done: Sequence[ReaperRound], report: ReaperReport | None = None
@@ -323,7 +322,7 @@ class MigrationRepository:
         """
         with self._database.write(durable=False) as session:
             row = _row(session, id)
-            rounds.append(session, row.number, done)
+            ROUNDS.append(session, row.number, done)
             if report is not None:
                 row.reaper = codec.dump_report(report)
 
@@ -334,8 +333,8 @@ class MigrationRepository:
 
         :raise NotFound: there is no such migration.
         """
-        with self._database.read(streams=True) as session:
-            return tuple(rounds.read(session, _number(session, id), after_ms, limit))
+        with self._database.read() as session:
+            return tuple(ROUNDS.read(session, _number(session, id), after_ms, limit))
 
     def counts(self) -> Mapping[MigrationState, int]:
         """How many migrations are in each state."""

@@ -17,7 +17,7 @@ from vmtune.model.retention import thin
 from vmtune.storage import auditing
 from vmtune.storage.database import Database, rows_met
 from vmtune.storage.repositories.audit_log import newest_cut
-from vmtune.storage.series import samples
+from vmtune.storage.series.chunks import SAMPLES
 from vmtune.storage.tables.access import AuditRow
 from vmtune.storage.tables.core import MigrationRow, ReaperChunkRow, SampleChunkRow
 from vmtune.storage.tables.retention import AuditCutRow, ChoreRow
@@ -84,15 +84,15 @@ class KeepingRepository:
 
         :return: how many are left out now.
         """
-        with self._database.read(streams=True) as session:
-            before = samples.count(session, number)
-            kept = list(samples.chunks_of(number, thin(samples.each(session, number), stretch_s)))
-        after = sum(chunk.samples for chunk in kept)
+        with self._database.read() as session:
+            before = SAMPLES.count(session, number)
+            kept = list(SAMPLES.of(number, thin(SAMPLES.each(session, number), stretch_s)))
+        after = sum(chunk.rows for chunk in kept)
         with self._database.write(durable=False) as session:
             row = session.get(MigrationRow, number)
             if row is None or row.samples_kept != Kept.WHOLE or row.state not in _ENDED:
                 return 0
-            if samples.count(session, number) != before:
+            if SAMPLES.count(session, number) != before:
                 return 0  # it was settled meanwhile, and had more to tell
             row.samples_kept, row.samples_thinned_s = Kept.THINNED, stretch_s
             if after < before:
@@ -109,7 +109,7 @@ class KeepingRepository:
             row = session.get(MigrationRow, number)
             if row is None or row.state not in _ENDED:
                 return 0
-            count = samples.count(session, number)
+            count = SAMPLES.count(session, number)
             for table in (SampleChunkRow, ReaperChunkRow):
                 session.execute(delete(table).where(table.migration == number))
             row.samples_kept = Kept.DROPPED
@@ -178,7 +178,7 @@ def _ended(before: datetime) -> ColumnElement[bool]:
 def _sum(session: Session, condition: ColumnElement[bool]) -> Old:
     query = select(
         func.count(MigrationRow.number.distinct()),
-        func.coalesce(func.sum(SampleChunkRow.samples), 0),
+        func.coalesce(func.sum(SampleChunkRow.rows), 0),
         func.coalesce(func.sum(func.length(SampleChunkRow.packed)), 0),
     )
     query = query.select_from(MigrationRow).outerjoin(

@@ -15,7 +15,7 @@ from vmtune.bench.model.runs.run import Place, Run, RunRecord, RunState, Slot
 from vmtune.bench.model.runs.series import KINDS, Head, apart
 from vmtune.documents.dataclass_json import from_json, to_json
 from vmtune.errors import Conflict, DuplicateName, NotFound
-from vmtune.storage.series.packed_rows import pack
+from vmtune.storage.series.packing import pack
 from vmtune.storage.tables.core import (
     EnvironmentRow,
     JsonObject,

@@ -37,7 +37,7 @@ from vmtune.storage.repositories.run_rows import (
     write_record,
 )
 from vmtune.storage.repositories.run_values import Measured, measured
-from vmtune.storage.series.packed_rows import unpack
+from vmtune.storage.series.packing import unpack
 from vmtune.storage.tables.core import EnvironmentRow, RunChunkRow, RunMetricRow, RunRow
 
 
@@ -194,11 +194,11 @@ class RunRepository:
             if head is None:
                 return None
             chunks = select(RunChunkRow).where(RunChunkRow.run == number)
-            rows: dict[Series, tuple[Any, ...]] = {}
+            rows: dict[Series, list[Any]] = {}
             for chunk in session.scalars(chunks.order_by(RunChunkRow.series, RunChunkRow.first)):
                 series = Series(chunk.series)
-                rows[series] = rows.get(series, ()) + unpack(KINDS[series], chunk.packed)
-            return together(head, rows)
+                rows.setdefault(series, []).extend(unpack(KINDS[series], chunk.packed))
+            return together(head, {series: tuple(found) for series, found in rows.items()})
 
     def series(
         self, id: UUID, series: Series, after: str | None = None, limit: int = CHUNK
@@ -221,11 +221,11 @@ class RunRepository:
                 )
                 .order_by(RunChunkRow.first)
             )
-            found: tuple[Any, ...] = ()
+            found: list[Any] = []
             for begins, packed in session.execute(chunks):
                 found += unpack(KINDS[series], packed)[max(0, first - begins) :]
         following = make_cursor("series", first + limit) if first + limit < length else None
-        return Page(found[:limit], following)
+        return Page(tuple(found[:limit]), following)
 
     def list(
         self, wanted: RunFilter = ALL, after: str | None = None, limit: int = 100

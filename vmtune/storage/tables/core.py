@@ -204,31 +204,35 @@ class MigrationRow(Base):
     samples_thinned_s: Mapped[int | None]
 
 
-class SampleChunkRow(Base):
-    """Up to a few hundred samples of one migration, packed (vmtune.storage.series.packing)."""
+class ChunkRow(Base):
+    """Up to a few hundred rows of what a migration has many of, packed
+    (vmtune.storage.series.packing)."""
+
+    __abstract__ = True
+
+    migration: Mapped[int] = mapped_column(
+        Number, ForeignKey("migrations.number"), primary_key=True, autoincrement=False
+    )
+    position: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    last_at_ms: Mapped[int] = mapped_column(Number)
+    rows: Mapped[int]
+    packed: Mapped[bytes]
+
+
+class SampleChunkRow(ChunkRow):
+    """Samples."""
 
     __tablename__ = "sample_chunks"
-    __table_args__ = (ForeignKeyConstraint(["migration"], ["migrations.number"]),)
 
-    migration: Mapped[int] = mapped_column(Number, primary_key=True, autoincrement=False)
-    position: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    last_at_ms: Mapped[int] = mapped_column(Number)
-    samples: Mapped[int]
-    packed: Mapped[bytes]
+    rows: Mapped[int] = mapped_column("samples")
 
 
-class ReaperChunkRow(Base):
-    """Up to a few hundred rounds of one migration's reaper, packed
-    (vmtune.storage.series.reaper_rounds)."""
+class ReaperChunkRow(ChunkRow):
+    """Rounds of the reaper."""
 
     __tablename__ = "reaper_chunks"
-    __table_args__ = (ForeignKeyConstraint(["migration"], ["migrations.number"]),)
 
-    migration: Mapped[int] = mapped_column(Number, primary_key=True, autoincrement=False)
-    position: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    last_at_ms: Mapped[int] = mapped_column(Number)
-    rounds: Mapped[int]
-    packed: Mapped[bytes]
+    rows: Mapped[int] = mapped_column("rounds")
 
 
 class EnvironmentRow(Base):
@@ -293,7 +297,7 @@ class RunHeadRow(Base):
 
 
 class RunChunkRow(Base):
-    """Up to a thousand rows of one of a run's series, packed (vmtune.storage.series.packed_rows).
+    """Up to a thousand rows of one of a run's series, packed (vmtune.storage.series.packing).
 
     :param first: how many rows of the series come before them.
     """
