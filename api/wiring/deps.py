@@ -34,7 +34,7 @@ from vmtune.model.tunables.table import extended
 from vmtune.packs import load as load_packs
 from vmtune.services.access.access import Access
 from vmtune.services.access.users import LocalUsers
-from vmtune.services.cluster.cluster import Engine, Fleet
+from vmtune.services.cluster.cluster import Fleet
 from vmtune.services.evacuations.evacuations import EvacuationService
 from vmtune.services.evacuations.job import EvacuationJob
 from vmtune.services.evacuations.plan import EvacuationPlanner
@@ -43,7 +43,7 @@ from vmtune.services.hosts.doctor import DoctorService, Eyes
 from vmtune.services.hosts.hosts import DriverFactory, HostService
 from vmtune.services.hosts.limits import HostLimits
 from vmtune.services.hosts.pools import PoolService
-from vmtune.services.instrumented_jobs import WatchedJobs
+from vmtune.services.instrumented_jobs import instrumented
 from vmtune.services.metrics import telemetry
 from vmtune.services.metrics.exposition import Exposition
 from vmtune.services.migrations.admission import Admission
@@ -128,11 +128,15 @@ def _limits(settings: Settings) -> Limits:
     )
 
 
-def make_jobs(settings: Settings) -> Engine:
-    """The durable job engine. Importing it takes most of a second."""
-    from vmtune.jobs.durable import DurableEngine  # noqa: PLC0415
+def make_jobs(settings: Settings, given: JobEngine | None = None) -> JobEngine:
+    """The job engine, instrumented: *given*, or the durable one, whose import takes most of a
+    second."""
+    if given is None:
+        from vmtune.jobs.durable import DurableEngine  # noqa: PLC0415
 
-    return DurableEngine(settings.jobs_database_url, settings.service_name)
+        given = DurableEngine(settings.jobs_database_url, settings.service_name)
+    given.instrument(instrumented)
+    return given
 
 
 @asynccontextmanager
@@ -177,8 +181,8 @@ async def open_container(
         admission = Admission(store, bus, _limits(settings))
         stack.push_async_callback(admission.close)
         job = MigrationJob(store, bus, hosts, plans, settler, admission, settings.sample_hz)
-        own = jobs if jobs is not None else await asyncio.to_thread(make_jobs, settings)
-        engine = WatchedJobs(shared_jobs(own, store, fleet))
+        own = await asyncio.to_thread(make_jobs, settings, jobs)
+        engine = shared_jobs(own, store, fleet)
         migrations = MigrationService(store, bus, hosts, plans, engine, job)
         job.register(engine)
         found = ObservedJob(store, bus, hosts, plans, settler, admission, settings.sample_hz)

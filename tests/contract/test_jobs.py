@@ -424,7 +424,7 @@ async def test_a_job_of_another_version_is_finished_by_the_final_phase_of_today(
     database_url: str, story: Story
 ) -> None:
     engine = DurableEngine(database_url)
-    engine.register("demo", [story.quick("a"), story.waits("old"), story.quick("settle")])
+    engine.register("demo", [story.quick("a"), story.waits("old"), story.quick("finalize")])
     await engine.start()
     await engine.submit("demo", "job-1")
     await story.reached.wait()

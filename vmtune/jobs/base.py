@@ -30,6 +30,10 @@ the final phase, which runs after a cancellation and not when the service stops.
 """
 
 
+Instrument = Callable[[str, str, Phase], Phase]
+"""Given a job's kind and a phase with its name, returns the phase that runs instead."""
+
+
 class JobStatus(StrEnum):
     QUEUED = "queued"
     """Recorded; found again after a restart, not yet running."""
@@ -77,6 +81,9 @@ class JobEngine(Protocol):
         :raise RuntimeError: after ``start``.
         """
 
+    def instrument(self, with_: Instrument) -> None:
+        """Instrument the phases that are registered from now on."""
+
     async def start(self) -> None:
         """Begin to run jobs, and resume those that a stop or a death interrupted.
 
@@ -90,7 +97,7 @@ class JobEngine(Protocol):
         Submitting an id again does nothing, also after the job has ended.
 
         :param on: the host that it is about: where several services share the work, the one
-            that drives this host carries it out. Empty for this service.
+            that drives this host runs it. Empty for this service.
         :raise NotFound: when no such kind is registered.
         """
 
@@ -106,9 +113,9 @@ class JobEngine(Protocol):
         :raise NotFound: when there is no such job.
         """
 
-    async def carries(self, job_id: str) -> bool:
-        """Whether a job runs here, or is left to another service; False also where it has ended
-        or there is none."""
+    async def is_active(self, job_id: str) -> bool:
+        """Whether a job runs here, or waits for another service; False where it has ended or there
+        is none."""
 
     async def state(self, job_id: str) -> JobState:
         """:raise NotFound: when there is no such job."""

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Sequence
 
 from vmtune.errors import NotFound
-from vmtune.jobs.base import JobState, JobStatus, Phase, not_started
+from vmtune.jobs.base import Instrument, JobState, JobStatus, Phase, not_started
 from vmtune.jobs.phases import Outcome, PhaseRunner, run_in_order
 
 STOP_GRACE_S = 1.0
@@ -45,6 +45,9 @@ class InlineEngine:
             raise RuntimeError("register before start")
         self._runner.register(kind, phases)
 
+    def instrument(self, with_: Instrument) -> None:
+        self._runner.instrument = with_
+
     async def start(self) -> None:
         if self._started:
             raise RuntimeError("the job engine is started already")
@@ -70,7 +73,7 @@ class InlineEngine:
         self._runner.cancel(job_id)
         return True
 
-    async def carries(self, job_id: str) -> bool:
+    async def is_active(self, job_id: str) -> bool:
         job = self._jobs.get(job_id)
         return job is not None and job.task is not None and not job.task.done()
 

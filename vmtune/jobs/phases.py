@@ -6,11 +6,19 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
 from vmtune.errors import VmtuneError
-from vmtune.jobs.base import JobStatus, Phase
+from vmtune.jobs.base import Instrument, JobStatus, Phase
 
 log = logging.getLogger(__name__)
+
+
+class StoredOutcome(TypedDict):
+    """An outcome as JSON, as the jobs' database has it."""
+
+    status: str
+    error: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +27,13 @@ class Outcome:
 
     status: JobStatus
     error: str = ""
+
+    @classmethod
+    def load(cls, stored: StoredOutcome) -> Outcome:
+        return cls(JobStatus(stored["status"]), stored["error"])
+
+    def dump(self) -> StoredOutcome:
+        return {"status": self.status.value, "error": self.error}
 
 
 SUCCEEDED = Outcome(JobStatus.SUCCEEDED)
@@ -40,10 +55,10 @@ async def run_in_order(
         outcome = await run(name, False)
         if outcome != SUCCEEDED:
             break
-    settled = await run(final, True)
-    if settled == SUCCEEDED:
+    finalized = await run(final, True)
+    if finalized == SUCCEEDED:
         return outcome
-    errors = [outcome.error, settled.error]
+    errors = [outcome.error, finalized.error]
     return Outcome(JobStatus.FAILED, "; then: ".join(filter(None, errors)))
 
 
@@ -61,13 +76,14 @@ class PhaseRunner:
         self._running: dict[str, _Running] = {}
         self._cancel_requested: set[str] = set()
         self._stopping = False
+        self.instrument: Instrument = lambda kind, name, phase: phase
 
     def register(self, kind: str, phases: Sequence[tuple[str, Phase]]) -> None:
         if kind in self._kinds:
             raise ValueError(f"job kind {kind!r} is registered already")
         if not phases:
             raise ValueError(f"job kind {kind!r} has no phases")
-        by_name = dict(phases)
+        by_name = {name: self.instrument(kind, name, phase) for name, phase in phases}
         if len(by_name) != len(phases):
             raise ValueError(f"job kind {kind!r} has two phases of one name")
         self._kinds[kind] = by_name

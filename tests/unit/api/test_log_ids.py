@@ -16,7 +16,7 @@ from vmtune.errors import CommandRefused
 from vmtune.jobs.base import JobStatus
 from vmtune.jobs.inline import InlineEngine
 from vmtune.model.service_metrics import JOBS
-from vmtune.services.instrumented_jobs import RECORD, WatchedJobs
+from vmtune.services.instrumented_jobs import RECORD, instrumented
 from vmtune.testing.fake.driver import FakeDriver
 
 
@@ -29,7 +29,8 @@ async def test_a_phase_knows_whose_it_is_and_leaves_nothing_behind() -> None:
     async def breaks(job_id: str) -> None:
         raise CommandRefused("no")
 
-    jobs = WatchedJobs(InlineEngine())
+    jobs = InlineEngine()
+    jobs.instrument(instrumented)
     jobs.register("evacuation", [("run", phase), ("settle", phase)])
     jobs.register("campaign", [("run", breaks), ("settle", phase)])
     await jobs.start()
@@ -40,7 +41,7 @@ async def test_a_phase_knows_whose_it_is_and_leaves_nothing_behind() -> None:
     assert (await jobs.wait(second)).status is JobStatus.FAILED
     assert await jobs.state(first) == await jobs.wait(first)
     assert not await jobs.cancel(first)
-    assert not await jobs.carries(first)
+    assert not await jobs.is_active(first)
     await jobs.stop()
     of_first = {"job_id": first, "evacuation_id": first}
     assert seen == [

@@ -186,6 +186,5 @@ async def test_nothing_asks_each_second_for_what_is_not_used(file: Path) -> None
         assert "dbos-background-jobs" not in {thread.name for thread in threading.enumerate()}
         # As dbos has them for whoever else uses it in this process.
         assert _dbos.background_jobs_thread.__module__ == "dbos._workflow_commands"
-        assert _dbos.dynamic_scheduler_loop.__module__ == "dbos._scheduler"
     finally:
         await engine.stop()

@@ -159,7 +159,7 @@ class _Jobs:
                     f"AND status IN {_UNFINISHED}"
                 )
             )
-            # A job that was taken over is its id, ~ and a number (vmtune.jobs.continuing).
+            # A job that was taken over is its id, ~ and a number (vmtune.jobs.takeover).
             return frozenset(str(id).partition("~")[0] for id in found)
 
     def close(self) -> None:

@@ -9,7 +9,7 @@ from uuid import UUID
 from vmtune.bench.services.campaigns.job import JOB_KIND as CAMPAIGN_KIND
 from vmtune.bench.services.runs.job import JOB_KIND as RUN_KIND
 from vmtune.errors import NotFound
-from vmtune.jobs.base import JobEngine, JobState, JobStatus, Phase
+from vmtune.jobs.base import Instrument, JobEngine, JobState, JobStatus, Phase
 from vmtune.services.cluster.cluster import Mine
 from vmtune.services.migrations.job import JOB_KIND as MIGRATION_KIND
 from vmtune.services.migrations.observed_job import OBSERVED_KIND
@@ -34,6 +34,10 @@ class SharedJobs:
         """See :meth:`JobEngine.register`."""
         self._engine.register(kind, phases)
 
+    def instrument(self, with_: Instrument) -> None:
+        """See :meth:`JobEngine.instrument`."""
+        self._engine.instrument(with_)
+
     async def start(self) -> None:
         """See :meth:`JobEngine.start`."""
         await self._engine.start()
@@ -53,9 +57,9 @@ class SharedJobs:
             return True
         return await self._engine.cancel(job_id)
 
-    async def carries(self, job_id: str) -> bool:
-        """See :meth:`JobEngine.carries`."""
-        if await self._engine.carries(job_id):
+    async def is_active(self, job_id: str) -> bool:
+        """See :meth:`JobEngine.is_active`."""
+        if await self._engine.is_active(job_id):
             return True
         return await asyncio.to_thread(self._store.fleet.ordered, job_id) is not None
 

@@ -369,7 +369,7 @@ class MigrationJob:
         for record in await asyncio.to_thread(self._store.migrations.unfinished):
             if record.trigger is not self._trigger or not self._hosts.drives(record.source):
                 continue
-            if await jobs.carries(str(record.id)):
+            if await jobs.is_active(str(record.id)):
                 continue
             if record.id not in before:
                 self._orphans.add(record.id)

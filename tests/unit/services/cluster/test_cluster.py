@@ -140,7 +140,7 @@ async def test_a_job_that_waits_for_its_service_is_queued_and_can_be_cancelled(m
     await two.start()
     await two.jobs.submit("demo", "job-1", on="a")
     assert (await two.jobs.state("job-1")).status == "queued"
-    assert await two.jobs.carries("job-1")
+    assert await two.jobs.is_active("job-1")
     assert (await two.jobs.wait("job-1", timeout_s=0)).status == "queued"
     assert await two.jobs.cancel("job-1")
     (order,) = two.store.fleet.orders("one")
