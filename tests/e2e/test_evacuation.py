@@ -48,7 +48,7 @@ def test_all_that_can_move_move_once_although_the_service_is_killed(
         socket = ["--socket", str(it.client.socket_path)]
         assert vmtune(["evacuate", "a", "--plan", *socket]) == 2
         told = capsys.readouterr().out
-        assert "2 VMs would move, 1 would stay" in told
+        assert "2 VMs would move, 1 would remain" in told
         assert f"{blocked.name}: " in told
         assert "--override reaper_needs_ring" in told
         assert it.states(first) == {"a": "running"}

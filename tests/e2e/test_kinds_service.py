@@ -112,7 +112,7 @@ def test_a_matrix_of_two_arms_is_a_campaign_that_survives_a_sudden_death(
         runtime_s = 1
         ramp_s = 0
     """)
-    order = ("bench", "campaign", str(file), "--detach", "--json")
+    order = ("bench", "campaign", str(file), "--no-wait", "--json")
     code, out = cli(service, capsys, *order)
     assert code == 0, out
     id = json.loads(out)["id"]
@@ -183,7 +183,7 @@ def test_a_vm_that_runs_is_loaded_and_left_as_it_was(
     order = ("bench", "block", "--vm", "web1", *QUICKLY)
     assert vmtune([*order, "--socket", str(service.client.socket_path)]) == 1
     said = capsys.readouterr().err
-    assert "a null-co node made for it, read-only, by NBD" in said and "give --yes" in said
+    assert "a temporary null-co node, read-only, by NBD" in said and "confirm with --yes" in said
     code, out = cli(service, capsys, *order, "--node", "disk0", "--iodepth", "4", "--yes")
     assert code == 0, out
     assert "VM web1" in out and "DURING THE LOAD" in out

@@ -1,7 +1,7 @@
 """The ``vmtune`` command.
 
 Subcommands are loaded when they are called, and nothing heavy is imported at the start.
-Exit codes: 0 done and as wanted, 1 an error (also of usage), 2 differences, 130 Ctrl-C.
+Exit codes: 0 success, 1 error (also of usage), 2 differences, 130 Ctrl-C.
 """
 
 from __future__ import annotations
@@ -14,48 +14,57 @@ from collections.abc import Sequence
 import click
 
 from vmtune import __version__
-from vmtune.client.error_output import complain, internal, usage
+from vmtune.client.error_output import internal_error, print_error, usage_error
 from vmtune.client.lazy import LazyGroup
 from vmtune.client.session import CLEAN, ERROR, INTERRUPTED, Session, common
 from vmtune.errors import VmtuneError
 
 _MADE_BETWEEN_COLLECTIONS = 50_000
 _HERE = "vmtune.client.commands."
-PLACES = {
+COMMANDS = {
     "serve": (_HERE + "service.serve:serve", "Run the service."),
-    "health": (_HERE + "service.health:health", "Say whether the service is well."),
-    "demo": (_HERE + "service.demo:demo", "Migrate a real VM under two profiles, and compare."),
-    "lab": (_HERE + "hosts.lab:lab", "Two libvirt hosts on this machine, to try things on."),
-    "doctor": (_HERE + "hosts.doctor:doctor", "Say what of a host will hurt, and what mends it."),
-    "host": (_HERE + "hosts.host:host", "Hosts that vmtune drives."),
+    "health": (_HERE + "service.health:health", "Check the health of the service."),
+    "demo": (_HERE + "service.demo:demo", "Migrate a real VM with two profiles and compare them."),
+    "lab": (_HERE + "hosts.lab:lab", "Two libvirt hosts on this machine, for experiments."),
+    "doctor": (
+        _HERE + "hosts.doctor:doctor",
+        "Host diagnostics: problems of a host and how to fix them.",
+    ),
+    "host": (_HERE + "hosts.host:host", "Hosts that vmtune manages."),
     "service": (_HERE + "service.service:service", "Services that share a PostgreSQL database."),
-    "vm": (_HERE + "hosts.vm:vm", "VMs on the hosts, their labels and history."),
+    "vm": (_HERE + "hosts.vm:vm", "VMs of the hosts, their labels and history."),
     "tunables": (
         _HERE + "tuning.tunables:tunables",
-        "List what can be tuned, or show one tunable.",
+        "List the tunables, or show one.",
     ),
     "pack": (
         _HERE + "tuning.pack:pack",
-        "Tunable packs: files that add tunables of a patched QEMU.",
+        "Tunable packs: files that add the tunables of a patched QEMU.",
     ),
     "profile": (_HERE + "tuning.profile:profile", "Profiles: named sets of tunable values."),
-    "assign": (_HERE + "tuning.assign:assign", "Which profile is for which VM."),
-    "explain": (_HERE + "hosts.vm:explain", "Say which profile a VM gets, and why."),
+    "assign": (_HERE + "tuning.assign:assign", "Assignments: which VM gets which profile."),
+    "explain": (_HERE + "hosts.vm:explain", "Show which profile a VM gets, and why."),
     "plan": (
         _HERE + "tuning.plan:plan",
-        "Show what would be set on VM, and what stands against it.",
+        "Show what would change on VM, and what blocks it.",
     ),
     "apply": (
         _HERE + "tuning.application:apply",
-        "Set a profile's values on VM and read them back.",
+        "Apply a profile to VM and read the values back.",
     ),
-    "verify": (_HERE + "tuning.application:verify", "Hold what VM runs with against its profile."),
-    "revert": (_HERE + "tuning.application:revert", "Put back what was set before an application."),
+    "verify": (
+        _HERE + "tuning.application:verify",
+        "Compare the values that VM runs with to its profile.",
+    ),
+    "revert": (
+        _HERE + "tuning.application:revert",
+        "Restore the values from before an application.",
+    ),
     "application": (
         _HERE + "tuning.application:application",
-        "What was applied to VMs, and what became of it.",
+        "Applications of profiles to VMs, and their outcomes.",
     ),
-    "migrate": (_HERE + "migration.migrate:migrate", "Migrate VM live and follow it to its end."),
+    "migrate": (_HERE + "migration.migrate:migrate", "Migrate VM live and watch the migration."),
     "migration": (_HERE + "migration.migration:migration", "Migrations, running and past."),
     "evacuate": (
         _HERE + "migration.evacuate:evacuate",
@@ -66,40 +75,43 @@ PLACES = {
         _HERE + "migration.virsh_args:virsh_args",
         "Print a profile as options of virsh migrate.",
     ),
-    "bench": (_HERE + "bench.group:bench", "Measure, and look at what was measured."),
-    "compare": (_HERE + "bench.compare:compare", "Say whether it helped: runs against runs."),
+    "bench": (_HERE + "bench.group:bench", "Run benchmarks and show their results."),
+    "compare": (_HERE + "bench.compare:compare", "Compare runs and give a verdict."),
     "reference": (
         _HERE + "bench.reference:reference",
-        "Published measurements, to hold own ones against.",
+        "Published measurements, to compare your own with.",
     ),
-    "events": (_HERE + "service.events:events", "Show what changed, oldest first."),
-    "token": (_HERE + "service.token:token", "Tokens: who may do what, from elsewhere."),
-    "audit": (_HERE + "service.audit:audit", "Show who changed what and why, and who was refused."),
+    "events": (_HERE + "service.events:events", "Show events, oldest first."),
+    "token": (_HERE + "service.token:token", "API tokens and their permissions."),
+    "audit": (_HERE + "service.audit:audit", "Show the audit log: changes and refused requests."),
     "install-hook": (
         _HERE + "hosts.hook:install_hook",
-        "Have libvirt ask the service about each VM that arrives by live migration.",
+        "Install the libvirt hook that tunes VMs on the destination of a migration.",
     ),
-    "uninstall-hook": (_HERE + "hosts.hook:uninstall_hook", "Remove libvirt's hook."),
-    "db": ("vmtune.admin.commands.db:db", "The service's databases: schema, backups, checks."),
-    "completion": (_HERE + "service.completion:completion", "Print the shell's completion script."),
+    "uninstall-hook": (_HERE + "hosts.hook:uninstall_hook", "Remove the libvirt hook."),
+    "db": ("vmtune.admin.commands.db:db", "Databases of the service: schema, backups, checks."),
+    "completion": (
+        _HERE + "service.completion:completion",
+        "Print the completion script for a shell.",
+    ),
 }
-"""Each subcommand: where it is, and its line of help."""
+"""Each subcommand: its module and its line of help."""
 
 
 @click.group(
     cls=LazyGroup,
-    places=PLACES,
+    commands=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 done and as wanted, 1 an error, 2 differences.",
+    epilog="Exit codes: 0 success, 1 error, 2 differences.",
 )
 @click.version_option(__version__, prog_name="vmtune", message="%(prog)s %(version)s")
 @common
 def root() -> None:
-    """Tuning profiles for libvirt and QEMU virtual machines: applied, proven, measured."""
+    """Tuning profiles for libvirt and QEMU virtual machines: applied, verified, measured."""
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command line; the exit code. Errors are on stderr by then."""
+    """Run one command line and return its exit code. Errors are printed on stderr."""
     session = Session(json="--json" in arguments, debug="--debug" in arguments)
     try:
         result = root.main(list(arguments), "vmtune", standalone_mode=False, obj=session)
@@ -111,25 +123,25 @@ def run(arguments: Sequence[str]) -> int:
         click.echo(error.format_message())
         return ERROR
     except click.ClickException as error:
-        complain(usage(error), session.json)
+        print_error(usage_error(error), session.json)
         return ERROR
     except VmtuneError as error:
         return _failed(error, error, session)
     except Exception as error:
-        return _failed(error, internal(error), session)
+        return _failed(error, internal_error(error), session)
 
 
-def _failed(error: Exception, told: VmtuneError, session: Session) -> int:
+def _failed(error: Exception, reported: VmtuneError, session: Session) -> int:
     if session.debug:
         traceback.print_exception(error)
-    complain(told, session.json)
+    print_error(reported, session.json)
     return ERROR
 
 
 def main() -> None:
     """The entry point of the installed command."""
-    # What is loaded stays: looking through it for garbage, time and again and once more at the
-    # end, took half of the time in which a command that loads the service is over.
+    # Loaded modules stay in memory: garbage collection of them, repeated and once more at the
+    # end, took half of the run time of a command that loads the service.
     gc.set_threshold(_MADE_BETWEEN_COLLECTIONS)
     code = run(sys.argv[1:])
     gc.freeze()

@@ -10,8 +10,8 @@ from vmtune.client.connection.errors import ClientError, problem_document
 from vmtune.errors import InvalidInput, VmtuneError
 
 
-def complain(error: VmtuneError, as_json: bool) -> None:
-    """One ``error:`` line for each problem, with its remedy below; or a problem document."""
+def print_error(error: VmtuneError, as_json: bool) -> None:
+    """Print one ``error:`` line for each problem, with its remedy below; or a problem document."""
     if as_json:
         document = error.document() if isinstance(error, ClientError) else problem_document(error)
         click.echo(json.dumps(document, indent=2, ensure_ascii=False), err=True)
@@ -23,8 +23,8 @@ def complain(error: VmtuneError, as_json: bool) -> None:
             click.echo(f"  remedy: {_one_line(problem.remedy)}", err=True)
 
 
-def usage(error: click.ClickException) -> VmtuneError:
-    """What click has against the command line, as an error of ours."""
+def usage_error(error: click.ClickException) -> VmtuneError:
+    """An error of click about the command line, as an error of vmtune."""
     ctx = error.ctx if isinstance(error, click.UsageError) else None
     remedy = f"see `{ctx.command_path} --help`" if ctx else "see `vmtune --help`"
     field = ""
@@ -35,12 +35,12 @@ def usage(error: click.ClickException) -> VmtuneError:
     return InvalidInput(message, field=field, code="usage", remedy=remedy)
 
 
-def internal(error: Exception) -> VmtuneError:
-    """A fault of ours, told without its traceback."""
+def internal_error(error: Exception) -> VmtuneError:
+    """An unexpected exception, reported without its traceback."""
     return VmtuneError(
         f"internal error: {type(error).__name__}: {error}",
         code="internal",
-        remedy="repeat the command with --debug and report what it shows",
+        remedy="repeat the command with --debug and report its output",
     )
 
 

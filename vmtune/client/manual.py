@@ -17,16 +17,16 @@ from pathlib import Path
 import click
 
 from vmtune import __version__
-from vmtune.client.cli import PLACES, root
+from vmtune.client.cli import COMMANDS, root
 from vmtune.config.settings import DEFAULT_FILE, Settings
 
 _SHARED = {option.name for option in root.params}
-"""Options that every command has: told once, in vmtune(1)."""
+"""Options that every command has: described once, in vmtune(1)."""
 _EXIT_CODES = (
-    ("0", "Done, and as wanted."),
-    ("1", "An error, also of usage."),
-    ("2", "Differences: what was found is not what was asked for."),
-    ("130", "Ended by Ctrl-C."),
+    ("0", "Success."),
+    ("1", "Error, also of usage."),
+    ("2", "Differences: the actual state is not the wanted state."),
+    ("130", "Stopped by Ctrl-C."),
 )
 
 
@@ -34,7 +34,7 @@ def pages() -> dict[str, str]:
     """Each page's text, by its file's name."""
     found = {"vmtune.1": "\n".join(_first_page()) + "\n"}
     context = click.Context(root, info_name="vmtune")
-    for name, (_, line) in PLACES.items():
+    for name, (_, line) in COMMANDS.items():
         command = root.get_command(context, name)
         assert command is not None, name
         found[f"vmtune-{name}.1"] = "\n".join(_page(command, context, name, line)) + "\n"
@@ -45,9 +45,12 @@ def _first_page() -> Iterator[str]:
     yield from _head("vmtune", _text(root))
     yield from (".SH SYNOPSIS", ".B vmtune", r"[\fIOPTIONS\fR] \fICOMMAND\fR [\fIARGS\fR]...")
     yield ".SH COMMANDS"
-    for name, (_, line) in PLACES.items():
+    for name, (_, line) in COMMANDS.items():
         yield from (".TP", rf"\fBvmtune\-{_escaped(name)}\fR(1)", _escaped(line))
-    yield from (".SH OPTIONS", "All commands have them, before the command's name or after it.")
+    yield from (
+        ".SH OPTIONS",
+        "All commands accept these options, before or after the command's name.",
+    )
     yield from _options(root, click.Context(root, info_name="vmtune"))
     yield ".SH EXIT STATUS"
     for code, meaning in _EXIT_CODES:
@@ -55,9 +58,9 @@ def _first_page() -> Iterator[str]:
     yield ".SH FILES"
     settings = Settings()
     for path, what in (
-        (DEFAULT_FILE, "The service's settings; each is described in it."),
-        (settings.state_dir, "The service's databases."),
-        (settings.socket_path, "The service's unix socket."),
+        (DEFAULT_FILE, "Settings of the service, with a description of each."),
+        (settings.state_dir, "Databases of the service."),
+        (settings.socket_path, "Unix socket of the service."),
     ):
         yield from (".TP", rf"\fI{_escaped(str(path))}\fR", _escaped(what))
 
@@ -75,7 +78,7 @@ def _page(command: click.Command, parent: click.Context, name: str, line: str) -
     if isinstance(command, click.Group):
         yield ".SH COMMANDS"
         yield from _subcommands(command, context)
-    yield from (".SH SEE ALSO", r"\fBvmtune\fR(1), for the options that all commands have.")
+    yield from (".SH SEE ALSO", r"\fBvmtune\fR(1), for the options of all commands.")
 
 
 def _head(name: str, line: str) -> Iterator[str]:

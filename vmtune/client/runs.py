@@ -29,22 +29,22 @@ def resolve(client: Client, text: str) -> str:
         return text.lower()
     if not _BEGINNING.fullmatch(text):
         raise InvalidInput(
-            f"{text[:60]!r} is no id of a run",
+            f"{text[:60]!r} is not the id of a run",
             field="RUN",
-            remedy="give an id, or its first 4 digits or more; `vmtune bench runs` lists them",
+            remedy="give an id, or at least its first 4 digits; `vmtune bench runs` lists them",
         )
     newest = islice(client.items("/runs"), _NEWEST)
     found = [str(row["id"]) for row in newest if str(row["id"]).startswith(text.lower())]
     if not found:
         raise NotFound(
-            f"no run has an id that begins with {text}",
+            f"no run has an id that starts with {text}",
             field="RUN",
             remedy="`vmtune bench runs` lists them",
         )
     if len(found) > 1:
         raise InvalidInput(
-            f"{len(found)} runs have ids that begin with {text}",
+            f"{len(found)} runs have ids that start with {text}",
             field="RUN",
-            remedy=f"give more of it: {', '.join(found[:5])}",
+            remedy=f"give more digits: {', '.join(found[:5])}",
         )
     return found[0]

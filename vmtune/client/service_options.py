@@ -19,7 +19,9 @@ _OPTIONS = (
         type=click.Path(path_type=Path),
         help="The settings file.  [env: VMTUNE_CONFIG; default: /etc/vmtune/vmtune.toml]",
     ),
-    click.option("--state-dir", type=click.Path(path_type=Path), help="Folder of the databases."),
+    click.option(
+        "--state-dir", type=click.Path(path_type=Path), help="Directory of the databases."
+    ),
     click.option(
         "--database-url", help="sqlite:////FOLDER/FILE or postgresql://USER@HOST/DATABASE."
     ),

@@ -1,4 +1,4 @@
-"""What every command shares: the options that all have, and the service they talk to."""
+"""What every command shares: the common options and the client of the service."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from vmtune.config.settings import Settings
 _F = TypeVar("_F", bound=Callable[..., Any])  # any: click calls it with its options
 
 CLEAN, ERROR, DIFFERENCES, INTERRUPTED = 0, 1, 2, 130
-"""Exit codes: done and as wanted; an error; differences; ended by Ctrl-C."""
+"""Exit codes: success; an error; differences; stopped by Ctrl-C."""
 
 
 @dataclass
 class Session:
-    """The options of this invocation, and what is made of them.
+    """The common options of this invocation.
 
     :param socket: where the service listens; None for the settings' path.
     :param json: print the service's JSON instead of tables.
     :param url: the service's, instead of its socket.
-    :param token_file: what proves who asks there.
-    :param reason: why something is changed, for the audit log.
-    :param quiet: print nothing but errors; the exit code tells.
+    :param token_file: holds the token for the URL.
+    :param reason: why the command changes something, for the audit log.
+    :param quiet: print errors only; see the exit code.
     """
 
     socket: Path | None = None
@@ -67,8 +67,8 @@ class Session:
         return self.socket or Settings.load(None, os.environ).socket_path
 
     @property
-    def talks(self) -> bool:
-        """Whether people read along: progress and notes are for them alone."""
+    def shows_progress(self) -> bool:
+        """Whether to print progress and notes, which are for people only."""
         return not (self.json or self.quiet)
 
     def show(self, document: Document, table: Callable[[], Iterable[str]]) -> None:
@@ -79,7 +79,7 @@ class Session:
             for line in table():
                 click.echo(line)
 
-    def say(self, document: Document, sentence: str) -> None:
+    def report(self, document: Document, sentence: str) -> None:
         """Print *document* as JSON, or else one *sentence*."""
         self.show(document, lambda: [sentence])
 
@@ -103,7 +103,7 @@ _OPTIONS = (
         "--json",
         is_flag=True,
         **_KEEP,
-        help="Print the service's JSON, and errors as JSON on stderr.",
+        help="Print JSON from the service, and errors as JSON on stderr.",
     ),
     click.option("-q", "--quiet", is_flag=True, **_KEEP, help="Print errors only."),
     click.option(
@@ -111,22 +111,22 @@ _OPTIONS = (
         type=click.Path(path_type=Path),
         envvar="VMTUNE_SOCKET",
         **_KEEP,
-        help="The service's unix socket.  [env: VMTUNE_SOCKET]",
+        help="Unix socket of the service.  [env: VMTUNE_SOCKET]",
     ),
     click.option(
         "--url",
         envvar="VMTUNE_URL",
         **_KEEP,
-        help="The service's URL, with a token in VMTUNE_TOKEN or a file.  [env: VMTUNE_URL]",
+        help="URL of the service; needs a token in VMTUNE_TOKEN or a file.  [env: VMTUNE_URL]",
     ),
     click.option(
         "--token-file",
         type=click.Path(path_type=Path),
         envvar="VMTUNE_TOKEN_FILE",
         **_KEEP,
-        help="Holds the token.  [env: VMTUNE_TOKEN_FILE; with --url ~/.config/vmtune/token]",
+        help="File with the token.  [env: VMTUNE_TOKEN_FILE; with --url ~/.config/vmtune/token]",
     ),
-    click.option("--reason", **_KEEP, help="Why, for the audit log."),
+    click.option("--reason", **_KEEP, help="Reason of the change, for the audit log."),
     click.option("--debug", is_flag=True, **_KEEP, help="Show the traceback of an error."),
 )
 

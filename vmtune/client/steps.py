@@ -14,9 +14,9 @@ from vmtune.errors import InvalidInput
 _C = TypeVar("_C", bound=Callable[..., Any])  # any: a command's function
 
 RawSteps = list[object]
-"""Steps as JSON; the service checks them."""
+"""Steps as JSON; the service validates them."""
 
-_SHAPE = "write a list of steps, or a table with one under the name steps"
+_SHAPE = "write a list of steps, or a table with a list named steps"
 
 
 def step_options(command: _C) -> _C:
@@ -26,15 +26,15 @@ def step_options(command: _C) -> _C:
         "step_texts",
         multiple=True,
         metavar="'WHEN: WHAT'",
-        help="What is done when a migration does not end, such as 'after 4 iterations: "
+        help="Step for a migration that does not converge, such as 'after 4 iterations: "
         "downtime_limit=500ms', 'stalled 10s: max_bandwidth=1Gi', 'after 300s: postcopy'; also "
-        "pause and abort. May be repeated, in the order in which steps are taken.",
+        "pause and abort. May be repeated; steps run in this order.",
     )
     in_file = click.option(
         "--steps",
         "steps_file",
         type=click.Path(path_type=Path),
-        help="A .toml or .json file with a list of steps; those in words come after it.",
+        help="A .toml or .json file with a list of steps; steps of --step follow them.",
     )
     return in_words(in_file(command))
 
@@ -61,7 +61,7 @@ def in_words(steps: object, file: Path | None = None) -> RawSteps:
     from vmtune.model.migration.step_text import read_step  # noqa: PLC0415 - a command starts in a blink
 
     if not isinstance(steps, list):
-        raise InvalidInput("holds no list of steps", field=str(file), remedy=_SHAPE)
+        raise InvalidInput("has no list of steps", field=str(file), remedy=_SHAPE)
     where = f"{file}: step" if file else "--step"
     return [
         read_step(step, f"{where} {number}") if isinstance(step, str) else step

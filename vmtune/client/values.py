@@ -12,7 +12,7 @@ from typing import Any
 from vmtune.errors import InvalidInput, Problem
 
 RawValues = dict[str, object]
-"""Values by tunable, as they were written; the service checks and converts them."""
+"""Values by tunable, as text; the service validates and converts them."""
 
 _LARGEST_FILE_BYTES = 1 << 20
 
@@ -38,7 +38,7 @@ def parse_assignments(arguments: Iterable[str], unset: bool = False) -> RawValue
         else:
             values[name] = value
     if problems:
-        raise InvalidInput("an argument is no TUNABLE=VALUE", problems=problems)
+        raise InvalidInput("an argument is not TUNABLE=VALUE", problems=problems)
     return values
 
 
@@ -47,7 +47,7 @@ def _malformed(argument: str, unset: bool) -> Problem:
     return Problem(
         argument[:60] or "TUNABLE=VALUE",
         "malformed_argument",
-        "is no TUNABLE=VALUE",
+        "is not TUNABLE=VALUE",
         f"write it like multifd_channels=8{removing}",
     )
 
@@ -60,7 +60,7 @@ def read_file(path: Path) -> Mapping[str, Any]:  # any: what the file holds, che
     """
     document = read_document(path)
     if not isinstance(document, dict):
-        raise InvalidInput("holds no object", field=str(path), remedy=_SHAPE)
+        raise InvalidInput("is not an object", field=str(path), remedy=_SHAPE)
     _check_keys(str(path), document)
     return document
 
@@ -77,7 +77,7 @@ def read_document(path: Path) -> Any:  # any: what the file holds, checked by us
     except OSError as error:
         raise InvalidInput(f"cannot be read: {error.strerror}", field=where) from error
     if len(content) > _LARGEST_FILE_BYTES:
-        raise InvalidInput("is larger than 1 MiB", field=where, remedy="name a smaller file")
+        raise InvalidInput("is larger than 1 MiB", field=where, remedy="use a smaller file")
     return _parse(path, content)
 
 
@@ -90,33 +90,33 @@ def _parse(path: Path, content: bytes) -> Any:  # any: what the file holds
         if path.suffix == ".toml":
             return tomllib.loads(text)
     except ValueError as error:
-        raise InvalidInput(f"cannot be understood: {error}", field=where) from error
+        raise InvalidInput(f"is not valid: {error}", field=where) from error
     raise InvalidInput(
-        "is neither TOML nor JSON by its name",
+        "has neither the suffix .toml nor .json",
         field=where,
-        remedy="name a file that ends in .toml or .json",
+        remedy="use a file that ends in .toml or .json",
     )
 
 
-_SHAPE = "write a [values] table, such as: [values] multifd = true"
+_SHAPE = "add a [values] table, such as: [values] multifd = true"
 _KEYS = ("values", "steps", "description", "note")
 
 
 def _check_keys(where: str, document: Mapping[str, Any]) -> None:  # any: what the file holds
     if not isinstance(document.get("values"), dict):
-        raise InvalidInput("has no table of values", field=where, remedy=_SHAPE)
+        raise InvalidInput("has no [values] table", field=where, remedy=_SHAPE)
     for key, value in document.items():
         if key not in _KEYS:
             near = difflib.get_close_matches(key, _KEYS, 1)
             raise InvalidInput(
-                f"{key[:60]!r} is not known here",
+                f"{key[:60]!r} is unknown",
                 field=where,
-                remedy=f"did you mean {near[0]}?" if near else f"known are {', '.join(_KEYS)}",
+                remedy=f"did you mean {near[0]}?" if near else f"use one of {', '.join(_KEYS)}",
             )
         if key not in ("values", "steps") and not isinstance(value, str):
-            raise InvalidInput(f"{key} is no text", field=where)
+            raise InvalidInput(f"{key} is not text", field=where)
     for name, value in document["values"].items():
         if not isinstance(value, bool | int | str):
             raise InvalidInput(
-                f"{name}: expects a number, a text, true or false", field=where, remedy=_SHAPE
+                f"{name}: expected a number, text, true or false", field=where, remedy=_SHAPE
             )

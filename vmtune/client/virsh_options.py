@@ -33,10 +33,10 @@ def virsh_options(command: _F) -> _F:
         kind = {"type": click.IntRange(min=1)} if option == TIMEOUT else {"is_flag": True}
         command = _add(command, option, help=text, **kind)
     command = _add(command, METHODS, help="xbzrle, mt, zlib or zstd.", metavar="METHOD")
-    command = _add(command, COMPRESSED, help="Compress, by --comp-methods.", is_flag=True)
+    command = _add(command, COMPRESSED, help="Compress, with --comp-methods.", is_flag=True)
     for option, row in reversed(list(TUNING.items())):
         scale = row.libvirt.scale if row.libvirt else 1
-        text = f"As virsh has it: {row.name}{', in MiB/s' if scale > 1 else ''}."
+        text = f"As in virsh: {row.name}{', in MiB/s' if scale > 1 else ''}."
         if row.kind is Kind.BOOLEAN:
             command = _add(command, option, help=text, is_flag=True)
         elif row.kind is Kind.INTEGER:

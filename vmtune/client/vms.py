@@ -40,7 +40,7 @@ def resolve(client: Client, vm: str) -> str:
         f"{len(found)} VMs are named {vm}: {listed}",
         field="VM",
         code="ambiguous_name",
-        remedy="name it by its UUID",
+        remedy="use its UUID",
     )
 
 

@@ -12,9 +12,9 @@ from tests.support.api import Api
 from tests.support.stub_service import Reply, StubService, event, page, refusal
 from tests.unit.client.conftest import Vmtune
 from vmtune.client.commands.bench import migration as bench_migration
-from vmtune.client.commands.bench.group import PLACES, bench
+from vmtune.client.commands.bench.group import COMMANDS, bench
 from vmtune.client.views import progress as progress_module
-from vmtune.client.views.progress import Lines, RunShown
+from vmtune.client.views.progress import Lines, RunProgression
 
 RUN = "abcdef01-2222-3333-4444-555555555555"
 OTHER = "abcdef02-2222-3333-4444-555555555555"
@@ -221,7 +221,7 @@ def test_ctrl_c_cancels_the_run_and_starts_no_more(
         except StopIteration:
             raise KeyboardInterrupt from None
 
-    monkeypatch.setattr(bench_migration, "to_the_end", interrupted)
+    monkeypatch.setattr(bench_migration, "watch_to_end", interrupted)
     ran = vmtune("bench", "migration", "a/b", "c/d", "e/f")
     assert ran.code == 130
     assert service.only("DELETE", f"/runs/{OTHER}")
@@ -235,7 +235,7 @@ def test_no_wait_orders_all(service: StubService, vmtune: Vmtune) -> None:
     runs_end_as(service, run(), run(id=OTHER))
     ran = vmtune("bench", "migration", "--repeat", "2", "--no-wait")
     assert ran.code == 0
-    assert "ordered 2 runs" in ran.out
+    assert "started 2 runs" in ran.out
     assert not [asked for asked in service.asked if asked.path == "/events"]
 
 
@@ -290,11 +290,11 @@ def test_a_lost_service_leaves_the_run_to_be_asked_about(
     service.on("GET", f"/runs/{RUN}", refusal(500, {"message": "a fault"}))
     ran = vmtune("bench", "migration")
     assert ran.code == 1
-    assert f"ask: vmtune bench show {RUN}" in ran.err
+    assert f"check: vmtune bench show {RUN}" in ran.err
 
 
 def test_what_is_shown_without_the_title() -> None:
-    shown = RunShown()
+    shown = RunProgression()
     assert shown.read(run("queued", ahead=1))
     assert shown.stage == "waiting for 1 other run"
     shown.advance({"share": 0.1, "phase": "starting"})
@@ -303,13 +303,13 @@ def test_what_is_shown_without_the_title() -> None:
     assert shown.share == 1.0
 
 
-@pytest.mark.parametrize("name", PLACES)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_each_line_of_help_is_the_commands_own(name: str) -> None:
     command = bench.get_command(click.Context(bench), name)
     assert command is not None
     assert command.name == name
     first = (command.help or "").split("\n\n")[0].replace("\n", " ")
-    assert first.startswith(PLACES[name][1].removesuffix("."))
+    assert first.startswith(COMMANDS[name][1].removesuffix("."))
     options = {option for p in command.params for option in p.opts}
     assert {"--json", "--quiet", "--socket", "--debug"} <= options
 
@@ -327,8 +327,8 @@ def test_runs_are_listed(service: StubService, vmtune: Vmtune) -> None:
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("abcdef", "2 runs have ids that begin with abcdef"), ("ffff", "no run has an id"),
-     ("abc", "is no id of a run"), ("../health", "is no id of a run")],
+    [("abcdef", "2 runs have ids that start with abcdef"), ("ffff", "no run has an id"),
+     ("abc", "is not the id of a run"), ("../health", "is not the id of a run")],
 )  # fmt: skip
 def test_a_run_is_named_by_the_beginning_of_its_id(
     service: StubService, vmtune: Vmtune, text: str, said: str
@@ -393,7 +393,7 @@ def test_an_export_is_there_wholly_or_not_at_all(
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(b"{", "neither JSON nor csv.gz nor Parquet"), (b"[]", "holds no object"),
+    [(b"{", "is not JSON, csv.gz or Parquet"), (b"[]", "is not an object"),
      (b"\x1f\x8bxx", "not packed"), (b"PAR1xx", "no table of a run"),
      (None, "cannot be read"), (b"{}", "format")],
 )  # fmt: skip

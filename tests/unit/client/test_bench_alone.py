@@ -10,7 +10,7 @@ from tests.support.api import Api
 from tests.unit.client.conftest import Vmtune
 from vmtune.client.commands.bench.alone import Wanted, listed
 from vmtune.client.commands.bench.live import plan_lines
-from vmtune.client.views.progress import RunShown
+from vmtune.client.views.progress import RunProgression
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +53,7 @@ def test_lists_are_a_campaign_compared_cell_by_cell(real: Api, vmtune: Vmtune) -
     ran = vmtune("bench", "block", "--iodepth", "1,64", "--node", "null-co", "--blocks", "1",
                  "--name", "mine", "--seed", "3")  # fmt: skip
     assert ran.code == 0, ran.err
-    assert "it has one arm, and nothing to compare" in ran.err
+    assert "no verdict, only values: it has one arm only" in ran.err
     assert (
         "mine/null-co-randread-4k-1-1 " in ran.out and "mine/null-co-randread-4k-64-1 " in ran.out
     )
@@ -94,10 +94,10 @@ def live(lists: dict[str, list[object]], **target: str) -> Wanted:
     ("asked", "said"),
     [
         (live({}, node="disk0"), "its node disk0, read-only, by NBD"),
-        (live({"rw": ["randrw"]}), "a null-co node made for it, writable, by NBD"),
+        (live({"rw": ["randrw"]}), "a temporary null-co node, writable, by NBD"),
         (live({}, device="/dev/vdb"), "fio reads /dev/vdb; nothing is written"),
         (live({"iodepth": [1, 16], "numjobs": [4]}, node="d"),
-         "randread of 4Ki, up to 64 requests at once, 12 s long, 12 times"),
+         "randread of 4Ki, up to 64 requests in flight, for 12 s, 12 times"),
         (live({}), "web1 on rack1, running: measured as it is"),
     ],
 )  # fmt: skip
@@ -115,12 +115,15 @@ def test_several_loads_of_a_running_vm_are_a_campaign_of_one_arm() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--vm", "web1", "--qemu", "old"), "--qemu: a running VM is measured as it is"),
+        (
+            ("--vm", "web1", "--qemu", "old"),
+            "--qemu: a running VM is measured with its current values",
+        ),
         (("--vm", "web1", "--set", "iothread_poll_max_ns=0"), "--set: a running VM"),
         (("--vm", "web1", "--main-loop"), "--iothread"),
-        (("--vm", "web1", "--node", "a", "--in-guest", "/dev/vdb"), "not both"),
+        (("--vm", "web1", "--node", "a", "--in-guest", "/dev/vdb"), "give only one"),
         (("--vm", "web1", "--node", "a,b"), "one node of a VM"),
-        (("--in-guest", "/dev/vdb"), "--in-guest takes --vm"),
+        (("--in-guest", "/dev/vdb"), "--in-guest needs --vm"),
         (("--vm", "none"), "no VM is named none"),
     ],
 )
@@ -144,7 +147,7 @@ def test_a_file_of_a_matrix_is_a_campaign(real: Api, vmtune: Vmtune) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("block", "--iodepth", "many"), "no whole numbers"),
+        (("block", "--iodepth", "many"), "not whole numbers"),
         (("block", "--iodepth", "0"), "iodepth"),
         (("block", "--node", "ram"), "null-co"),
         (("block", "--set", "multifd=on"), "multifd"),
@@ -165,11 +168,11 @@ def test_what_cannot_be_is_refused(
 
 def test_ordered_and_left(real: Api, vmtune: Vmtune) -> None:
     ran = vmtune("bench", "block", "--no-wait")
-    assert ran.code == 0 and "ordered run" in ran.out
-    assert "ordered campaign" in vmtune("bench", "block", "--no-wait", "--blocks", "1").out
+    assert ran.code == 0 and "started run" in ran.out
+    assert "started campaign" in vmtune("bench", "block", "--no-wait", "--blocks", "1").out
 
 
 def test_what_a_qemu_takes_is_told_while_it_runs() -> None:
-    shown = RunShown()
+    shown = RunProgression()
     shown.advance({"share": 0.5, "phase": "loading", "maps": 1174, "rss_bytes": 40 << 20})
     assert (shown.stage, shown.figures) == ("loading", "QEMU has 1,174 maps, 40 MiB in memory")

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.api import Api
 from tests.unit.client.conftest import Vmtune
-from vmtune.client.commands.bench.campaign import CampaignShown, lasting
+from vmtune.client.commands.bench.campaign import CampaignProgression, duration
 
 PLAN = """
 name = "mine"
@@ -44,7 +44,7 @@ def plan(tmp_path: Path) -> str:
 def test_a_file_is_run_to_its_end_and_compared(real: Api, vmtune: Vmtune, plan: str) -> None:
     ran = vmtune("bench", "campaign", plan)
     assert ran.code == 0, ran.err
-    assert "it has too few blocks for a verdict" in ran.err
+    assert "no verdict, only values: it has too few blocks" in ran.err
     assert "5 runs take about" in ran.err
     assert "insufficient data" in ran.out
     assert "B = tuned against A = stock, 2 blocks" in ran.out
@@ -55,7 +55,7 @@ def test_a_file_is_run_to_its_end_and_compared(real: Api, vmtune: Vmtune, plan: 
     assert "insufficient data" in vmtune("compare", "mine").out
     id = vmtune("bench", "campaign", "show", "mine", "--json").document["id"]
     assert vmtune("bench", "campaign", "show", id[:6], "--json").document["id"] == id
-    assert vmtune("bench", "campaign", "follow", id[:6]).code == 0
+    assert vmtune("bench", "campaign", "watch", id[:6]).code == 0
     late = vmtune("bench", "campaign", "cancel", "mine")
     assert late.code == 1
     assert "completed" in late.err
@@ -63,11 +63,11 @@ def test_a_file_is_run_to_its_end_and_compared(real: Api, vmtune: Vmtune, plan: 
 
 def test_more_blocks_in_the_place_of_the_files(real: Api, vmtune: Vmtune, plan: str) -> None:
     told = vmtune("bench", "campaign", "run", plan, "--dry-run", "--blocks", "6", "--seed", "9")
-    assert "it can find a difference of" in told.out
+    assert "detectable difference:" in told.out
     assert "13 runs take about" in told.out
-    detached = vmtune("bench", "campaign", plan, "--detach", "--json")
+    detached = vmtune("bench", "campaign", plan, "--no-wait", "--json")
     assert detached.document["total"] == 5
-    vmtune("bench", "campaign", "follow", detached.document["id"], "-q")
+    vmtune("bench", "campaign", "watch", detached.document["id"], "-q")
     ran = vmtune("bench", "campaign", "--json", plan)
     assert ran.document["state"] == "completed"
 
@@ -81,8 +81,8 @@ def test_a_file_that_ships_is_named(real: Api, vmtune: Vmtune) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (None, "none of that name ships"),
-        ("name = ", "is no TOML"),
+        (None, "none of that name comes with vmtune"),
+        ("name = ", "is not TOML"),
         ("name = 2026-01-01", "dates"),
         ('name = "x"', "scenario"),
     ],
@@ -101,7 +101,7 @@ def test_a_bad_file_is_refused(
 
 
 def test_how_far_it_is_is_told() -> None:
-    shown = CampaignShown()
+    shown = CampaignProgression()
     record: dict[str, Any] = {"name": "mine", "state": "paused", "reason": "no lab is up"}
     assert shown.read(record)
     assert shown.stage == "mine  paused: no lab is up"
@@ -110,7 +110,7 @@ def test_how_far_it_is_is_told() -> None:
     assert (shown.share, shown.figures) == (0.5, "run 3 of 5, block 1, tuned; about 10 min left")
     shown.advance({**data, "share": 0.25, "block": 0})
     assert shown.share == 0.5
-    assert "warm-up, which does not count" in shown.figures
+    assert "warm-up (not counted)" in shown.figures
     record["state"] = "completed"
     assert shown.read(record)
     assert shown.share == 1.0
@@ -121,4 +121,4 @@ def test_how_far_it_is_is_told() -> None:
     [(None, "-"), (119, "119 s"), (120, "2 min"), (7199, "120 min"), (12_000, "3 h 20 min")],
 )
 def test_times_are_told_in_words(seconds: float | None, text: str) -> None:
-    assert lasting(seconds) == text
+    assert duration(seconds) == text

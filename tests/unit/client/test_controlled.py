@@ -151,8 +151,8 @@ class TestMigration:
         out = vmtune("migration", "show", docs.MIGRATION).out
         assert "1  4.2 s  set downtime_limit_ms to 500 ms  done     4 iterations" in out
         assert "-  4.2 s  set downtime_limit_ms to 500 ms  refused  asked for by a user; not" in out
-        assert "reaper:          predict, rings of 65,536 entries" in out
-        assert "  ended:         with the migration" in out
+        assert "reaper:               predict, rings of 65,536 entries" in out
+        assert "  ended:              at the migration's end" in out
         assert "  rounds:        412, 1 before the migration" in out
         assert "  intervals:     50 to 1,000 ms, mean 190 ms; each took 7.2 ms more" in out
         assert "  fullest ring:  61%" in out
@@ -162,10 +162,10 @@ class TestMigration:
         ("changes", "line"),
         [
             ({"end": "failed", "reason": "QEMU said no"}, "failed: QEMU said no"),
-            ({"interruptions": 2}, "with the migration, after 2 interruptions"),
+            ({"interruptions": 2}, "at the migration's end, after 2 interruptions"),
             ({"end": "interrupted"}, "interrupted"),
-            ({"skipped_rounds": 3}, "3 left to somebody else's measurement"),
-            ({"ring_full_exits": 1234}, "in 0 rounds; 1,234 exits for full rings"),
+            ({"skipped_rounds": 3}, "3 skipped for another client's measurement"),
+            ({"ring_full_exits": 1234}, "in 0 rounds; 1,234 ring-full exits"),
             ({"end": "not started", "reason": "no ring", "round_count": 0}, "rounds:  none"),
         ],
     )
@@ -177,7 +177,7 @@ class TestMigration:
     def test_rounds_are_listed(self, service: StubService, vmtune: Vmtune) -> None:
         service.on("GET", f"{RECORD}/rounds", page(docs.reaper_round(-50), docs.reaper_round(147)))
         out = vmtune("migration", "rounds", docs.MIGRATION).out
-        assert "-50 ms      190 ms  7.5 ms  61% 2%" in out
+        assert "-50 ms            190 ms  7.5 ms  61% 2%" in out
         rows = vmtune("migration", "rounds", docs.MIGRATION, "--csv").out.splitlines()
         assert rows[0] == "at_ms,interval_ms,elapsed_ms,cost_ms,fills"
         assert len(rows) == 3

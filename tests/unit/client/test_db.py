@@ -52,7 +52,7 @@ def test_a_backup_is_made_checked_and_put_back(db: Db, vmtune: Vmtune, tmp_path:
     assert "--force" in refused.err
     done = db("restore", str(file), "--force", "--reason", "a drill")
     assert done.code == 0, done.err
-    assert "what was there before" in done.out
+    assert "the data before the restore" in done.out
     elsewhere = tmp_path / "elsewhere"
     moved = vmtune("db", "restore", str(file), "--state-dir", str(elsewhere), "--json")
     assert moved.code == 0, moved.err
@@ -83,7 +83,7 @@ def test_pruning_says_first_what_would_go(
     said = db("prune", "--dry-run")
     assert said.code == 0, said.err
     assert "300 samples of 1 migrations" in said.out
-    assert "kept for ever" in said.out
+    assert "kept without limit" in said.out
     with Store.open(f"sqlite:///{folder}/vmtune.db") as store:
         assert store.migrations.list().items[0].samples_kept is Kept.WHOLE
     monkeypatch.setenv("VMTUNE_SAMPLES_DAYS", "0")

@@ -42,7 +42,7 @@ def test_arms_are_run_in_turn(service: StubService) -> None:
     service.on("POST", "/runs", Reply(record("queued"), 202))
     service.on("GET", f"/runs/{RUN}", record(guest_write_share_percent=90.0, ring_full_exits=3.0))
     service.on("GET", "/events", Reply(chunks=[b": following\n\n"]))
-    runs = list(measure(Client(service.socket), talks=False))
+    runs = list(measure(Client(service.socket), verbose=False))
     bodies = [asked.body for asked in service.asked if asked.method == "POST"]
     assert [body["scenario"] for body in bodies] == list(ARMS.values())
     assert {body["changes"]["name"].partition("/")[0] for body in bodies} == {"demo"}
@@ -57,7 +57,7 @@ def test_a_run_that_failed_ends_the_demo_with_its_reason(service: StubService) -
     service.on("GET", f"/runs/{RUN}", record("failed"))
     service.on("GET", "/events", Reply(chunks=[b": following\n\n"]))
     with pytest.raises(SetupError, match="QEMU died"):
-        list(measure(Client(service.socket), talks=False))
+        list(measure(Client(service.socket), verbose=False))
 
 
 def test_without_kvm_the_runs_are_left_out_and_that_is_said(
@@ -69,8 +69,8 @@ def test_without_kvm_the_runs_are_left_out_and_that_is_said(
 
         client = "client"
 
-    monkeypatch.setattr(demo_reaper, "measure", lambda client, talks: iter([client]))
-    assert list(_runs(Stage, talks=True)) == []  # type: ignore[arg-type]  # what it looks at
+    monkeypatch.setattr(demo_reaper, "measure", lambda client, verbose: iter([client]))
+    assert list(_runs(Stage, verbose=True)) == []  # type: ignore[arg-type]  # what it looks at
     assert "Skipped" in capsys.readouterr().err
     Stage.vm.accelerator = "kvm"
-    assert len(list(_runs(Stage, talks=True))) == 1  # type: ignore[arg-type]  # likewise
+    assert len(list(_runs(Stage, verbose=True))) == 1  # type: ignore[arg-type]  # likewise

@@ -32,11 +32,11 @@ def test_a_fault_is_shown_with_its_evidence_and_exits_2(
     service.on("GET", "/hosts/a/findings", diagnosis("a", FINDING, NOTE, unseen=(UNSEEN,)))
     ran = vmtune("doctor", "a")
     assert ran.code == 2
-    assert "a: 1 thing to mend" in ran.out
-    assert "seen: value 4096 (/proc/sys/vm/max_map_count)" in ran.out
+    assert "a: 1 problem" in ran.out
+    assert "evidence: value 4096 (/proc/sys/vm/max_map_count)" in ran.out
     assert "run: sysctl -w x" in ran.out
     assert "eth0 is slow" not in ran.out
-    assert "1 note and 1 thing that could not be seen: --all shows them" in ran.out
+    assert "1 note and 1 check that could not run: --all shows them" in ran.out
     everything = vmtune("doctor", "a", "--all").out
     assert "eth0 is slow" in everything
     assert "the speed of eth1: its driver does not say" in everything
@@ -47,7 +47,7 @@ def test_a_note_alone_exits_0(service: StubService, vmtune: Vmtune) -> None:
     service.on("GET", "/hosts/a/findings", diagnosis("a", NOTE))
     ran = vmtune("doctor", "a")
     assert ran.code == 0
-    assert "a: nothing to mend" in ran.out
+    assert "a: no problems" in ran.out
 
 
 def test_without_a_host_this_machine_is_looked_at_and_no_service_is_asked(

@@ -19,12 +19,12 @@ def test_drift_is_shown_once_it_was_looked_for(real: Api, vmtune: Vmtune) -> Non
     real.source.parameters["downtime-limit"] = 5
     shown = vmtune("vm", "drift")
     assert shown.code == 0
-    assert "no VM drifts" in shown.out
-    assert "not looked at yet: a, b" in shown.out
+    assert "no drift in the scanned VMs" in shown.out
+    assert "not scanned yet: a, b" in shown.out
     found = vmtune("vm", "drift", "--now")
     assert found.code == 2, found.err
     assert "downtime_limit_ms" in found.out
-    assert "looked at 1 VMs of 2 hosts" in found.out
+    assert "scanned 1 VMs of 2 hosts" in found.out
     assert vmtune("vm", "drift", "--host", "b").code == 0
     again = vmtune("vm", "drift", "--json")
     assert [row["vm"] for row in again.document["items"]] == [str(VM)]
@@ -53,5 +53,5 @@ def test_a_scan_that_nobody_makes_is_not_waited_for_for_ever(
     service.on("GET", "/drift-scans", page(SCAN))
     ran = vmtune("vm", "drift", "--now", "--within", "1")
     assert ran.code == 1
-    assert "1 hosts were not looked at within 1 s: rack1" in ran.err
+    assert "1 hosts were not scanned within 1 s: rack1" in ran.err
     assert "vmtune service list" in ran.err

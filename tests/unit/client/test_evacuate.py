@@ -13,8 +13,8 @@ from tests.support.api_documents import migration
 from tests.support.fakes import VM, only
 from tests.unit.client.conftest import Vmtune
 from vmtune.client.commands.migration.migrate import lines
-from vmtune.client.views.evacuations import EvacuationShown
-from vmtune.client.views.progress import Shown
+from vmtune.client.views.evacuations import EvacuationProgression
+from vmtune.client.views.progress import Progression
 
 
 def test_a_plan_shows_where_all_go_and_stops_there(real: Api, vmtune: Vmtune) -> None:
@@ -39,7 +39,7 @@ def test_it_is_followed_to_its_end_and_listed(real: Api, vmtune: Vmtune) -> None
     shown = vmtune("evacuation", "show", id, "--json").document
     assert shown["id"].startswith(id)
     assert [vm["state"] for vm in shown["vms"]] == ["moved"]
-    assert vmtune("evacuation", "follow", id).code == 0
+    assert vmtune("evacuation", "watch", id).code == 0
     late = vmtune("evacuation", "cancel", id)
     assert late.code == 1
     assert "completed" in late.err
@@ -50,7 +50,7 @@ def test_what_stays_is_told_and_is_no_success(real: Api, vmtune: Vmtune) -> None
     only(real.drivers["b"]).die()  # nothing waits there any more
     plan = vmtune("evacuate", "a", "--plan")
     assert plan.code == 2
-    assert "0 VMs would move, 1 would stay" in plan.out
+    assert "0 VMs would move, 1 would remain" in plan.out
     assert "b: no QEMU there waits for it" in plan.out
     ran = vmtune("evacuate", "a")
     assert ran.code == 2
@@ -76,7 +76,7 @@ def vm(name: str) -> dict[str, Any]:
 
 
 def test_how_far_all_and_each_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = EvacuationShown([vm("db1"), vm("web")])
+    shown = EvacuationProgression([vm("db1"), vm("web")])
     record = {"moved": 1, "total": 3, "state": "running", "ended": False}
     assert shown.read(record)
     assert not shown.read(record)
@@ -98,8 +98,8 @@ class _Terminal(io.StringIO):
 
 def test_a_migrations_place_in_the_queue_is_shown() -> None:
     record = migration("queued", queued=True, ahead=3, waits_for="2 of 2 leave rack1")
-    shown = Shown()
+    shown = Progression()
     assert shown.read(record)
     assert shown.stage == "queued, 3 ahead: 2 of 2 leave rack1"
     told = "\n".join(lines(record))
-    assert "3 ahead of it; it waits because 2 of 2 leave rack1" in told
+    assert "3 ahead of it; waits because 2 of 2 leave rack1" in told

@@ -19,11 +19,11 @@ def test_it_says_what_was_done_and_what_is_left_to_do(vmtune: Vmtune, folder: Pa
     done = vmtune("install-hook", "--hooks-dir", str(folder))
     assert (done.code, done.err) == (0, "")
     assert f"{folder}/qemu.d/vmtune is installed" in done.out
-    assert "at /run/vmtune/vmtune.sock and waits 1 s at most" in done.out
-    assert "migrations go on without it" in done.out
+    assert "at /run/vmtune/vmtune.sock and waits at most 1 s" in done.out
+    assert "incoming VMs are accepted untuned" in done.out
     assert "systemctl reload libvirtd" in done.out
     again = vmtune("install-hook", "--hooks-dir", str(folder))
-    assert "was installed so already" in again.out
+    assert "is unchanged" in again.out
     assert "reload" not in again.out
 
 
@@ -44,7 +44,7 @@ def test_how_it_behaves_is_what_was_asked_for(vmtune: Vmtune, folder: Path) -> N
     }
     assert "on_failure=refuse" in (folder / "qemu.d/vmtune").read_text()
     said = vmtune("install-hook", "--hooks-dir", str(folder), "--fail-closed").out
-    assert "no VM is let in" in said
+    assert "incoming VMs are refused" in said
     assert f"{folder}/qemu runs first" in said
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from vmtune.client.cli import PLACES, root
+from vmtune.client.cli import COMMANDS, root
 from vmtune.client.manual import pages
 
 PAGES = pages()
@@ -44,8 +44,8 @@ def leaves(command: click.Command, context: click.Context) -> list[click.Context
 
 
 def test_each_command_has_its_page() -> None:
-    assert set(PAGES) == {"vmtune.1", *(f"vmtune-{name}.1" for name in PLACES)}
-    for name, (_, line) in PLACES.items():
+    assert set(PAGES) == {"vmtune.1", *(f"vmtune-{name}.1" for name in COMMANDS)}
+    for name, (_, line) in COMMANDS.items():
         assert f"vmtune-{name}(1) {line}" in plain(PAGES["vmtune.1"])
 
 

@@ -10,7 +10,7 @@ from tests.unit.client.conftest import Vmtune
 from vmtune.client.connection import sse
 from vmtune.client.connection.errors import ConnectionLost
 from vmtune.client.views import progress as progress_module
-from vmtune.client.views.progress import Bar, Lines, Shown
+from vmtune.client.views.progress import Bar, Lines, Progression
 
 RECORD = f"/migrations/{docs.MIGRATION}"
 FOLLOWING = b": following\n\n"
@@ -19,7 +19,7 @@ PING = b": ping\n\n"
 
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sse.Patience.__init__, "__defaults__", (60.0, lambda _s: None, _ticks()))
+    monkeypatch.setattr(sse.Backoff.__init__, "__defaults__", (60.0, lambda _s: None, _ticks()))
     monkeypatch.setattr(progress_module, "_LINE_EVERY_S", 0.0)
     monkeypatch.setattr(progress_module, "_PAUSE_SHARE", 0.0)
 
@@ -70,7 +70,7 @@ def test_it_follows_to_the_end_and_shows_the_result(service: StubService, vmtune
     assert service.only("GET", "/events").query["subject"] == [docs.MIGRATION]
     shares = [line.split()[0] for line in ran.err.splitlines() if "%  iteration" in line]
     assert shares == ["30%", "30%"]
-    assert "64 MiB left, dirties 100 MiB/s, sends 900 MiB/s, throttle 20 %" in ran.err
+    assert "64 MiB left, dirty rate 100 MiB/s, throughput 900 MiB/s, throttle 20 %" in ran.err
     assert "downtime 250 ms (limit 200 ms)" in ran.err
     assert "total time:   12.3 s" in ran.out
     assert "downtime:     87 ms" in ran.out
@@ -116,7 +116,7 @@ def test_a_restart_of_the_service_does_not_end_the_command(
     )
     ran = vmtune("migrate", docs.VM, "rack2")
     assert ran.code == 0, ran.err
-    assert "the service does not answer: looking again" in ran.err
+    assert "the service does not answer: trying again" in ran.err
 
 
 def test_a_service_that_stays_away_leaves_it_unknown_and_says_how_to_ask(
@@ -127,7 +127,7 @@ def test_a_service_that_stays_away_leaves_it_unknown_and_says_how_to_ask(
     ran = vmtune("migrate", docs.VM, "rack2")
     assert ran.code == 1
     assert f"vmtune migration show {docs.MIGRATION}" in ran.err
-    assert ran.err.count("looking again") == 1
+    assert ran.err.count("trying again") == 1
 
 
 def test_a_sign_of_life_has_the_record_read_again(service: StubService, vmtune: Vmtune) -> None:
@@ -144,7 +144,7 @@ def test_ctrl_c_says_that_it_goes_on_and_how_to_abort(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("vmtune.client.commands.migration.migrate.to_the_end", interrupted)
+    monkeypatch.setattr("vmtune.client.commands.migration.migrate.watch_to_end", interrupted)
     ran = vmtune("migrate", docs.VM, "rack2")
     assert ran.code == 130
     assert f"vmtune migration abort {docs.MIGRATION}" in ran.err
@@ -159,7 +159,7 @@ def test_no_wait_returns_at_once(service: StubService, vmtune: Vmtune) -> None:
 
 
 def test_the_share_never_goes_back_and_is_whole_only_at_the_end() -> None:
-    shown = Shown()
+    shown = Progression()
     shares = []
     for share in (0.1, 0.5, 0.2, 1.0, 0.0):
         shown.advance(docs.progress(share)["data"])

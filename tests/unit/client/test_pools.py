@@ -45,7 +45,7 @@ def test_a_vms_pool(service: StubService, vmtune: Vmtune) -> None:
     service.on("GET", f"/vms/{docs.VM}/pools", pool(FINDING))
     ran = vmtune("vm", "pools", "db1")
     assert ran.code == 2
-    assert "1,135, of them 824 of coroutines" in ran.out
+    assert "1,135, coroutines use 824" in ran.out
     assert "64,395 now, -17,541 in the worst case: warning" in ran.out
     assert "remedy: run: sysctl -w vm.max_map_count=103424" in ran.out
     assert vmtune("vm", "pools", docs.VM, "--json").document == pool(FINDING)
@@ -58,7 +58,7 @@ def test_a_pool_that_is_not_seen(service: StubService, vmtune: Vmtune) -> None:
     service.on("GET", f"/vms/{docs.VM}/pools", unseen)
     ran = vmtune("vm", "pools", docs.VM)
     assert ran.code == 0
-    assert ran.out.count("not seen") == 2
+    assert ran.out.count("unknown") == 3
     assert "unknown" in ran.out
 
 
@@ -70,7 +70,7 @@ def test_the_pools_of_a_host(service: StubService, vmtune: Vmtune) -> None:
         ["db1", "10.0.2", "1,135", "412", "83,071", "65,530", "-17,541", "warning"]
     )
     service.on("GET", "/hosts/rack1/pools", {"items": []})
-    assert "no VM runs there" in vmtune("host", "pools", "rack1").out
+    assert "no running VMs" in vmtune("host", "pools", "rack1").out
 
 
 def test_limits_are_shown_set_and_restored(service: StubService, vmtune: Vmtune) -> None:
@@ -79,7 +79,7 @@ def test_limits_are_shown_set_and_restored(service: StubService, vmtune: Vmtune)
         service.on(method, "/hosts/rack1/limits", document)
     out = vmtune("host", "limits", "rack1").out
     assert "operator (262144)" in out
-    assert "stays at 262144 for now: the VM db1 needs it" in out
+    assert "stays at 262144: the VM db1 needs it" in out
     assert vmtune("host", "limits", "rack1", "vm_max_map_count=262144").code == 0
     assert service.only("PUT", "/hosts/rack1/limits").body == {
         "values": {"vm_max_map_count": "262144"}

@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.unit.client.conftest import Vmtune
 from vmtune.client.connection.errors import ClientError
 from vmtune.client.connection.http import Client
-from vmtune.client.connection.sse import Patience
+from vmtune.client.connection.sse import Backoff
 
 COMMAND = [sys.executable, "-m", "vmtune"]
 
@@ -26,14 +26,14 @@ def service(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     with (folder / "log").open("ab") as log:
         process = subprocess.Popen([*COMMAND, "serve", *options], stdout=log, stderr=log)
     try:
-        patience = Patience(give_up_after_s=30)
+        backoff = Backoff(give_up_after_s=30)
         while True:
             try:
                 Client(folder / "s").get("/health")
                 break
             except ClientError as error:
                 assert process.poll() is None, (folder / "log").read_text()
-                patience.failed(error)
+                backoff.failed(error)
         yield process
     finally:
         process.terminate()
@@ -67,7 +67,7 @@ def test_following_events_survives_a_restart_of_the_service(tmp_path: Path, vmtu
         with service(tmp_path):
             assert vmtune("profile", "create", "one", "multifd=on", *address).code == 0
             follower = subprocess.Popen(
-                [*COMMAND, "events", "--follow", "--after", "0", "--json", *address],
+                [*COMMAND, "events", "--watch", "--after", "0", "--json", *address],
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
@@ -86,5 +86,5 @@ def test_following_events_survives_a_restart_of_the_service(tmp_path: Path, vmtu
     assert (first["subject"], second["subject"]) == ("one", "two")
     assert second["id"] > first["id"]
     assert follower.returncode == 0
-    assert "trying again" in told
+    assert "reconnecting" in told
     assert "Traceback" not in told

@@ -26,16 +26,16 @@ def test_who_drives_a_host_is_shown_where_several_share(
 ) -> None:
     service.on("GET", "/hosts", page(a_host("a", "node1-vmtune"), a_host("b", "")))
     lines = vmtune("host", "list").out.splitlines()
-    assert "DRIVEN BY" in lines[0]
+    assert "MANAGED BY" in lines[0]
     assert "node1-vmtune" in lines[1]
     service.on("GET", "/hosts", page(a_host("a", "")))
-    assert "DRIVEN BY" not in vmtune("host", "list").out
+    assert "MANAGED BY" not in vmtune("host", "list").out
 
 
 def test_a_host_is_given_to_a_service(service: StubService, vmtune: Vmtune) -> None:
     service.on("PUT", "/hosts/a/owner", a_host("a", "node2-vmtune"))
     ran = vmtune("host", "give", "a", "node2-vmtune")
-    assert (ran.code, ran.out) == (0, "node2-vmtune drives host a\n")
+    assert (ran.code, ran.out) == (0, "node2-vmtune manages host a\n")
     assert service.only("PUT", "/hosts/a/owner").body == {"service": "node2-vmtune"}
 
 
@@ -48,13 +48,13 @@ def test_the_services_are_listed(service: StubService, vmtune: Vmtune) -> None:
     service.on("GET", "/services", {"items": [one, dead]})
     header, first, second = vmtune("service", "list").out.splitlines()
     assert header.split() == ["NAME", "MACHINE", "STATE", "HOSTS", "LAST", "SEEN"]
-    assert "node1-vmtune (asked)" in first
+    assert "node1-vmtune (this one)" in first
     assert "a, c" in first
     assert "taken over" in second
 
 
 def test_one_service_says_that_it_drives_all(real: Api, vmtune: Vmtune) -> None:
-    assert "one service drives every host" in vmtune("service", "list").out
+    assert "a single service manages all hosts" in vmtune("service", "list").out
     refused = vmtune("host", "give", "a", "other")
     assert refused.code == 1
     assert "several services share the work on a PostgreSQL database" in refused.err

@@ -10,21 +10,21 @@ from tests.support.stub_service import Reply, StubService, event, refusal
 from vmtune.client.connection.errors import ClientError, ConnectionLost, Refused
 from vmtune.client.connection.http import Client
 from vmtune.client.connection.sse import (
+    Backoff,
     Connected,
     Heartbeat,
-    Patience,
     ServerEvent,
     StreamItem,
-    follow,
     parse,
     stored,
+    watch,
 )
 
 FOLLOWING = b": following\n\n"
 
 
-def impatient() -> Patience:
-    return Patience(sleep=lambda _seconds: None)
+def no_wait() -> Backoff:
+    return Backoff(sleep=lambda _seconds: None)
 
 
 def test_messages_comments_and_what_is_cut_off() -> None:
@@ -47,10 +47,10 @@ def test_after_a_loss_it_resumes_after_the_last_stored_event(service: StubServic
     losses: list[ClientError] = []
     items: list[StreamItem] = list(
         islice(
-            follow(
+            watch(
                 Client(service.socket),
                 query={"topic": "migration"},
-                patience=impatient(),
+                backoff=no_wait(),
                 on_loss=losses.append,
             ),
             6,
@@ -73,7 +73,7 @@ def test_a_restarting_service_is_waited_for_and_a_refusal_is_final(service: Stub
     starting, no = refusal(503, {"message": "starting"}), refusal(422, {"message": "no"})
     service.on("GET", "/events", starting, starting, no)
     with pytest.raises(Refused, match="no"):
-        list(follow(Client(service.socket), patience=impatient()))
+        list(watch(Client(service.socket), backoff=no_wait()))
     assert len(service.asked) == 3
 
 
@@ -85,16 +85,16 @@ def test_it_gives_up_after_a_minute_without_success() -> None:
         waits.append(seconds)
         now[0] += seconds
 
-    patience = Patience(sleep=sleep, clock=lambda: now[0])
+    backoff = Backoff(sleep=sleep, clock=lambda: now[0])
     lost = ConnectionLost("gone")
     for _ in range(5):
-        patience.failed(lost)
-    patience.succeeded()
+        backoff.failed(lost)
+    backoff.succeeded()
     before = len(waits)
 
     def fail_for_ever() -> None:
         while True:
-            patience.failed(lost)
+            backoff.failed(lost)
 
     with pytest.raises(ConnectionLost, match="gone"):
         fail_for_ever()

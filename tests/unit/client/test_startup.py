@@ -9,7 +9,7 @@ import click
 import pytest
 
 from tests.support.stub_service import StubService, page
-from vmtune.client.cli import PLACES, root
+from vmtune.client.cli import COMMANDS, root
 
 HEAVY = (
     "alembic", "asyncio", "dbos", "fastapi", "libvirt", "numpy", "psycopg", "pydantic",
@@ -55,16 +55,16 @@ def test_asking_the_service_imports_nothing_heavy(
     assert ran.stderr.splitlines()[-1] == "imported:"
 
 
-@pytest.mark.parametrize("name", PLACES)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_each_line_of_help_is_the_commands_own(name: str) -> None:
     command = root.get_command(click.Context(root), name)
     assert command is not None
     assert command.name == name
     first = (command.help or "").split("\n\n")[0].replace("\n", " ")
-    assert first.startswith(PLACES[name][1].removesuffix(".")), first
+    assert first.startswith(COMMANDS[name][1].removesuffix(".")), first
 
 
-@pytest.mark.parametrize("name", PLACES)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_the_common_options(name: str) -> None:
     def check(command: click.Command, path: str) -> None:
         options = {option for p in command.params for option in p.opts}

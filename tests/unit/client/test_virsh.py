@@ -71,7 +71,7 @@ def test_a_host_without_libvirt_is_told(service: StubService, vmtune: Vmtune, vi
     answer(service, None)
     ran = vmtune("virsh-args", "db1", "rack2")
     assert (ran.code, ran.out) == (1, "")
-    assert "without libvirt" in ran.err
+    assert "has no libvirt" in ran.err
 
 
 def test_a_machine_without_virsh_is_told(

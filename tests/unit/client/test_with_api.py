@@ -171,7 +171,7 @@ def test_a_refused_migration_names_blocker_and_remedy(real: Api, vmtune: Vmtune,
 
 def test_hosts_are_shown_and_removed(real: Api, vmtune: Vmtune) -> None:
     assert "qmp+unix:///fake/a" in vmtune("host", "list").out
-    assert "driven by:" in vmtune("host", "show", "a").out
+    assert "managed by:" in vmtune("host", "show", "a").out
     assert vmtune("host", "add", "a", "qmp+unix:///fake/a").code == 1
     assert vmtune("host", "add", "Bad Name", "qmp+unix:///fake/a").code == 1
     assert vmtune("host", "remove", "b").code == 0

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from vmtune.client.cli import PLACES
+from vmtune.client.cli import COMMANDS
 from vmtune.model.service_metrics import EXPORTED, Across, Exported, Kind
 
 FOLDER = Path(__file__).parents[3] / "packaging/monitoring"
@@ -96,7 +96,7 @@ def test_an_alert_says_what_it_means_and_what_to_look_at() -> None:
         assert rule["labels"]["severity"] in ("critical", "warning", "info")
         assert rule["annotations"]["summary"] and rule["annotations"]["description"]
         for command in re.findall(r"`vmtune (\w+)", rule["annotations"]["description"]):
-            assert command in PLACES
+            assert command in COMMANDS
 
 
 def test_panels_do_not_lie_on_each_other() -> None:

@@ -17,7 +17,7 @@ from vmtune.client.views.output import fields
 @click.group()
 @common
 def db() -> None:
-    """The service's databases: schema, backups, checks. These commands open them themselves."""
+    """Databases of the service: schema, backups, checks. These commands open them directly."""
 
 
 for _command in (backup, restore, check, prune):
@@ -31,13 +31,13 @@ for _command in (backup, restore, check, prune):
 def upgrade(
     session: Session, config: Path | None, state_dir: Path | None, database_url: str | None
 ) -> None:
-    """Bring the database to the newest schema, or create it. Stop the service first."""
+    """Upgrade the database to the newest schema, or create it. Stop the service first."""
     chosen = settings(config, {"state_dir": state_dir, "database_url": database_url})
     state = admin.upgrade(chosen)
     added = ", ".join(state.added)
-    session.say(
+    session.report(
         {**asdict(state), "up_to_date": state.up_to_date},
-        f"upgraded to {state.newest}: added {added}" if added else f"at {state.newest} already",
+        f"upgraded to {state.newest}: added {added}" if added else f"already at {state.newest}",
     )
 
 
@@ -48,7 +48,7 @@ def upgrade(
 def current(
     session: Session, config: Path | None, state_dir: Path | None, database_url: str | None
 ) -> int:
-    """Show the schema that the database has; exits 2 where it is not the newest."""
+    """Show the schema of the database; exits 2 if it is not the newest."""
     chosen = settings(config, {"state_dir": state_dir, "database_url": database_url})
     state = admin.current(chosen)
     pairs = [("database", state.current or "has no schema yet"), ("newest", state.newest)]

@@ -36,16 +36,16 @@ def backup(
     state_dir: Path | None,
     database_url: str | None,
 ) -> None:
-    """Copy records and jobs into one FILE, as they are at one moment. Services may run meanwhile.
+    """Back up records and jobs into one FILE, consistently. Services may keep running.
 
-    FILE must not exist, and only its owner may read it. PostgreSQL's pg_dump has to be installed
-    here where the database is PostgreSQL.
+    FILE must not exist; only its owner can read it. A PostgreSQL database needs pg_dump on this
+    machine.
     """
     made = admin.backup(_settings(config, state_dir, database_url), file)
     taken = file.stat().st_size
     document = {"file": str(file.absolute()), "bytes": taken, **to_json(made)}
     parts = " and ".join(sorted((Path(one.name).stem for one in made.members), reverse=True))
-    session.say(
+    session.report(
         document,
         f"{file}: {parts} of {made.kind}, schema {made.revision}, {sum(made.rows.values()):,} "
         f"rows, {size(taken)}",
@@ -54,7 +54,7 @@ def backup(
 
 @click.command()
 @click.argument("file", type=_File)
-@click.option("--force", is_flag=True, help="Replace what is there, after keeping a copy of it.")
+@click.option("--force", is_flag=True, help="Replace existing data, after a backup of it.")
 @service_options
 @common
 @pass_session
@@ -66,12 +66,12 @@ def restore(
     state_dir: Path | None,
     database_url: str | None,
 ) -> None:
-    """Put back what `vmtune db backup` has copied into FILE. Stop every service first.
+    """Restore FILE, a backup of `vmtune db backup`. Stop every service first.
 
-    A database that is not empty is replaced with --force alone; a copy of it is kept in the
-    state folder, which undoes that. A backup of an older vmtune is brought to this one's schema.
-    What has happened since the backup is not known then: at its start the service asks QEMU and
-    libvirt what became of the migrations that were under way.
+    A database that is not empty is replaced only with --force; a backup of it is kept in the
+    state folder, to undo the restore. A backup of an older vmtune is upgraded to this schema.
+    Changes since the backup are lost: at its start the service asks QEMU and libvirt for the
+    outcome of migrations that were running.
     """
     done = admin.restore(
         _settings(config, state_dir, database_url), file, force=force, reason=session.reason
@@ -83,10 +83,10 @@ def restore(
     }
     made = done.manifest
     pairs = [
-        ("put back", f"{sum(made.rows.values()):,} rows of {moment(made.made_at.isoformat())}"),
+        ("restored", f"{sum(made.rows.values()):,} rows of {moment(made.made_at.isoformat())}"),
         ("schema", " -> ".join((made.revision, *done.upgraded))),
-        ("jobs", "" if made.has_jobs else "none: there were none in it"),
-        ("kept", f"{done.undo}, what was there before" if done.undo else ""),
+        ("jobs", "" if made.has_jobs else "none in the backup"),
+        ("kept", f"{done.undo}, the data before the restore" if done.undo else ""),
     ]
     session.show(document, lambda: fields(pairs))
 
@@ -98,11 +98,10 @@ def restore(
 def check(
     session: Session, config: Path | None, state_dir: Path | None, database_url: str | None
 ) -> int:
-    """Look the databases over: are they whole, and does what is in them fit together?
+    """Check the integrity and consistency of the databases.
 
-    Their files and references, the schema, the audit log's hashes, records without a job, jobs
-    without a record, and what nothing refers to any more. Changes nothing. Exits 1 where
-    something is to be mended.
+    Checks files and references, the schema, the audit log's hashes, records without a job, jobs
+    without a record, and orphans. Changes nothing. Exits 1 if there are problems.
     """
     found = admin.check(_settings(config, state_dir, database_url))
     document = {**to_json(found), "clean": not found.findings}
@@ -113,11 +112,11 @@ def check(
                 ("database", found.database),
                 ("schema", found.revision or "none"),
                 ("rows", f"{sum(found.rows.values()):,}" if found.rows else ""),
-                ("audit log", f"{found.entries:,} entries follow from each other"),
-                ("jobs", f"{found.jobs:,} under way"),
+                ("audit log", f"{found.entries:,} entries with matching hashes"),
+                ("jobs", f"{found.jobs:,} running"),
             ]
         )
-        yield "" if found.findings else "nothing is wrong with it"
+        yield "" if found.findings else "no problems"
         for each in found.findings:
             yield f"{each.code}: {each.message}"
             yield f"  remedy: {each.remedy}"
@@ -127,7 +126,7 @@ def check(
 
 
 @click.command()
-@click.option("--dry-run", is_flag=True, help="Say what would go, and let nothing go.")
+@click.option("--dry-run", is_flag=True, help="Show what would be deleted, and delete nothing.")
 @service_options
 @common
 @pass_session
@@ -138,21 +137,21 @@ def prune(
     state_dir: Path | None,
     database_url: str | None,
 ) -> None:
-    """Thin and drop what is older than the settings keep, as the service does once an hour.
+    """Apply the retention settings, as the service does once an hour.
 
-    Samples of migrations are thinned after samples_whole_days and dropped after samples_days,
-    entries of the audit log are dropped after audit_days. Records stay, and so do benchmark runs
-    with all that they measured.
+    Samples of migrations are thinned after samples_whole_days and deleted after samples_days;
+    entries of the audit log are deleted after audit_days. Records and benchmark runs with all
+    their data are kept.
     """
     chosen = _settings(config, state_dir, database_url)
     if dry_run:
         old = admin.would_go(chosen)
         keep = (
             ("would thin", _amount(old.thin), chosen.samples_whole_days),
-            ("would drop", _amount(old.drop), chosen.samples_days),
-            ("would drop", f"{old.entries:,} entries of the audit log", chosen.audit_days),
+            ("would delete", _amount(old.drop), chosen.samples_days),
+            ("would delete", f"{old.entries:,} entries of the audit log", chosen.audit_days),
         )
-        pairs = [(what, _after(told, days)) for what, told, days in keep]
+        pairs = [(what, _after(text, days)) for what, text, days in keep]
         session.show(to_json(old), lambda: fields(pairs))
         return
     done = admin.prune(chosen, session.reason)
@@ -172,5 +171,5 @@ def _amount(old: Any) -> str:  # any: an Old, which the client does not know
     return f"{old.samples:,} samples of {old.migrations:,} migrations ({size(old.bytes)})"
 
 
-def _after(told: str, days: int) -> str:
-    return f"{told}, older than {days} days" if days else "nothing: kept for ever"
+def _after(text: str, days: int) -> str:
+    return f"{text}, older than {days} days" if days else "nothing: kept without limit"

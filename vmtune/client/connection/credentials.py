@@ -49,20 +49,20 @@ def read_token(file: Path) -> str:
         raise InvalidInput(
             f"the token file {file} cannot be read: {error.strerror}",
             field="token_file",
-            remedy="name a file that holds a token and nothing else",
+            remedy="use a file that contains only a token",
         ) from error
     if stat.S_ISREG(mode) and mode & _OTHERS:
         raise InvalidInput(
-            f"others may read or write the token file {file}",
+            f"other users may read or write the token file {file}",
             field="token_file",
             code="token_file_open",
-            remedy=f"run `chmod 600 {file}`, and have the token revoked if others could see it",
+            remedy=f"run `chmod 600 {file}`, and revoke the token if others could read it",
         )
     token = content.decode("ascii", "replace").strip()
     if not token or any(not 0x20 < ord(letter) < 0x7F for letter in token):
         raise InvalidInput(
-            f"there is no token in {file}",
+            f"the file {file} has no token",
             field="token_file",
-            remedy="write the one line into it that `vmtune token create` printed",
+            remedy="write the line that `vmtune token create` printed into it",
         )
     return token

@@ -73,9 +73,9 @@ class Url:
         plain = parts.scheme == "http" and host in _LOOPBACK
         if not host or not (tls or plain) or parts.path not in ("", "/"):
             raise InvalidInput(
-                f"{text[:100]!r} is no URL of a service",
+                f"{text[:100]!r} is not the URL of a service",
                 field="url",
-                remedy="write https://NAME:PORT, or http://127.0.0.1:8470 on its own machine",
+                remedy="write https://NAME:PORT, or http://127.0.0.1:8470 on the same machine",
             )
         return cls(host, port or (443 if tls else 80), tls)
 
@@ -271,9 +271,9 @@ class Client:
         if self._url is None:
             return unreachable(self.socket_path, error)
         return ServiceUnreachable(
-            f"no service answers at {self._url}: {error.strerror or error}",
+            f"cannot connect to {self._url}: {error.strerror or error}",
             field="url",
-            remedy="check VMTUNE_URL, that the service listens there, and its certificate",
+            remedy="check VMTUNE_URL, whether the service listens there, and its certificate",
         )
 
     def lost(self, method: str, path: str, error: Exception) -> ConnectionLost:
@@ -283,8 +283,8 @@ class Client:
         if method == "GET":
             return ConnectionLost(f"{why} while reading {path}", remedy="try again")
         return ConnectionLost(
-            f"{why} during {method} {path}: it may or may not have taken effect",
-            remedy="look again before repeating it",
+            f"{why} during {method} {path}: the outcome is unknown",
+            remedy="check the state before you repeat it",
         )
 
     def _answer(self, response: http.client.HTTPResponse, content: bytes) -> Answer:
@@ -294,7 +294,7 @@ class Client:
         return Answer(document, response.headers.get("ETag", ""))
 
 
-_NO_JSON: Document = {"detail": "the service's answer is no JSON", "value": None}
+_NO_JSON: Document = {"detail": "the service's answer is not JSON", "value": None}
 
 
 def _json(content: bytes) -> Document | None:
@@ -325,13 +325,13 @@ def unreachable(socket_path: Path, error: OSError) -> ServiceUnreachable:
     """The error for a socket at which no service answers."""
     if isinstance(error, PermissionError):
         return ServiceUnreachable(
-            f"this user may not use the service's socket {socket_path}",
+            f"this user has no permission for the service's socket {socket_path}",
             field="socket",
             remedy="run the command as root, as the service's user or as a member of its "
             "socket_group; or use its URL with a token (VMTUNE_URL, VMTUNE_TOKEN)",
         )
     return ServiceUnreachable(
-        f"no service answers at {socket_path}: {error.strerror or error}",
+        f"cannot connect to {socket_path}: {error.strerror or error}",
         field="socket",
-        remedy="start it with `vmtune serve`, or name its socket with --socket or VMTUNE_SOCKET",
+        remedy="start the service with `vmtune serve`, or set --socket or VMTUNE_SOCKET",
     )

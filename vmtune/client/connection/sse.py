@@ -1,4 +1,4 @@
-"""Following the service's events (server-sent events), across lost connections."""
+"""The service's events (server-sent events), resumed after a lost connection."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def stream(
                 first = False
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise client.lost("GET", PATH, error) from error
-        raise ConnectionLost("the service ended the event stream", remedy="try again")
+        raise ConnectionLost("the service closed the event stream", remedy="try again")
     finally:
         connection.close()
 
@@ -138,8 +138,8 @@ def stored(client: Client, last_id: str) -> Iterator[ServerEvent]:
             raise
 
 
-class Patience:
-    """Waits between attempts, longer each time, and gives up after a minute of failures.
+class Backoff:
+    """Exponential backoff between attempts; gives up after a minute of failures.
 
     :param give_up_after_s: of failures without a success in between.
     """
@@ -157,7 +157,7 @@ class Patience:
         self._wait = _FIRST_WAIT_S
 
     def succeeded(self) -> None:
-        """Start afresh."""
+        """Reset the backoff."""
         self._since, self._wait = None, _FIRST_WAIT_S
 
     def failed(self, error: ClientError) -> None:
@@ -165,7 +165,7 @@ class Patience:
 
         :raise ClientError: *error*, where it is final or there was no success for too long.
         """
-        if not passing(error):
+        if not transient(error):
             raise error
         now = self._clock()
         self._since = now if self._since is None else self._since
@@ -175,35 +175,35 @@ class Patience:
         self._wait = min(self._wait * 2, _LONGEST_WAIT_S)
 
 
-def passing(error: ClientError) -> bool:
-    """Whether trying again may help: the service may be restarting."""
+def transient(error: ClientError) -> bool:
+    """Whether a retry may help: the service may be restarting."""
     if isinstance(error, Refused):
         return error.status == _BUSY
     return isinstance(error, (ConnectionLost, ServiceUnreachable))
 
 
-def follow(
+def watch(
     client: Client,
     last_id: str = "",
     query: Query | None = None,
-    patience: Patience | None = None,
+    backoff: Backoff | None = None,
     on_loss: Callable[[ClientError], None] = lambda _error: None,
 ) -> Iterator[StreamItem]:
-    """Events for ever, connecting again after each loss and resuming after the last one.
+    """Events without end; reconnects after each loss and resumes after the last event.
 
     Each new connection first yields :class:`Connected`.
 
-    :param on_loss: told of each loss before the wait for the next attempt.
+    :param on_loss: called at each loss, before the wait for the next attempt.
     :raise ClientError: the service refused, or was away for a minute.
     """
-    patience = patience or Patience()
+    backoff = backoff or Backoff()
     while True:
         try:
             for item in stream(client, last_id, query):
-                patience.succeeded()
+                backoff.succeeded()
                 if isinstance(item, ServerEvent) and item.id:
                     last_id = item.id
                 yield item
         except ClientError as error:
             on_loss(error)
-            patience.failed(error)
+            backoff.failed(error)

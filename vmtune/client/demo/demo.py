@@ -21,10 +21,10 @@ from vmtune.client.connection.errors import ClientError
 from vmtune.client.connection.http import Client, Document
 from vmtune.client.demo import reaper as demo_reaper
 from vmtune.client.demo.service import Service, running_service
-from vmtune.client.follow import to_the_end
 from vmtune.client.views.output import Column, table
 from vmtune.client.views.progress import viewer
 from vmtune.client.views.render import size, value
+from vmtune.client.watch import watch_to_end
 from vmtune.errors import SetupError
 from vmtune.lab import LabSettings, LabStatus, LabVm, VmSettings, define_vm, down, up
 from vmtune.lab.privileges import require_root
@@ -77,7 +77,7 @@ class Stage:
         return self.service.client
 
 
-def run(keep: bool = False, as_json: bool = False, talks: bool = True) -> int:
+def run(keep: bool = False, as_json: bool = False, verbose: bool = True) -> int:
     """Bring everything up, migrate back and forth, print the tables, take everything down.
 
     :param keep: keep lab and service up until Ctrl-C.
@@ -86,9 +86,9 @@ def run(keep: bool = False, as_json: bool = False, talks: bool = True) -> int:
     """
     require_root()
     with _alone(), _ending_on_sigterm(), ExitStack() as stack:
-        stage = _set_up(stack, talks)
-        records = list(_migrations(stage, talks))
-        runs = list(_runs(stage, talks))
+        stage = _set_up(stack, verbose)
+        records = list(_migrations(stage, verbose))
+        runs = list(_runs(stage, verbose))
         if as_json:
             click.echo(json.dumps({"migrations": records, "runs": runs}, indent=2))
         else:
@@ -97,65 +97,70 @@ def run(keep: bool = False, as_json: bool = False, talks: bool = True) -> int:
         if keep:
             _keep(stage)
         else:
-            _say(talks, "\nTaking the lab and the service down. `make demo KEEP=1` keeps them up,")
-            _say(talks, "with the API documentation at " + stage.service.docs)
+            _print(
+                verbose,
+                "\nStopping the lab and the service. `make demo KEEP=1` keeps them running,",
+            )
+            _print(verbose, "with the API documentation at " + stage.service.docs)
     return 0
 
 
-def _set_up(stack: ExitStack, talks: bool) -> Stage:
+def _set_up(stack: ExitStack, verbose: bool) -> Stage:
     down(LAB)  # what a demo left that was killed
     began = time.monotonic()
     stack.callback(down, LAB)
     lab = up(LAB)
-    _say(talks, f"Lab: two libvirt hosts in network namespaces ({_since(began)})")
+    _print(verbose, f"Lab: two libvirt hosts in network namespaces ({_since(began)})")
     began = time.monotonic()
     folder = LAB.folder / "service"  # goes with the lab, also when the next demo clears it away
     folder.mkdir()
     service = stack.enter_context(running_service(folder))
-    _say(talks, f"Service: {service.url}, SQLite in {folder} ({_since(began)})")
+    _print(verbose, f"Service: {service.url}, SQLite in {folder} ({_since(began)})")
     hosts = ("a", "b")
     for name, host in zip(hosts, lab.hosts, strict=True):
         service.client.post("/hosts", {"name": name, "uri": host.uri, "peer_uri": host.peer_uri})
     vm = define_vm(LAB, VM)
     accelerator = vm.accelerator.upper()
-    _say(
-        talks,
-        f"VM: {vm.name}, {size(VM.memory_bytes)}, {accelerator}; its guest writes to every page "
-        f"of {size(VM.workload.region_bytes)} over and over",
+    _print(
+        verbose,
+        f"VM: {vm.name}, {size(VM.memory_bytes)}, {accelerator}; its guest rewrites every page "
+        f"of {size(VM.workload.region_bytes)} continuously",
     )
     if vm.accelerator != "kvm":
-        _say(talks, "  /dev/kvm cannot be used here: QEMU emulates the CPU (TCG)")
+        _print(verbose, "  /dev/kvm cannot be used here: QEMU emulates the CPU (TCG)")
     for name, values in PROFILES.items():
         profile = service.client.post("/profiles", {"name": name, "values": values})
         texts = [f"{key} {value(key, raw)}" for key, raw in profile["values"].items()]
-        what = ", ".join(texts) or "nothing set: what virsh migrate --live does"
-        _say(talks, f"Profile {name}: {what}")
+        what = ", ".join(texts) or "no values set, as with virsh migrate --live"
+        _print(verbose, f"Profile {name}: {what}")
     return Stage(lab, service, vm, hosts)
 
 
-def _migrations(stage: Stage, talks: bool) -> Iterator[Document]:
+def _migrations(stage: Stage, verbose: bool) -> Iterator[Document]:
     """Back and forth, under each profile in turn; which goes first changes each round."""
     here = 0
     order = [sorted(PROFILES, reverse=number % 2 == 1) for number in range(ROUNDS)]
     names = [name for pair in order for name in pair]
     for count, name in enumerate(names, 1):
         source, destination = stage.hosts[here], stage.hosts[1 - here]
-        _say(talks, f"Migration {count} of {len(names)}: {name}, {source} to {destination}")
-        record = _migrate(stage, name, destination, talks)
+        _print(verbose, f"Migration {count} of {len(names)}: {name}, {source} to {destination}")
+        record = _migrate(stage, name, destination, verbose)
         if record["state"] == "completed":
             here = 1 - here
         elif record["state"] == "cancelled":
-            _say(talks, f"  it did not converge within {_CONVERGES_WITHIN_S:g} s and was aborted")
+            _print(
+                verbose, f"  it did not converge within {_CONVERGES_WITHIN_S:g} s and was aborted"
+            )
         else:
             raise SetupError(
-                f"the migration under {name} ended as {record['state']}: {record['failure']}",
+                f"the migration with {name} ended as {record['state']}: {record['failure']}",
                 code="demo_migration",
-                remedy="`make demo KEEP=1` keeps everything up to look around",
+                remedy="`make demo KEEP=1` keeps everything running for inspection",
             )
         yield record
 
 
-def _migrate(stage: Stage, profile: str, destination: str, talks: bool) -> Document:
+def _migrate(stage: Stage, profile: str, destination: str, verbose: bool) -> Document:
     """One migration to its end, which is an abort where it does not converge."""
     order = {"vm": stage.vm.uuid, "destination": destination, "profile": profile}
     record = stage.client.post("/migrations", order)
@@ -164,21 +169,21 @@ def _migrate(stage: Stage, profile: str, destination: str, talks: bool) -> Docum
         with contextlib.suppress(ClientError):  # it has just ended
             stage.client.delete(f"/migrations/{record['id']}")
 
-    patience = threading.Timer(_CONVERGES_WITHIN_S, abort)
-    patience.start()
+    deadline = threading.Timer(_CONVERGES_WITHIN_S, abort)
+    deadline.start()
     try:
-        with viewer(talks) as shown:
-            return to_the_end(stage.client, record["id"], shown)
+        with viewer(verbose) as shown:
+            return watch_to_end(stage.client, record["id"], shown)
     finally:
-        patience.cancel()
+        deadline.cancel()
 
 
-def _runs(stage: Stage, talks: bool) -> Iterator[Document]:
+def _runs(stage: Stage, verbose: bool) -> Iterator[Document]:
     """One benchmark run of each way to empty dirty rings, which are KVM's."""
     if stage.vm.accelerator == "kvm":
-        yield from demo_reaper.measure(stage.client, talks)
+        yield from demo_reaper.measure(stage.client, verbose)
     else:
-        _say(talks, "Skipped: runs of the dirty-ring reaper, since dirty rings are KVM's")
+        _print(verbose, "Skipped: runs of the dirty-ring reaper, which need KVM")
 
 
 def report(records: Sequence[Document], runs: Sequence[Document] = ()) -> Iterator[str]:
@@ -200,7 +205,7 @@ def report(records: Sequence[Document], runs: Sequence[Document] = ()) -> Iterat
         Column("QEMU RAN WITH", right=True),
         Column("STATUS"),
     )
-    yield from table(effects, list(_effects(records)), "nothing was tuned")
+    yield from table(effects, list(_effects(records)), "no tuned values")
     if runs:
         yield ""
         yield from demo_reaper.report(runs)
@@ -226,7 +231,7 @@ def _keep(stage: Stage) -> None:
     click.echo(f"The web UI is at {stage.service.url}, the API documentation at")
     click.echo(f"{stage.service.docs}; sign in with the token {token}")
     click.echo(f"The command line: {stage.service.command} vm list")
-    click.echo("Lab and service stay up until you press Ctrl-C here.")
+    click.echo("The lab and the service run until you press Ctrl-C.")
     with contextlib.suppress(KeyboardInterrupt):
         signal.pause()
 
@@ -243,7 +248,7 @@ def _alone() -> Iterator[None]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise SetupError(
-                "another demo runs on this machine", code="demo_runs", remedy="let it end first"
+                "another demo runs on this machine", code="demo_runs", remedy="wait until it ends"
             ) from None
         yield
         _LOCK.unlink(missing_ok=True)
@@ -269,6 +274,6 @@ def _since(began: float) -> str:
     return f"{time.monotonic() - began:.1f} s"
 
 
-def _say(talks: bool, sentence: str) -> None:
-    if talks:
+def _print(verbose: bool, sentence: str) -> None:
+    if verbose:
         click.echo(sentence, err=True)

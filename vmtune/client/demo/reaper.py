@@ -6,17 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from vmtune.client.connection.http import Client, Document
-from vmtune.client.follow import RUN, to_the_end
 from vmtune.client.views.output import Column, table
-from vmtune.client.views.progress import RunShown, viewer
+from vmtune.client.views.progress import RunProgression, viewer
 from vmtune.client.views.render import metric
+from vmtune.client.watch import RUN, watch_to_end
 from vmtune.errors import SetupError
 
 MIB = 1 << 20
 _RING = 16384
 ARMS: Mapping[str, str] = {
     "bitmap": "dirty-ring/bitmap",
-    "ring, emptied by QEMU": f"dirty-ring/{_RING}-stock",
+    "ring, reaped by QEMU": f"dirty-ring/{_RING}-stock",
     "ring, by predict": f"dirty-ring/{_RING}-predict",
     "ring, by levels": f"dirty-ring/{_RING}-levels",
     "ring, by aimd": f"dirty-ring/{_RING}-aimd",
@@ -44,7 +44,7 @@ _SHOWN = {
 _MEASURED = ("completed", "not converged")
 
 
-def measure(client: Client, talks: bool) -> Iterator[Document]:
+def measure(client: Client, verbose: bool) -> Iterator[Document]:
     """One run of each arm, one after the other.
 
     :raise SetupError: one could not be measured.
@@ -54,13 +54,13 @@ def measure(client: Client, talks: bool) -> Iterator[Document]:
         order = {"scenario": scenario, "changes": {**CHANGES, "name": name}}
         run = client.post("/runs", order)
         title = f"Run {number} of {len(ARMS)}: {arm}"
-        with viewer(talks, RunShown(title)) as shown:
-            record = to_the_end(client, str(run["id"]), shown, kind=RUN)
+        with viewer(verbose, RunProgression(title)) as shown:
+            record = watch_to_end(client, str(run["id"]), shown, kind=RUN)
         if record["state"] not in _MEASURED:
             raise SetupError(
                 f"the run {name} ended as {record['state']}: {record['failure']}",
                 code="demo_run",
-                remedy="`make demo KEEP=1` keeps everything up to look around",
+                remedy="`make demo KEEP=1` keeps everything running for inspection",
             )
         yield record
 
@@ -68,18 +68,15 @@ def measure(client: Client, talks: bool) -> Iterator[Document]:
 def report(runs: Sequence[Document]) -> Iterator[str]:
     """What each arm took, and what not to read into it."""
     yield (
-        "A guest that writes 200 MB/s, its dirty pages noted in a bitmap, and in a ring of "
+        "A guest that writes 200 MB/s. Its dirty pages are tracked in a bitmap, and in a ring of "
         f"{_RING:,} entries"
     )
-    yield f"that is emptied in several ways. Its migration is held, and cancelled after {HELD_S} s:"
+    yield f"with several reaper policies. Its migration is cancelled after {HELD_S} s:"
     columns = [Column("DIRTY PAGES IN"), *(Column(t, right=True) for t in _SHOWN.values())]
     rows = [
         (arm, *(metric(name, run["metrics"].get(name)) for name in _SHOWN))
         for arm, run in zip(ARMS, runs, strict=True)
     ]
     yield from table(columns, rows, "no runs")
-    yield "One run each, on a machine that carries everything: it shows what happens, not how much."
-    yield (
-        "Where KVM is itself virtual, a ring that has filled stops the guest for longer than "
-        "elsewhere."
-    )
+    yield "One run each, with both hosts on one machine: it shows the effect, not its size."
+    yield ("With nested KVM a full ring stops the guest for longer than elsewhere.")

@@ -29,7 +29,7 @@ class Service:
     """A running service.
 
     :param url: where it also listens by TCP, for a browser.
-    :param command: the beginning of a command line that talks to it.
+    :param command: the beginning of a command line that verbose to it.
     """
 
     client: Client
@@ -92,7 +92,7 @@ def _wait_until_ready(process: subprocess.Popen[bytes], client: Client, log: Pat
                 time.sleep(0.05)
                 continue
             tail = log.read_text(errors="replace").strip().splitlines()[-3:]
-            why = " / ".join(tail) or "it said nothing"
+            why = " / ".join(tail) or "it printed no output"
             raise SetupError(f"the service did not start: {why}", code="no_service") from None
         else:
             return

@@ -50,7 +50,7 @@ def measured(kind: str, records: Sequence[Document]) -> Iterator[str]:
         yield ""
         yield from _memory(groups)
     if any(len(runs) > 1 for runs in groups.values()):
-        yield "Medians, with the smallest and the largest in brackets."
+        yield "Medians, with minimum and maximum in parentheses."
     for (scenario, arm), runs in groups.items():
         for reason in dict.fromkeys(run["failure"] for run in runs if run["failure"]):
             yield f"{scenario}, {arm}: {reason}"

@@ -61,7 +61,7 @@ def measured(records: Sequence[Document]) -> Iterator[str]:
     ]
     yield from table(columns, rows, "no runs")
     if any(len(runs) > 1 for runs in groups.values()):
-        yield "Medians, with the smallest and the largest in brackets. Too few runs for a verdict."
+        yield "Medians, with minimum and maximum in parentheses. Too few runs for a verdict."
 
 
 def _metrics(records: Sequence[Document]) -> list[str]:

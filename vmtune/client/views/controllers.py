@@ -14,7 +14,7 @@ def step_lines(texts: Sequence[str]) -> Iterator[str]:
     """A profile's steps, in their order; nothing where there are none."""
     if texts:
         yield ""
-        yield "steps, while the migration has not come to its end:"
+        yield "steps, until the migration completes:"
         yield from (f"  {number}. {text}" for number, text in enumerate(texts, start=1))
 
 
@@ -54,7 +54,7 @@ def reaper_lines(reaper: Document | None) -> Iterator[str]:
             ("  ended", _end(reaper)),
             ("  rounds", _rounds(reaper)),
             ("  intervals", _intervals(reaper)),
-            ("  fullest ring", f"{reaper['fullest']:.0%}" if reaper["round_count"] else ""),
+            ("  highest ring fill", f"{reaper['fullest']:.0%}" if reaper["round_count"] else ""),
             ("  full rings", _full(reaper)),
         ]
     )
@@ -66,12 +66,12 @@ def _end(reaper: Document) -> str:
         return f"{end}: {reason}"
     count = reaper["interruptions"]
     gaps = "" if not count else f", after {count} interruption{'' if count == 1 else 's'}"
-    return ("with the migration" if end == "migration ended" else str(end)) + gaps
+    return ("at the migration's end" if end == "migration ended" else str(end)) + gaps
 
 
 def _rounds(reaper: Document) -> str:
     skipped = reaper["skipped_rounds"]
-    others = f", {skipped} left to somebody else's measurement" if skipped else ""
+    others = f", {skipped} skipped for another client's measurement" if skipped else ""
     before = f"{reaper['rounds_before']} before the migration"
     return f"{reaper['round_count']:,}, {before}{others}" if reaper["round_count"] else "none"
 
@@ -81,14 +81,14 @@ def _intervals(reaper: Document) -> str:
         return ""
     reach = f"{reaper['shortest_interval_ms']:,} to {reaper['longest_interval_ms']:,} ms"
     mean, cost = reaper["mean_interval_ms"], reaper["mean_cost_ms"]
-    return f"{reach}, mean {mean:,.0f} ms; each took {cost:,.1f} ms more"
+    return f"{reach}, mean {mean:,.0f} ms; {cost:,.1f} ms per round"
 
 
 def _full(reaper: Document) -> str:
     if not reaper["round_count"]:
         return ""
     exits = reaper["ring_full_exits"]
-    counted = "" if exits is None else f"; {exits:,} exits for full rings"
+    counted = "" if exits is None else f"; {exits:,} ring-full exits"
     return f"in {reaper['filled_rounds']:,} rounds{counted}"
 
 

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from vmtune.client.connection.http import Client, Document, segment
 from vmtune.client.views import render
 from vmtune.client.views.output import Column, fields, paint, table
-from vmtune.client.views.progress import Shown
+from vmtune.client.views.progress import Progression
 from vmtune.model.migration.record import progress as never_back
 
 _BAR = 24
-_LEFT = ("blocked", "not placed", "failed", "aborted", "not begun", "gone")
+_LEFT = ("blocked", "not placed", "failed", "aborted", "not started", "gone")
 
 
 def path_of(host: str, id: str = "") -> str:
@@ -25,7 +25,7 @@ def vms_of(client: Client, record: Document) -> list[Document]:
     return list(client.items(f"{path_of(record['host'], record['id'])}/vms"))
 
 
-class EvacuationShown(Shown):
+class EvacuationProgression(Progression):
     """How far all of it is, and each VM that is under way.
 
     :param vms: the evacuation's.
@@ -76,17 +76,17 @@ def plan_lines(plan: Document) -> Iterator[str]:
     """What would move where, and what stands against it."""
     yield from vm_lines(plan["vms"], planned=True)
     for host, why in plan["refused"].items():
-        yield paint(f"{host} cannot take any: {why}", "yellow")
+        yield paint(f"{host} cannot receive VMs: {why}", "yellow")
     yield _sum(plan)
     codes = list(dict.fromkeys(code for vm in plan["vms"] for code in vm["blockers"]))
     if codes:
-        yield f"to move them all the same: {' '.join(f'--override {code}' for code in codes)}"
+        yield f"to override: {' '.join(f'--override {code}' for code in codes)}"
 
 
 def _sum(plan: Document) -> str:
     count, left = plan["movable"], plan["left"]
     moves = f"{count} VM{'' if count == 1 else 's'} would move"
-    return f"{moves}, {left} would stay" if left else moves
+    return f"{moves}, {left} would remain" if left else moves
 
 
 def vm_lines(vms: Sequence[Document], planned: bool = False) -> Iterator[str]:
@@ -128,7 +128,7 @@ def lines(record: Document, vms: Sequence[Document]) -> Iterator[str]:
             ("to", ", ".join(record["destinations"]) or "any eligible host"),
             ("order", record["order"]),
             ("profile", record["profile"] or ""),
-            ("at once", str(record["max_outgoing"] or "")),
+            ("concurrent", str(record["max_outgoing"] or "")),
             ("state", record["state"]),
             ("reason", record["reason"]),
             ("VMs", states),

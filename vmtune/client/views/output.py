@@ -31,7 +31,7 @@ COLORS = {
     "failed": "red",
     "never": "red",
 }
-"""How a cell is coloured that holds nothing but one of these words."""
+"""The colour of a cell with only one of these words."""
 
 _NARROWEST = 40
 _LEAST_PROSE = 12

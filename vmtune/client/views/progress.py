@@ -1,4 +1,4 @@
-"""How far a migration is: a bar on a terminal, plain lines elsewhere. Always on stderr."""
+"""Progress of a migration: a bar on a terminal, plain lines elsewhere. Always on stderr."""
 
 # ruff: noqa: PLC0415 - imported where needed: a command is to start in a blink
 
@@ -35,8 +35,8 @@ def describe(data: Document, downtime_limit_ms: int | None = None) -> str:
     parts = [
         f"iteration {data.get('iteration', 0)}",
         f"{size(data.get('remaining_bytes'))} left",
-        f"dirties {rate(data.get('dirty_bytes_per_s'))}",
-        f"sends {rate(data.get('throughput_bytes_per_s'))}",
+        f"dirty rate {rate(data.get('dirty_bytes_per_s'))}",
+        f"throughput {rate(data.get('throughput_bytes_per_s'))}",
         f"throttle {throttle} %" if throttle else "",
         f"downtime {downtime}{limit}" if downtime != "-" else "",
         progress_part(data),
@@ -44,8 +44,8 @@ def describe(data: Document, downtime_limit_ms: int | None = None) -> str:
     return ", ".join(part for part in parts if part)
 
 
-class Shown:
-    """What is known of how far it is; the share never goes back, also across a restart.
+class Progression:
+    """The current progress; the share never decreases, also across a restart.
 
     :param downtime_limit_ms: what the profile asks for, where it does.
     """
@@ -74,8 +74,8 @@ class Shown:
         self.figures = describe(data, self._downtime_limit_ms)
 
 
-class RunShown(Shown):
-    """The same of a benchmark run, whose stages are its phases.
+class RunProgression(Progression):
+    """Progress of a benchmark run, whose stages are its phases.
 
     :param title: what goes before the stage: which run of how many.
     """
@@ -94,7 +94,7 @@ class RunShown(Shown):
             self.share = 1.0
         if state != "running":
             self.stage = self._titled(state)
-        return self.stage != before and not record["ended"]  # the end is told with its figures
+        return self.stage != before and not record["ended"]  # the result is printed separately
 
     def advance(self, data: Document) -> None:
         self.share = never_back(float(data["share"]), self.share)
@@ -109,7 +109,7 @@ class RunShown(Shown):
 
 
 class Silent:
-    """Shows nothing."""
+    """Shows no progress."""
 
     def state(self, record: Document) -> None:
         """Nothing to do."""
@@ -136,9 +136,9 @@ class Lines(Silent):
     """A line when the state changes and every two seconds, in time less often."""
 
     def __init__(
-        self, clock: Callable[[], float] = time.monotonic, shown: Shown | None = None
+        self, clock: Callable[[], float] = time.monotonic, shown: Progression | None = None
     ) -> None:
-        self._shown = shown or Shown()
+        self._shown = shown or Progression()
         self._clock = clock
         self._begun = clock()
         self._next = self._begun
@@ -159,19 +159,19 @@ class Lines(Silent):
 
     def lost(self, error: ClientError) -> None:
         if not self._lost:
-            click.echo("the service does not answer: looking again for a minute", err=True)
+            click.echo("the service does not answer: trying again for a minute", err=True)
         self._lost = True
 
 
 class Bar(Silent):
     """A progress bar that is redrawn in place."""
 
-    def __init__(self, shown: Shown | None = None) -> None:
+    def __init__(self, shown: Progression | None = None) -> None:
         from rich.console import Console
         from rich.live import Live
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-        self._shown = shown or Shown()
+        self._shown = shown or Progression()
         console = Console(stderr=True)
         self._bar: Progress = Progress(
             TextColumn("{task.fields[stage]}"),
@@ -217,11 +217,11 @@ class Bar(Silent):
         self._bar.update(self._task, completed=self._shown.share, stage=stage)
 
 
-def viewer(talks: bool, shown: Shown | None = None) -> Silent:
-    """What fits: a bar on a terminal, lines elsewhere, nothing where nobody reads along.
+def viewer(verbose: bool, shown: Progression | None = None) -> Silent:
+    """A bar on a terminal, lines elsewhere, nothing unless *verbose*.
 
-    :param shown: what is followed; None for a migration.
+    :param shown: the progress to show; None for a migration.
     """
-    if not talks:
+    if not verbose:
         return Silent()
     return Bar(shown) if sys.stderr.isatty() else Lines(shown=shown)

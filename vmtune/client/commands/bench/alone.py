@@ -10,11 +10,10 @@ from typing import Any
 
 import click
 
-from vmtune.client.commands.bench.campaign import CampaignShown, expected
+from vmtune.client.commands.bench.campaign import CampaignProgression, expected
 from vmtune.client.complete import assignments, qemus
 from vmtune.client.connection.errors import ClientError
 from vmtune.client.connection.http import Document, segment
-from vmtune.client.follow import CAMPAIGN, RUN, Followed, to_the_end
 from vmtune.client.session import (
     CLEAN,
     DIFFERENCES,
@@ -26,10 +25,11 @@ from vmtune.client.session import (
 )
 from vmtune.client.values import parse_assignments
 from vmtune.client.views.bench_kinds import compared, measured
-from vmtune.client.views.progress import RunShown, Shown, viewer
+from vmtune.client.views.progress import Progression, RunProgression, viewer
+from vmtune.client.watch import CAMPAIGN, RUN, Watched, watch_to_end
 
 _BLOCKS = 6
-"""The fewest from which two QEMUs can be told apart."""
+"""The minimum for a verdict between two QEMUs."""
 _MOST_BLOCKS = 1000
 _MOST_SEED = (1 << 53) - 1
 _SYSTEM, _VM = "system", "vm"
@@ -79,14 +79,14 @@ class Wanted:
 
     @property
     def run(self) -> Document:
-        """The order of a single run."""
+        """The request body of a single run."""
         cell = {self.names[each]: choices[0] for each, choices in self.lists.items()}
         scenario = {"kind": self.kind, "cell": cell, **self.rest}
         return {"scenario": scenario, "qemu": _named(self.arms[0]), "values": dict(self.values)}
 
     @property
     def campaign(self) -> Document:
-        """The order of several: a matrix."""
+        """The request body of several runs: a matrix."""
         arms = [
             {
                 "name": _VM if self.live else arm,
@@ -122,7 +122,7 @@ def numbers(words: Sequence[str], option: str) -> list[int]:
     try:
         return [int(part) for part in listed(words)]
     except ValueError as error:
-        raise click.BadParameter(f"{', '.join(words)!r} are no whole numbers: {option}") from error
+        raise click.BadParameter(f"{', '.join(words)!r} are not whole numbers: {option}") from error
 
 
 _Command = Callable[..., Any]
@@ -134,23 +134,23 @@ def shared(command: _Command) -> _Command:
         (
             click.option(
                 "--qemu", "arms", multiple=True, metavar="NAME", shell_complete=qemus,
-                help="One of the service's settings; several are compared with the first.",
+                help="QEMU of the service's settings; several are compared with the first.",
             ),
             click.option(
                 "--set", "values", multiple=True, metavar="TUNABLE=VALUE",
-                shell_complete=assignments, help="A tunable of QEMU; may be repeated.",
+                shell_complete=assignments, help="Tunable of QEMU; may be repeated.",
             ),
             click.option(
                 "--blocks", type=click.IntRange(1, _MOST_BLOCKS),
-                help="How often everything is measured, each time in another order; 6 where "
-                "there is more than one measurement.",
+                help="How often everything is measured, each block in random order; default 6 for "
+                "more than one measurement.",
             ),
             click.option(
-                "--seed", type=click.IntRange(0, _MOST_SEED), help="Of the order of the runs."
+                "--seed", type=click.IntRange(0, _MOST_SEED), help="Seed of the order of the runs."
             ),
-            click.option("--name", help="Of the campaign, where there is more than one run."),
+            click.option("--name", help="Name of the campaign, for more than one run."),
             click.option(
-                "--no-wait", is_flag=True, help="Order it and return; `bench runs` tells."
+                "--no-wait", is_flag=True, help="Start it and return; see `bench runs`."
             ),
             common,
             pass_session,
@@ -182,44 +182,48 @@ def wanted(
 
 
 def measure(session: Session, asked: Wanted, no_wait: bool) -> int:
-    """Order it, follow it to its end, and show what came out.
+    """Start it, watch it until it ends, and show the results.
 
-    Exits 0 where all runs completed, 2 where one was given up, 1 where one failed.
+    Exits 0 if all runs completed, 2 if one timed out or did not converge, 1 if one failed.
     """
-    kind: Followed = RUN if asked.single else CAMPAIGN
+    kind: Watched = RUN if asked.single else CAMPAIGN
     record = session.client.post(kind.path, asked.run if asked.single else asked.campaign)
     id = str(record["id"])
     if no_wait:
         what = "run" if asked.single else "campaign"
-        session.say(record, f"ordered {what} {id}")
+        session.report(record, f"started {what} {id}")
         return CLEAN
-    if session.talks and not asked.single:
+    if session.shows_progress and not asked.single:
         for line in (
             f"{record['name']}: campaign {id}",
             *expected(record["forecast"], len(record["arms"])),
         ):
             click.echo(line, err=True)
-    shown: Shown = RunShown(record["scenario"]) if asked.single else CampaignShown()
+    shown: Progression = (
+        RunProgression(record["scenario"]) if asked.single else CampaignProgression()
+    )
     try:
-        with viewer(session.talks, shown) as view:
-            record = to_the_end(session.client, id, view, kind=kind)
+        with viewer(session.shows_progress, shown) as view:
+            record = watch_to_end(session.client, id, view, kind=kind)
     except ClientError:
-        click.echo(f"What became of it is unknown; ask: vmtune bench {_ask(asked, id)}", err=True)
+        click.echo(
+            f"The outcome is unknown; check: vmtune bench {_show_command(asked, id)}", err=True
+        )
         raise
     except KeyboardInterrupt:
         with contextlib.suppress(ClientError):  # it has just ended
             session.client.delete(f"{kind.path}/{segment(id)}")
-        click.echo(f"\nit is cancelled; what was measured stays: {id}", err=True)
+        click.echo(f"\ncancelled; completed runs are kept: {id}", err=True)
         return INTERRUPTED
-    return _told(session, asked, record)
+    return _show_results(session, asked, record)
 
 
-def _ask(asked: Wanted, id: str) -> str:
+def _show_command(asked: Wanted, id: str) -> str:
     return f"show {id}" if asked.single else f"campaign show {id}"
 
 
-def _told(session: Session, asked: Wanted, record: Document) -> int:
-    """Show what came out."""
+def _show_results(session: Session, asked: Wanted, record: Document) -> int:
+    """Show the results and return the exit code."""
     if asked.single:
         document = {"items": [record], "skipped": []}
         session.show(document, lambda: measured(asked.kind, [record]))

@@ -22,8 +22,8 @@ _NAMES = {
 @click.command()
 @click.option(
     "--node", "nodes", multiple=True,
-    help="What serves the blocks: null-co, raw, qcow2; null-co where none is named. With --vm the "
-    "name of a block node of its QEMU.",
+    help="Type of the block node: null-co, raw, qcow2; default null-co. With --vm the name of a "
+    "block node of its QEMU.",
 )  # fmt: skip
 @click.option(
     "--rw", multiple=True, default=["randread"], show_default=True,
@@ -31,32 +31,38 @@ _NAMES = {
 )  # fmt: skip
 @click.option(
     "--block-size", "sizes", multiple=True, default=["4Ki"], show_default=True,
-    help="Of a request, as in 4Ki.",
+    help="Size of a request, as in 4Ki.",
 )  # fmt: skip
 @click.option(
     "--iodepth", "depths", multiple=True, default=["1"], show_default=True,
-    help="Requests of a job at once.",
+    help="Requests in flight per job.",
 )  # fmt: skip
-@click.option("--numjobs", "jobs", multiple=True, default=["1"], show_default=True, help="Jobs.")
-@click.option("--size", help="Of the node, as in 1Gi.")
-@click.option("--runtime", type=click.IntRange(1), metavar="SECONDS", help="How long; 10 usually.")
+@click.option(
+    "--numjobs", "jobs", multiple=True, default=["1"], show_default=True, help="Number of jobs."
+)
+@click.option("--size", help="Size of the node, as in 1Gi.")
+@click.option(
+    "--runtime", type=click.IntRange(1), metavar="SECONDS", help="Measured time; default 10."
+)
 @click.option(
     "--ramp", type=click.IntRange(0), metavar="SECONDS",
-    help="Load before the figures count; 2 usually.",
+    help="Load before the measurement; default 2.",
 )  # fmt: skip
 @click.option(
-    "--iothread/--main-loop", default=None, help="What handles the requests; an iothread usually."
+    "--iothread/--main-loop",
+    default=None,
+    help="Thread that handles the requests; default an iothread.",
 )
 @click.option(
     "--vm", metavar="VM",
-    help="A VM that runs, instead of a QEMU that is started: its --node is exported read-only, or "
-    "a null-co node that is made for it.",
+    help="Measure a running VM instead of a new QEMU: its --node is exported read-only, or else a "
+    "temporary null-co node.",
 )  # fmt: skip
 @click.option(
     "--in-guest", "device", metavar="DEVICE",
-    help="With --vm: let its guest agent run fio, which reads this disk there: /dev/vdb.",
+    help="With --vm: run fio in the guest by the guest agent; it reads this disk: /dev/vdb.",
 )  # fmt: skip
-@click.option("--yes", is_flag=True, help="With --vm: load it without asking.")
+@click.option("--yes", is_flag=True, help="With --vm: start without confirmation.")
 @shared
 def block(
     session: Session,
@@ -84,18 +90,18 @@ def block(
       vmtune bench block --vm web1 --node libvirt-1-format --iodepth 16
       vmtune bench block --vm web1 --in-guest /dev/vdb
 
-    Each dimension takes a list, separated by commas: every combination is measured. One
-    combination on one QEMU is one run; more are a campaign, in blocks of another order each,
-    where each QEMU is compared with the first.
+    Each dimension takes a comma-separated list: every combination is measured. One
+    combination on one QEMU is one run; more are a campaign in randomised blocks, where each
+    QEMU is compared with the first.
 
-    A VM that runs is measured as it is, after a question that says what is exported and what load
-    it gets. It takes the scope `apply` as well.
+    A running VM is measured with its current values, after a confirmation that shows what is
+    exported and the load. This needs the scope `apply` too.
 
-    Exits 0 where all runs completed, 1 where one failed: a QEMU that dies under its load is a
-    result, and recorded. Ctrl-C cancels what is under way.
+    Exits 0 if all runs completed, 1 if one failed: a QEMU that dies under load is recorded as a
+    result. Ctrl-C cancels the runs.
     """
     if vm is None and device:
-        raise click.UsageError("--in-guest takes --vm")
+        raise click.UsageError("--in-guest needs --vm")
     names = listed(nodes)
     target = None
     if vm is not None:

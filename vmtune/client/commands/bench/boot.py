@@ -21,28 +21,26 @@ _NAMES = {
 @click.command()
 @click.option(
     "--guest", "guests", multiple=True, default=["project"], show_default=True,
-    help="What boots: project, linux.",
+    help="Guest that boots: project, linux.",
 )  # fmt: skip
 @click.option(
     "--firmware", multiple=True, default=["seabios"], show_default=True,
-    help="seabios, ovmf; OVMF cannot start the project's guest.",
+    help="seabios, ovmf; OVMF cannot boot the project's guest.",
 )  # fmt: skip
 @click.option(
     "--accelerator", "accelerators", multiple=True, default=["kvm"], show_default=True,
     help="kvm, tcg.",
 )  # fmt: skip
-@click.option("--vcpus", multiple=True, default=["1"], show_default=True, help="How many.")
+@click.option("--vcpus", multiple=True, default=["1"], show_default=True, help="Number of vCPUs.")
 @click.option(
     "--memory", "memories", multiple=True, default=["512Mi"], show_default=True,
-    help="Of the VM, as in 512Mi.",
+    help="Memory of the VM, as in 512Mi.",
 )  # fmt: skip
 @click.option(
     "--count-regions/--no-count-regions", default=None,
-    help="Count the updates of KVM's memory regions; counted usually.",
+    help="Count the updates of KVM's memory regions; default yes.",
 )  # fmt: skip
-@click.option(
-    "--most-seconds", type=click.IntRange(1), help="When a boot is given up; 300 usually."
-)
+@click.option("--most-seconds", type=click.IntRange(1), help="Timeout of a boot; default 300.")
 @shared
 def boot(
     session: Session,
@@ -62,11 +60,10 @@ def boot(
       vmtune bench boot
       vmtune bench boot --guest linux --firmware seabios,ovmf --blocks 10
 
-    Each dimension takes a list, separated by commas: every combination that can be is measured.
+    Each dimension takes a comma-separated list: every possible combination is measured.
     One combination on one QEMU is one run; more, or with --blocks, are a campaign.
 
-    Exits 0 where all VMs booted, 2 where one was given up, 1 where one failed. Ctrl-C cancels
-    what is under way.
+    Exits 0 if all VMs booted, 2 if one timed out, 1 if one failed. Ctrl-C cancels the runs.
     """
     lists: dict[str, list[Any]] = {
         "guests": listed(guests),

@@ -16,26 +16,26 @@ import click
 from vmtune.client.commands.bench.compare import lines as compared
 from vmtune.client.connection.errors import ClientError
 from vmtune.client.connection.http import Document, segment
-from vmtune.client.follow import CAMPAIGN, to_the_end
 from vmtune.client.lazy import LazyGroup
 from vmtune.client.runs import short
 from vmtune.client.session import CLEAN, ERROR, INTERRUPTED, Session, common, pass_session
 from vmtune.client.views import render
 from vmtune.client.views.output import Column, fields, table
-from vmtune.client.views.progress import Shown, viewer
+from vmtune.client.views.progress import Progression, viewer
+from vmtune.client.watch import CAMPAIGN, watch_to_end
 from vmtune.errors import InvalidInput, NotFound
 
 _HERE = "vmtune.client.commands.bench.campaign:"
-PLACES = {
-    "run": (_HERE + "run", "Order a campaign and follow it; the word run may be left out."),
+COMMANDS = {
+    "run": (_HERE + "run", "Start a campaign and watch it; the word run is optional."),
     "list": (_HERE + "list_campaigns", "List campaigns, newest first."),
-    "show": (_HERE + "show", "Show a campaign, and how far it is."),
-    "follow": (_HERE + "follow", "Follow a campaign to its end."),
-    "pause": (_HERE + "pause", "Begin no more of its runs."),
-    "resume": (_HERE + "resume", "Go on where it was paused."),
-    "cancel": (_HERE + "cancel", "End it; what was measured stays."),
+    "show": (_HERE + "show", "Show a campaign and its progress."),
+    "watch": (_HERE + "watch", "Watch a campaign until it ends."),
+    "pause": (_HERE + "pause", "Pause a campaign: start no more runs."),
+    "resume": (_HERE + "resume", "Resume a paused campaign."),
+    "cancel": (_HERE + "cancel", "Cancel a campaign; completed runs are kept."),
 }
-"""Each subcommand: where it is, and its line of help."""
+"""Each subcommand: its module and its line of help."""
 _LARGEST_FILE_BYTES = 1 << 20
 _MINUTE_S, _HOUR_S = 60, 3600
 
@@ -46,24 +46,24 @@ class _Group(LazyGroup):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """As a group, where the first word is a file as if it were ``run`` FILE."""
         first = next((arg for arg in args if not arg.startswith("-")), None)
-        if first is not None and first not in self.places:
+        if first is not None and first not in self.commands_by_name:
             args = ["run", *args]
         return super().parse_args(ctx, args)
 
 
-@click.group(cls=_Group, places=PLACES, subcommand_metavar="FILE.toml | COMMAND [ARGS]...")
+@click.group(cls=_Group, commands=COMMANDS, subcommand_metavar="FILE.toml | COMMAND [ARGS]...")
 @common
 def campaign() -> None:
     """Compare arms in randomised blocks, from a file.
 
-    FILE.toml is a file of yours, a campaign's or a matrix of blocks or boots, or the name of one
-    that ships: `vmtune reference scenarios` lists them. What decides about the verdict is fixed
-    in it before the first run.
+    FILE.toml is your own file, of a campaign or of a block or boot matrix, or the name of a file
+    that comes with vmtune: `vmtune reference scenarios` lists them. It fixes the criteria of the
+    verdict before the first run.
     """
 
 
-class CampaignShown(Shown):
-    """How far a campaign is."""
+class CampaignProgression(Progression):
+    """Progress of a campaign."""
 
     def read(self, record: Document) -> bool:
         before = self.stage
@@ -76,35 +76,39 @@ class CampaignShown(Shown):
 
     def advance(self, data: Document) -> None:
         self.share = max(self.share, float(data["share"]))
-        where = f"block {data['block']}" if data["block"] else "warm-up, which does not count"
+        where = f"block {data['block']}" if data["block"] else "warm-up (not counted)"
         self.figures = (
             f"run {data['done'] + 1} of {data['total']}, {where}, {data['arm']}; about "
-            f"{lasting(data['left_s'])} left"
+            f"{duration(data['left_s'])} left"
         )
 
 
 @click.command()
 @click.argument("file", metavar="FILE.toml")
-@click.option("--detach", is_flag=True, help="Order it and return; `campaign show` tells.")
-@click.option("--dry-run", is_flag=True, help="Only say what it can find and how long it takes.")
-@click.option("--blocks", type=click.IntRange(1, 1000), help="In the place of the file's.")
-@click.option("--seed", type=click.IntRange(min=0), help="Of the order of the runs.")
+@click.option("--no-wait", is_flag=True, help="Start it and return; see `campaign show`.")
+@click.option(
+    "--dry-run", is_flag=True, help="Only show the detectable difference and the expected duration."
+)
+@click.option(
+    "--blocks", type=click.IntRange(1, 1000), help="Number of blocks instead of the file's."
+)
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of the order of the runs.")
 @common
 @pass_session
 def run(
     session: Session,
     file: str,
-    detach: bool,
+    no_wait: bool,
     dry_run: bool,
     blocks: int | None,
     seed: int | None,
 ) -> int:
-    """Order a campaign and follow it; the word run may be left out.
+    """Start a campaign and watch it; the word run is optional.
 
-    Says first what difference it can find, and about how long it takes. Ctrl-C stops following:
-    the campaign goes on in the service, and `campaign cancel` ends it.
+    Shows the detectable difference and the expected duration first. Ctrl-C stops watching; the
+    campaign continues in the service. `campaign cancel` cancels it.
 
-    Exits 0 where it completed, whatever its verdict.
+    Exits 0 if it completed, whatever its verdict.
     """
     plan = _read(file)
     plan |= {name: v for name, v in (("blocks", blocks), ("seed", seed)) if v is not None}
@@ -114,34 +118,36 @@ def run(
         session.show(document, lambda: expected(document["forecast"], arms))
         return CLEAN
     record = session.client.post("/campaigns", plan)
-    if detach:
+    if no_wait:
         session.show(record, lambda: lines(record))
         return CLEAN
-    if session.talks:
+    if session.shows_progress:
         for line in (f"{record['name']}: campaign {record['id']}", *_expected(record)):
             click.echo(line, err=True)
-    return _followed(session, str(record["id"]))
+    return _watch(session, str(record["id"]))
 
 
 @click.command()
 @click.argument("name", metavar="CAMPAIGN")
 @common
 @pass_session
-def follow(session: Session, name: str) -> int:
-    """Follow a campaign to its end."""
-    return _followed(session, str(_get(session, name)["id"]))
+def watch(session: Session, name: str) -> int:
+    """Watch a campaign until it ends."""
+    return _watch(session, str(_get(session, name)["id"]))
 
 
-def _followed(session: Session, id: str) -> int:
+def _watch(session: Session, id: str) -> int:
     try:
-        with viewer(session.talks, CampaignShown()) as shown:
-            record = to_the_end(session.client, id, shown, kind=CAMPAIGN)
+        with viewer(session.shows_progress, CampaignProgression()) as shown:
+            record = watch_to_end(session.client, id, shown, kind=CAMPAIGN)
     except ClientError:
-        click.echo(f"It may go on; ask: vmtune bench campaign show {id}", err=True)
+        click.echo(f"The campaign may continue; check: vmtune bench campaign show {id}", err=True)
         raise
     except KeyboardInterrupt:
         click.echo(
-            f"\nthe campaign goes on; to end it: vmtune bench campaign cancel {id}", err=True
+            f"\nStopped watching; the campaign continues. To cancel it: "
+            f"vmtune bench campaign cancel {id}",
+            err=True,
         )
         return INTERRUPTED
     if session.json:
@@ -164,7 +170,7 @@ def _read(name: str) -> dict[str, Any]:  # any: TOML
     file = Path(name)
     try:
         if file.stat().st_size > _LARGEST_FILE_BYTES:
-            raise InvalidInput("is larger than 1 MiB", field=name, remedy="name a campaign's file")
+            raise InvalidInput("is larger than 1 MiB", field=name, remedy="give a campaign file")
         text = file.read_text("utf-8")
     except FileNotFoundError:
         text = _shipped(name)
@@ -175,12 +181,14 @@ def _read(name: str) -> dict[str, Any]:  # any: TOML
         json.dumps(plan, allow_nan=False)
     except (TypeError, ValueError) as error:
         if isinstance(error, tomllib.TOMLDecodeError):
-            raise InvalidInput(f"is no TOML: {error}", field=name, remedy="mend it") from error
+            raise InvalidInput(
+                f"is not TOML: {error}", field=name, remedy="fix the file"
+            ) from error
         raise InvalidInput(
-            f"holds what no campaign has: {error}", field=name, remedy="write dates as text"
+            f"has a value that is not allowed: {error}", field=name, remedy="write dates as text"
         ) from error
     except RecursionError as error:
-        raise InvalidInput("is nested too deeply", field=name, remedy="mend it") from error
+        raise InvalidInput("is nested too deeply", field=name, remedy="fix the file") from error
     return plan
 
 
@@ -191,25 +199,24 @@ def _shipped(name: str) -> str:
         return scenario_file(name).text
     except NotFound:
         raise InvalidInput(
-            "there is no such file, and none of that name ships",
+            "no such file, and none of that name comes with vmtune",
             field=name,
             code="no_file",
-            remedy=f"name a file of yours, or one of {', '.join(scenario_files())}",
+            remedy=f"give your own file, or one of {', '.join(scenario_files())}",
         ) from None
 
 
 def expected(forecast: Document, arms: int) -> Iterator[str]:
-    """What a campaign of so many arms can find, and how long it takes."""
+    """The detectable difference of a campaign with so many arms, and its expected duration."""
     found = forecast["detectable_percent"]
     yield (
-        f"it has {'one arm, and nothing to compare' if arms == 1 else 'too few blocks'} for a "
-        "verdict: it will show values"
+        f"no verdict, only values: it has {'one arm only' if arms == 1 else 'too few blocks'}"
         if found is None or arms == 1
-        else f"it can find a difference of {found:g} % (in 80 % of such campaigns; runs of one "
-        f"arm spread by {forecast['noise_percent']:g} %: {forecast['noise_reason']})"
+        else f"detectable difference: {found:g} % (with 80 % power; runs of one arm spread by "
+        f"{forecast['noise_percent']:g} %: {forecast['noise_reason']})"
     )
     yield (
-        f"{forecast['runs']} runs take about {lasting(forecast['duration_s'])} "
+        f"{forecast['runs']} runs take about {duration(forecast['duration_s'])} "
         f"({forecast['duration_reason']})"
     )
 
@@ -218,7 +225,7 @@ def _expected(record: Document) -> Iterator[str]:
     yield from expected(record["forecast"], len(record["arms"]))
 
 
-def lasting(seconds: float | None) -> str:
+def duration(seconds: float | None) -> str:
     """``40 s``, ``12 min``, ``3 h 20 min``; ``-`` where unknown."""
     if seconds is None:
         return "-"
@@ -231,11 +238,11 @@ def lasting(seconds: float | None) -> str:
 
 
 @click.command("list")
-@click.option("--name", help="Only those of one name.")
-@click.option("--state", "states", multiple=True, help="Only these, such as running.")
+@click.option("--name", help="Only campaigns of one name.")
+@click.option("--state", "states", multiple=True, help="Only in this state, such as running.")
 @click.option(
     "-n", "--newest", type=click.IntRange(min=0), default=30, show_default=True,
-    help="Only so many, the newest; 0 for all.",
+    help="Show only the newest; 0 for all.",
 )  # fmt: skip
 @common
 @pass_session
@@ -252,7 +259,7 @@ def list_campaigns(
         Column("DONE", right=True),
         Column("LEFT", right=True),
         Column("ARMS", wraps=True),
-        Column("ORDERED", spare=True),
+        Column("CREATED", spare=True),
     )
     cells = [
         (
@@ -260,7 +267,7 @@ def list_campaigns(
             row["name"],
             row["state"],
             f"{row['done']} of {row['total']}",
-            "" if row["ended"] else lasting(row["left_s"]),
+            "" if row["ended"] else duration(row["left_s"]),
             ", ".join(row["arms"]),
             render.moment(row["created_at"]),
         )
@@ -274,9 +281,9 @@ def list_campaigns(
 @common
 @pass_session
 def show(session: Session, name: str) -> None:
-    """Show a campaign, and how far it is.
+    """Show a campaign and its progress.
 
-    `vmtune compare CAMPAIGN` tells what came out.
+    `vmtune compare CAMPAIGN` shows the results.
     """
     record = _get(session, name)
     session.show(record, lambda: lines(record))
@@ -289,17 +296,20 @@ def lines(record: Document) -> Iterator[str]:
         [
             ("campaign", record["id"]),
             ("name", record["name"]),
-            ("what", record["title"]),
+            ("title", record["title"]),
             ("arms", ", ".join(record["arms"])),
             ("cells", ", ".join(record["cells"])),
             ("blocks", f"{record['blocks']}, in the order of seed {record['seed']}"),
-            ("about", f"{record['primary_metric']}, margin {record['margin_percent']:g} %"),
+            (
+                "primary metric",
+                f"{record['primary_metric']}, margin {record['margin_percent']:g} %",
+            ),
             ("state", record["state"]),
             ("reason", record["reason"]),
             ("done", f"{record['done']} of {record['total']} runs"),
             ("runs", states),
-            ("left", "" if record["ended"] else f"about {lasting(record['left_s'])}"),
-            ("ordered", render.moment(record["created_at"])),
+            ("left", "" if record["ended"] else f"about {duration(record['left_s'])}"),
+            ("created", render.moment(record["created_at"])),
             ("ended", render.moment(record["ended_at"])),
         ]
     )
@@ -311,11 +321,11 @@ def lines(record: Document) -> Iterator[str]:
 @common
 @pass_session
 def pause(session: Session, name: str) -> None:
-    """Begin no more of its runs.
+    """Pause a campaign: start no more runs.
 
-    The one that is under way runs to its end.
+    The current run continues to its end.
     """
-    _ask(session, name, "pause")
+    _post(session, name, "pause")
 
 
 @click.command()
@@ -323,8 +333,8 @@ def pause(session: Session, name: str) -> None:
 @common
 @pass_session
 def resume(session: Session, name: str) -> None:
-    """Go on where it was paused."""
-    _ask(session, name, "resume")
+    """Resume a paused campaign."""
+    _post(session, name, "resume")
 
 
 @click.command()
@@ -332,23 +342,23 @@ def resume(session: Session, name: str) -> None:
 @common
 @pass_session
 def cancel(session: Session, name: str) -> None:
-    """End it; what was measured stays.
+    """Cancel a campaign; completed runs are kept.
 
-    The run that is under way is cancelled.
+    The current run is cancelled.
     """
     id = _get(session, name)["id"]
     record = session.client.delete(f"/campaigns/{segment(id)}")
-    session.say(record, f"asked for the end of campaign {record['name']}")
+    session.report(record, f"requested cancellation of campaign {record['name']}")
 
 
-def _ask(session: Session, name: str, what: str) -> None:
+def _post(session: Session, name: str, what: str) -> None:
     id = _get(session, name)["id"]
     record = session.client.post(f"/campaigns/{segment(id)}/{what}")
-    session.say(record, f"campaign {record['name']} is {record['state']}")
+    session.report(record, f"campaign {record['name']} is {record['state']}")
 
 
 def _get(session: Session, name: str) -> Document:
-    """The campaign of that name, of that id, or whose id alone begins so.
+    """The campaign with this name, id or unique start of an id.
 
     :raise NotFound: there is none.
     """

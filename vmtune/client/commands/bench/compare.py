@@ -1,4 +1,4 @@
-"""``vmtune compare``: say whether it helped."""
+"""``vmtune compare``: compare runs and give a verdict."""
 
 # ruff: noqa: PLC0415 - imported where needed: a command is to start in a blink
 
@@ -34,31 +34,31 @@ COLORS |= {
 @click.command()
 @click.argument("a", metavar="A|CAMPAIGN")
 @click.argument("b", metavar="[B]", required=False)
-@click.option("--campaign", metavar="NAME", help="A and B are arms of it; by name or id.")
+@click.option("--campaign", metavar="NAME", help="Campaign (name or id) that has the arms A and B.")
 @click.option(
     "--metric", "metrics", multiple=True, metavar="NAME",
-    help="Only this; may be repeated. Without a campaign the first is the primary one.",
+    help="Only this metric; may be repeated. Without a campaign the first is the primary metric.",
 )  # fmt: skip
 @click.option(
     "--margin", type=float, metavar="PERCENT",
-    help="Smaller differences do not matter; the campaign's where there is one, else 5.",
+    help="Ignore smaller differences; default: the campaign's margin, else 5.",
 )  # fmt: skip
 @click.option(
     "--meant", multiple=True, metavar="FIELD",
-    help="The environments differ in it on purpose, as in qemu.version; `all` for any.",
+    help="The environments differ in this field on purpose, as in qemu.version; `all` for any.",
 )  # fmt: skip
 @click.option(
     "--reference", metavar="ID[/TABLE]", shell_complete=references,
-    help="Put a published table beside, cell by cell.",
+    help="Show a published table next to the results, cell by cell.",
 )  # fmt: skip
 @click.option("--markdown", is_flag=True, help="Print the report as Markdown.")
 @click.option(
     "--html", type=click.Path(path_type=Path), metavar="FILE",
-    help="Write the report as a page that needs nothing else, with its plots.",
+    help="Write the report with plots as a self-contained HTML page.",
 )  # fmt: skip
 @click.option(
     "--csv", "csv_file", type=click.Path(path_type=Path), metavar="FILE",
-    help="Write the runs' values, from which each figure can be computed again.",
+    help="Write the values of the runs, from which every figure can be recomputed.",
 )  # fmt: skip
 @common
 @pass_session
@@ -75,22 +75,22 @@ def compare(
     html: Path | None,
     csv_file: Path | None,
 ) -> None:
-    """Say whether it helped: runs against runs.
+    """Compare runs and give a verdict.
 
-    B is held against A, metric by metric. With one argument, every pair of arms of a CAMPAIGN.
-    With two, arms of --campaign by their names; or any runs by what they are:
+    Compares B to A, metric by metric. With one argument: every pair of arms of a CAMPAIGN.
+    With two: arms of --campaign by name, or any runs by selectors:
 
     \b
       vmtune compare noise
       vmtune compare stock tuned --campaign stock-against-tuned
       vmtune compare scenario=plain/1gbs,profile=stock scenario=plain/1gbs,profile=tuned
 
-    Runs are chosen by scenario, family, profile, campaign, arm, fingerprint and host. In what
-    the environments differ is said first; where that is not meant there is no verdict.
+    Selectors are scenario, family, profile, campaign, arm, fingerprint and host. Differences of
+    the environments are shown first; unexpected differences prevent a verdict.
     """
     if b is None and campaign is not None:
         raise InvalidInput(
-            "one argument is a campaign, and one is named already",
+            "a single argument is a campaign; do not give --campaign too",
             field="B",
             remedy="give A and B with --campaign, or the campaign alone",
         )
@@ -109,7 +109,7 @@ def compare(
             content = session.client.download("/comparisons/report", {**query, "format": format})
             write(file, content)
             wrote = True
-            if session.talks:
+            if session.shows_progress:
                 click.echo(f"wrote {len(content):,} bytes to {file}", err=True)
     if markdown:
         text = session.client.download("/comparisons/report", {**query, "format": "markdown"})
@@ -133,8 +133,8 @@ def report_lines(report: Report) -> Iterator[str]:
     from vmtune.bench.report.text import terminal_tables
 
     yield _title(report)
-    told = {note for each in terminal_tables(report) for note in each.notes}
-    if report.withheld and not any(report.withheld in note for note in told):
+    shown = {note for each in terminal_tables(report) for note in each.notes}
+    if report.withheld and not any(report.withheld in note for note in shown):
         yield f"No verdicts: {report.withheld}."
     for each in terminal_tables(report):
         yield ""

@@ -30,15 +30,15 @@ _LARGEST_FILE_BYTES = 1 << 30
     "--format",
     "wanted",
     type=click.Choice(FORMATS),
-    help="By the file's name where it is not said: csv.gz, parquet, or else json.",
+    help="Default: by the file's suffix, csv.gz or parquet, else json.",
 )
 @common
 @pass_session
 def export(session: Session, id: str, file: Path, wanted: str | None) -> None:
     """Write a run to a file.
 
-    json, csv.gz and parquet hold all of it, and can be imported again to the same values;
-    guestperf is the report of QEMU's own benchmark. parquet takes the service's extra of that name:
+    json, csv.gz and parquet contain the whole run and can be imported without loss;
+    guestperf is the report format of QEMU's own benchmark. parquet needs an extra in the service:
     pip install 'vmtune[parquet]'.
     """
     by_name = (form for end, form in _BY_NAME.items() if file.name.endswith(end))
@@ -47,7 +47,7 @@ def export(session: Session, id: str, file: Path, wanted: str | None) -> None:
     content = session.client.download(f"/runs/{run}/export", {"format": chosen})
     write(file, content)
     document = {"run": run, "file": str(file), "format": chosen, "bytes": len(content)}
-    session.say(document, f"wrote {len(content):,} bytes to {file}")
+    session.report(document, f"wrote {len(content):,} bytes to {file}")
 
 
 def write(file: Path, content: bytes) -> None:
@@ -64,7 +64,7 @@ def write(file: Path, content: bytes) -> None:
         raise InvalidInput(
             f"cannot be written: {error.strerror}",
             field=str(file),
-            remedy="name a file in a folder that you may write to",
+            remedy="use a writable folder",
         ) from error
 
 
@@ -74,11 +74,11 @@ def write(file: Path, content: bytes) -> None:
 @common
 @pass_session
 def plot(session: Session, id: str, file: Path) -> None:
-    """Write a picture of a run to a file, as one HTML page."""
+    """Write the plots of a run to a file, as one HTML page."""
     run = resolve(session.client, id)
     content = session.client.download(f"/runs/{run}/plot")
     write(file, content)
-    session.say({"run": run, "file": str(file)}, f"wrote {len(content):,} bytes to {file}")
+    session.report({"run": run, "file": str(file)}, f"wrote {len(content):,} bytes to {file}")
 
 
 @click.command("import")
@@ -87,10 +87,10 @@ def plot(session: Session, id: str, file: Path) -> None:
 @common
 @pass_session
 def import_(session: Session, files: tuple[Path, ...]) -> None:
-    """Take over runs from files.
+    """Import runs from files.
 
     FILE is a run that `vmtune bench export` wrote as json, csv.gz or parquet, or a report of
-    QEMU's guestperf. A run that is here already is refused: it would count twice.
+    QEMU's guestperf. A run that exists already is refused: it would count twice.
     """
     rows: list[tuple[Path, Document]] = []
     refusals: list[Problem] = []
@@ -118,7 +118,7 @@ def _read(file: Path) -> Document:
     where = str(file)
     try:
         if file.stat().st_size > _LARGEST_FILE_BYTES:
-            raise InvalidInput("is larger than 1 GiB", field=where, remedy="name a run's file")
+            raise InvalidInput("is larger than 1 GiB", field=where, remedy="give a file of a run")
         content = file.read_bytes()
     except OSError as error:
         raise InvalidInput(f"cannot be read: {error.strerror}", field=where) from error
@@ -134,10 +134,10 @@ def _read(file: Path) -> Document:
         document = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise InvalidInput(
-            f"is neither JSON nor csv.gz nor Parquet: {error}",
+            f"is not JSON, csv.gz or Parquet: {error}",
             field=where,
-            remedy="name a file that `vmtune bench export` wrote, or a report of guestperf",
+            remedy="give a file that `vmtune bench export` wrote, or a report of guestperf",
         ) from error
     if not isinstance(document, dict):
-        raise InvalidInput("holds no object", field=where, remedy="name a run's file")
+        raise InvalidInput("is not an object", field=where, remedy="give a file of a run")
     return document

@@ -21,15 +21,17 @@ _NEWEST = 60
 
 @click.command()
 @click.argument("scenario", shell_complete=scenarios)
-@click.option("--metric", default="total_time_ms", show_default=True, help="One of `metrics`.")
+@click.option(
+    "--metric", default="total_time_ms", show_default=True, help="Metric, see `bench metrics`."
+)
 @click.option("--profile", shell_complete=profiles, help="Only runs with this profile.")
 @common
 @pass_session
 def history(session: Session, scenario: str, metric: str, profile: str | None) -> None:
     """Show a metric of a scenario over time.
 
-    With the places where it changed, and what of the environment changed there, from 20 runs
-    on. Runs of other values, QEMUs, places or hosts are shown apart.
+    From 20 runs on it shows change points and what changed in the environment there. Runs with
+    other values, QEMUs, places or hosts are shown separately.
     """
     query = {"scenario": scenario, "metric": metric, "profile": profile}
     pages = list(session.client.pages("/history", query))
@@ -65,14 +67,14 @@ def _strand(metric: str, strand: Document) -> Iterator[str]:
     for place, (first, beyond) in enumerate(pairwise(ends)):
         point = strand["points"][first]
         change = strand["changes"][place - 1] if place else None
-        told = "; ".join([change["text"], *change["environment"]]) if change else ""
+        change_text = "; ".join([change["text"], *change["environment"]]) if change else ""
         rows.append(
             (
                 render.moment(point["at"]),
                 short(point["run"]),
                 str(beyond - first),
                 render.metric(metric, statistics.median(values[first:beyond])),
-                told,
+                change_text,
             )
         )
     yield from table(columns, rows, "no runs")

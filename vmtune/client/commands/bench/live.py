@@ -28,10 +28,13 @@ def target_of(session: Session, vm: str, nodes: Sequence[str], device: str | Non
     :raise NotFound: there is no such VM.
     """
     if nodes and device:
-        raise _refused("--in-guest", "a node is QEMU's, and a disk is read in the guest: not both",
-                       "leave --node or --in-guest out")  # fmt: skip
+        raise _refused(
+            "--in-guest",
+            "--node measures in QEMU, --in-guest in the guest: give only one",
+            "remove --node or --in-guest",
+        )
     if len(nodes) > 1:
-        raise _refused("--node", "one node of a VM is measured at a time", "name one")
+        raise _refused("--node", "only one node of a VM can be measured at a time", "give one node")
     parts = {"node": nodes[0] if nodes else "", "device": device or ""}
     given = {name: text for name, text in parts.items() if text}
     return {"vm": resolve(session.client, vm), **given}
@@ -45,8 +48,11 @@ def check_left_out(given: Mapping[str, object]) -> None:
     """
     for name, value in given.items():
         if value not in (None, "", (), []):
-            raise _refused(name, "a running VM is measured as it is", "leave it out; a profile "
-                           "that is applied before sets what can be set")  # fmt: skip
+            raise _refused(
+                name,
+                "a running VM is measured with its current values",
+                "remove the option; apply a profile to the VM before",
+            )
 
 
 def confirmed(session: Session, asked: Wanted, yes: bool) -> bool:
@@ -55,17 +61,20 @@ def confirmed(session: Session, asked: Wanted, yes: bool) -> bool:
     :raise InvalidInput: nobody can be asked.
     """
     vm = session.client.get(f"/vms/{asked.rest['target']['vm']}")
-    if session.talks:
+    if session.shows_progress:
         for line in plan_lines(asked, vm):
             click.echo(line, err=True)
     if yes:
         return True
-    if not session.talks or not sys.stdin.isatty():
-        raise _refused("--yes", f"{vm['name']} runs and would be loaded, and nobody can be asked",
-                       "give --yes")  # fmt: skip
-    if click.confirm("Go on?", err=True):
+    if not session.shows_progress or not sys.stdin.isatty():
+        raise _refused(
+            "--yes",
+            f"{vm['name']} is running and would be loaded; there is no terminal to ask",
+            "confirm with --yes",
+        )
+    if click.confirm("Continue?", err=True):
         return True
-    click.echo("nothing was done", err=True)
+    click.echo("not started", err=True)
     return False
 
 
@@ -77,8 +86,8 @@ def plan_lines(asked: Wanted, vm: Document) -> Iterator[str]:
             ("VM", f"{vm['name']} on {vm['host']}, {vm['state']}: measured as it is"),
             *_exported(target, not set(asked.lists["rw"]) <= _READS),
             ("load", _load(asked)),
-            ("meanwhile", "its guest shares with the load what it is on; no profile is applied "
-             "to it, and no migration of it begins"),
+            ("meanwhile", "the load shares resources with its guest; no profile is applied "
+             "to it, and it cannot be migrated meanwhile"),
         ]
     )  # fmt: skip
 
@@ -87,9 +96,9 @@ def _exported(target: Mapping[str, Json], writes: bool) -> Iterator[tuple[str, s
     if "device" in target:
         yield "in its guest", f"fio reads {target['device']}; nothing is written or installed"
         return
-    what = f"its node {target['node']}" if "node" in target else "a null-co node made for it"
+    what = f"its node {target['node']}" if "node" in target else "a temporary null-co node"
     how = "writable" if writes and "node" not in target else "read-only"
-    yield "exported", f"{what}, {how}, by NBD on a unix socket of its machine; removed again"
+    yield "exported", f"{what}, {how}, by NBD on a unix socket of its machine, removed afterwards"
 
 
 def _load(asked: Wanted) -> str:
@@ -102,7 +111,7 @@ def _load(asked: Wanted) -> str:
     times = asked.combinations * (1 if asked.single else asked.times)
     often = f", {times} times" if times > 1 else ""
     at_once = "1 request" if most == 1 else f"up to {most:,} requests"
-    return f"{each}, {at_once} at once, {lasts_s} s long{often}"
+    return f"{each}, {at_once} in flight, for {lasts_s} s{often}"
 
 
 def _refused(option: str, why: str, remedy: str) -> InvalidInput:

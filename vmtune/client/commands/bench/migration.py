@@ -15,7 +15,6 @@ from vmtune.client.commands.bench.scenarios import offered
 from vmtune.client.complete import assignments, profiles, qemus, scenarios
 from vmtune.client.connection.errors import ClientError, Refused
 from vmtune.client.connection.http import Document, segment
-from vmtune.client.follow import RUN, to_the_end
 from vmtune.client.session import (
     CLEAN,
     DIFFERENCES,
@@ -28,12 +27,13 @@ from vmtune.client.session import (
 from vmtune.client.values import parse_assignments
 from vmtune.client.views import render
 from vmtune.client.views.bench_tables import results
-from vmtune.client.views.progress import RunShown, viewer
+from vmtune.client.views.progress import RunProgression, viewer
+from vmtune.client.watch import RUN, watch_to_end
 from vmtune.errors import InvalidInput
 
 _MOST_REPEATS = 1000
 _SAYS_NO = (409, 422)
-"""Statuses of a scenario that cannot be run here, or not with the values that were given."""
+"""Statuses of a scenario that cannot run here, or not with the given values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,21 +59,25 @@ class Wanted:
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[SCENARIO]...", shell_complete=scenarios)
-@click.option("--family", "families", multiple=True, help="All scenarios of a family, or with *.")
-@click.option("--quick", is_flag=True, help="In small, and of families only the quick selection.")
 @click.option(
-    "--profile", shell_complete=profiles, help="Its values are laid over each scenario's."
+    "--family", "families", multiple=True, help="All scenarios of a family; * matches any text."
 )
-@click.option("--revision", type=click.IntRange(min=1), help="An older one of the profile.")
+@click.option("--quick", is_flag=True, help="Small VMs; of families only the quick selection.")
+@click.option(
+    "--profile", shell_complete=profiles, help="Profile whose values override each scenario's."
+)
+@click.option("--revision", type=click.IntRange(min=1), help="Older revision of the profile.")
 @click.option(
     "--set",
     "values",
     multiple=True,
     metavar="TUNABLE=VALUE",
     shell_complete=assignments,
-    help="Laid over all; may be repeated.",
+    help="Value that overrides scenario and profile; may be repeated.",
 )
-@click.option("--qemu", metavar="NAME", shell_complete=qemus, help="One of the service's settings.")
+@click.option(
+    "--qemu", metavar="NAME", shell_complete=qemus, help="QEMU of the service's settings."
+)
 @click.option(
     "--place",
     type=click.Choice(("direct", "lab")),
@@ -81,21 +85,21 @@ class Wanted:
     show_default=True,
     help="Two QEMUs on this machine, or the lab's libvirt hosts.",
 )
-@click.option("--kvm/--no-kvm", default=None, help="Where it can be, if neither is said.")
+@click.option("--kvm/--no-kvm", default=None, help="Default: KVM if available.")
 @click.option(
     "--repeat",
     type=click.IntRange(1, _MOST_REPEATS),
     default=1,
     show_default=True,
-    help="How often to run all of them, one after the other.",
+    help="How often to run all scenarios.",
 )
 @click.option(
     "--plot",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Write a picture of the run, as HTML; numbered where there are several.",
+    help="Write the plots of the run as HTML; numbered for several runs.",
 )
-@click.option("--no-wait", is_flag=True, help="Order the runs and return; `bench runs` tells.")
+@click.option("--no-wait", is_flag=True, help="Start the runs and return; see `bench runs`.")
 @common
 @pass_session
 def migration(
@@ -113,13 +117,14 @@ def migration(
     plot: Path | None,
     no_wait: bool,
 ) -> int:  # fmt: skip
-    """Measure live migrations of fresh VMs.
+    """Measure live migrations of new VMs.
 
     Without SCENARIO or --family it runs the quick selection: one or more scenarios of each
-    family, in small. What cannot be run on this machine is skipped, with the reason.
+    family, with small VMs. Scenarios that cannot run on this machine are skipped, with the
+    reason.
 
-    Exits 0 where all migrations completed, 2 where one did not converge, 1 where one failed,
-    or nothing could be run. Ctrl-C cancels the run that is under way, and starts no more.
+    Exits 0 if all migrations completed, 2 if one did not converge, 1 if one failed or none
+    could run. Ctrl-C cancels the current run and starts no more.
     """  # fmt: skip
     small = quick or not (names or families)
     everything = offered(session, [*names, *families], small, qemu, kvm, place, "migration")
@@ -155,17 +160,17 @@ def _nothing(skipped: Sequence[Document]) -> None:
     """:raise InvalidInput: always, with each reason."""
     reasons = [f"{row['name']}: {row['reason']}" for row in skipped]
     raise InvalidInput(
-        "nothing of it can be run here: " + "; ".join(reasons),
+        "none of these scenarios can run here: " + "; ".join(reasons),
         field="scenario",
         code="not_applicable",
-        remedy="`vmtune bench scenarios` tells which can",
+        remedy="`vmtune bench scenarios` shows which can",
     )
 
 
 def _ordered(session: Session, wanted: Wanted, skipped: Sequence[Document]) -> int:
     rows = [session.client.post("/runs", order) for order in wanted.orders]
     document = {"items": rows, "skipped": list(skipped)}
-    session.say(document, f"ordered {len(rows)} runs; `vmtune bench runs` tells of them")
+    session.report(document, f"started {len(rows)} runs; see `vmtune bench runs`")
     return CLEAN
 
 
@@ -188,22 +193,22 @@ def _measure(session: Session, wanted: Wanted, skipped: list[Document]) -> Itera
             skipped.append({"name": name, "reason": str(error)})
             continue
         try:
-            with viewer(session.talks, RunShown(title)) as shown:
-                record = to_the_end(session.client, id, shown, kind=RUN)
+            with viewer(session.shows_progress, RunProgression(title)) as shown:
+                record = watch_to_end(session.client, id, shown, kind=RUN)
         except ClientError:
-            click.echo(f"What became of it is unknown; ask: vmtune bench show {id}", err=True)
+            click.echo(f"The outcome is unknown; check: vmtune bench show {id}", err=True)
             raise
         except KeyboardInterrupt:
             with contextlib.suppress(ClientError):  # it has just ended
                 session.client.delete(f"/runs/{segment(id)}")
             click.echo(f"\nrun {id} is cancelled; no more are started", err=True)
             raise
-        if session.talks:
-            click.echo(f"{title}  {_told(record)}", err=True)
+        if session.shows_progress:
+            click.echo(f"{title}  {_summary(record)}", err=True)
         yield record
 
 
-def _told(record: Document) -> str:
+def _summary(record: Document) -> str:
     """A run that has ended, in a line."""
     total = record["metrics"].get("total_time_ms")
     took = f" in {render.metric('total_time_ms', total)}" if total is not None else ""

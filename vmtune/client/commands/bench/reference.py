@@ -19,14 +19,14 @@ _PAIR = 2
 @click.group()
 @common
 def reference() -> None:
-    """Published measurements, to hold own ones against."""
+    """Published measurements, to compare your own with."""
 
 
 @reference.command("list")
 @common
 @pass_session
 def list_references(session: Session) -> None:
-    """List the sources whose tables ship."""
+    """List the sources of published tables."""
     rows = list(session.client.items("/reference"))
     columns = (
         Column("ID"),
@@ -54,7 +54,7 @@ def list_references(session: Session) -> None:
 @common
 @pass_session
 def show(session: Session, name: str, only: str | None) -> None:
-    """Show a source: its setup and its tables, with ratios and changes computed anew."""
+    """Show a source: its setup and its tables, with recomputed ratios and changes."""
     document = session.client.get(f"/reference/{segment(name)}", {"table": only})
     session.show(document, lambda: _shown(document))
 
@@ -63,7 +63,7 @@ def show(session: Session, name: str, only: str | None) -> None:
 @common
 @pass_session
 def scenarios(session: Session) -> None:
-    """List the files that repeat the sources' matrices on this machine."""
+    """List the campaign files that repeat the published matrices on this machine."""
     from vmtune.reference.files import scenario_files
 
     files = scenario_files().values()
@@ -78,7 +78,7 @@ def scenarios(session: Session) -> None:
 @common
 @pass_session
 def scenario(session: Session, name: str) -> None:
-    """Print one of those files: keep it as FILE.toml, and change it."""
+    """Print a campaign file, to save it as FILE.toml and edit it."""
     from vmtune.reference.files import scenario_file
 
     file = scenario_file(name)
@@ -98,11 +98,11 @@ def _shown(document: Document) -> Iterator[str]:
             ("address", source["url"]),
             ("setup", _facts(document["setup"])),
             ("constants", _constants(document["constants"])),
-            ("repeat it", ", ".join(document["scenarios"])),
+            ("repeat with", ", ".join(document["scenarios"])),
         ]
     )
     if not source["checked"]:
-        yield paint("not held against the source's own text", "yellow")
+        yield paint("not checked against the original text", "yellow")
     for note in document["notes"]:
         yield f"- {note}"
     for each in document["tables"]:
@@ -131,7 +131,11 @@ def _table(document: Document) -> Iterator[str]:
         yield document["note"]
     metric = document["metric"]
     note = document["metric_note"]
-    beside = f"own runs have {metric}" if metric else "own runs have nothing to put beside it"
+    beside = (
+        f"comparable metric of own runs: {metric}"
+        if metric
+        else "own runs have no comparable metric"
+    )
     yield f"{beside}: {note}" if note else beside
     rows = document["rows"]
     yield from (_pairs(rows) if _paired(rows) else _figures(rows))

@@ -27,15 +27,17 @@ _SHOWN = {
 
 
 @click.command()
-@click.option("--scenario", shell_complete=scenarios, help="Only those of one scenario.")
-@click.option("--family", help="Only those of one family of scenarios.")
-@click.option("--profile", shell_complete=profiles, help="Only those of one profile.")
-@click.option("--state", "states", multiple=True, help="Only these, such as completed or queued.")
-@click.option("--fingerprint", help="Only those that ran in one environment.")
-@click.option("--campaign", help="Only those of one campaign.")
+@click.option("--scenario", shell_complete=scenarios, help="Only runs of one scenario.")
+@click.option("--family", help="Only runs of one family of scenarios.")
+@click.option("--profile", shell_complete=profiles, help="Only runs of one profile.")
+@click.option(
+    "--state", "states", multiple=True, help="Only in this state, such as completed or queued."
+)
+@click.option("--fingerprint", help="Only runs of one environment.")
+@click.option("--campaign", help="Only runs of one campaign.")
 @click.option(
     "-n", "--newest", type=click.IntRange(min=0), default=30, show_default=True,
-    help="Only so many, the newest; 0 for all.",
+    help="Show only the newest; 0 for all.",
 )  # fmt: skip
 @common
 @pass_session
@@ -94,7 +96,7 @@ def _table(rows: list[Document]) -> Iterator[str]:
 @common
 @pass_session
 def show(session: Session, id: str) -> None:
-    """Show a run: its figures, and how it came to them."""
+    """Show a run: its metrics and conditions."""
     record = session.client.get(f"/runs/{resolve(session.client, id)}")
     session.show(record, lambda: lines(record))
 
@@ -117,7 +119,7 @@ def lines(record: Document) -> Iterator[str]:
             ("begun", render.moment(record["started_at"])),
             ("ended", render.moment(record["ended_at"])),
             ("state", record["state"]),
-            ("before it", "" if ahead is None else f"{ahead} runs"),
+            ("queued ahead", "" if ahead is None else f"{ahead} runs"),
             ("reason", record["failure"]),
         ]
     )
@@ -141,7 +143,7 @@ def _where(record: Document) -> str:
 
 def _vm(vm: Document) -> str:
     """``VM web1 of rack1 (its node libvirt-1-format)``."""
-    what = f"its node {vm['node']}" if vm["node"] else "a null-co node made for it"
+    what = f"its node {vm['node']}" if vm["node"] else "a temporary null-co node"
     if vm["device"]:
         what = f"{vm['device']} in its guest"
     return f"VM {vm['name']} of {vm['host']} ({what})"
@@ -174,7 +176,7 @@ def _record(record: Document) -> Iterator[str]:
                 ("reaper", reaper["policy"]),
                 ("ring", f"{reaper['ring_entries']:,} entries a vCPU"),
                 ("ended", f"{reaper['end']} {reaper['reason']}".strip()),
-                ("full rings", f"{reaper['filled_rounds']:,} rounds found one"),
+                ("full rings", f"in {reaper['filled_rounds']:,} rounds"),
                 ("ring-full exits", "not counted" if exits is None else f"{exits:,}"),
             ]
         )
@@ -204,7 +206,7 @@ def _boot(boot: Document) -> Iterator[str]:
         )
         for mark in boot["marks"]
     ]
-    yield from table(columns, cells, "nothing was reached")
+    yield from table(columns, cells, "no boot marks")
     yield ""
     yield from fields(
         [("ended", boot["end"]), ("guest", boot["kernel"]), ("firmware", boot["firmware"])]
@@ -237,9 +239,9 @@ def _place(record: Document) -> Iterator[str]:
 @common
 @pass_session
 def cancel(session: Session, id: str) -> None:
-    """End a run that waits or runs.
+    """Cancel a queued or running run.
 
-    What it started is taken down; the run is kept as cancelled.
+    Its processes are stopped; the run is kept as cancelled.
     """
     record = session.client.delete(f"/runs/{resolve(session.client, id)}")
-    session.say(record, f"asked for the end of run {id}; it is {record['state']}")
+    session.report(record, f"requested cancellation of run {id}; it is {record['state']}")

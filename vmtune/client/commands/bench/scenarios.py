@@ -15,17 +15,19 @@ from vmtune.client.views.output import Column, fields, table
 
 @click.command()
 @click.argument("patterns", nargs=-1, metavar="[SCENARIO]...", shell_complete=complete_scenarios)
-@click.option("--quick", is_flag=True, help="Only the quick selection, in small.")
-@click.option("--qemu", metavar="NAME", shell_complete=qemus, help="One of the service's settings.")
-@click.option("--kvm/--no-kvm", default=None, help="Whether runs are to use KVM.")
+@click.option("--quick", is_flag=True, help="Only the quick selection, with small VMs.")
+@click.option(
+    "--qemu", metavar="NAME", shell_complete=qemus, help="QEMU of the service's settings."
+)
+@click.option("--kvm/--no-kvm", default=None, help="Whether runs use KVM.")
 @common
 @pass_session
 def scenarios(
     session: Session, patterns: tuple[str, ...], quick: bool, qemu: str | None, kvm: bool | None
 ) -> None:
-    """List what can be measured, and what not here.
+    """List the scenarios, and which can run here.
 
-    SCENARIO is a family, a scenario, or either with *; without one all are listed.
+    SCENARIO is a family or a scenario; * matches any text. Default: all.
     """
     rows = offered(session, patterns, quick, qemu, kvm)
     session.show({"items": rows, "next": None}, lambda: _lines(rows))
@@ -71,7 +73,7 @@ def _lines(rows: Sequence[Document]) -> Iterator[str]:
 @common
 @pass_session
 def metrics(session: Session, name: str | None) -> None:
-    """List the figures of a run and what they mean."""
+    """List the metrics of a run and their meaning."""
     if name is not None:
         row = session.client.get(f"/run-metrics/{segment(name)}")
         session.show(row, lambda: _metric(row))

@@ -1,4 +1,4 @@
-"""``vmtune doctor``: what of a host will hurt."""
+"""``vmtune doctor``: host diagnostics."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _HIDDEN = ("where",)
 
 @click.command()
 @click.argument("host", required=False, shell_complete=hosts)
-@click.option("--all", "all_", is_flag=True, help="Show notes too, and what could not be seen.")
+@click.option("--all", "all_", is_flag=True, help="Show notes too, and what could not be checked.")
 @common
 @pass_session
 def doctor(session: Session, host: str | None, all_: bool) -> int:
-    """Say what of a host will hurt, and what mends it.
+    """Host diagnostics: problems of a host and how to fix them.
 
-    Without HOST it looks at this machine and needs no service; with --url at every host of
-    that service. Changes nothing. Exits 2 where there is something to mend.
+    Without HOST it checks this machine and needs no service; with --url it checks every host
+    of that service. Changes nothing. Exits 2 if there are problems.
     """
     found: list[Document]
     if host is None and not session.url:
@@ -52,35 +52,35 @@ def _lines(found: Sequence[Document], all_: bool) -> Iterator[str]:
 
 def _one(diagnosis: Document, all_: bool) -> Iterator[str]:
     findings, unseen = diagnosis["findings"], diagnosis["unseen"]
-    to_mend = [f for f in findings if f["severity"] != _INFO]
-    if to_mend:
-        yield f"{diagnosis['host']}: {_count(len(to_mend), 'thing')} to mend"
+    problems = [f for f in findings if f["severity"] != _INFO]
+    if problems:
+        yield f"{diagnosis['host']}: {_count(len(problems), 'problem')}"
     else:
-        yield paint(f"{diagnosis['host']}: nothing to mend", "green")
-    yield from finding_lines(findings if all_ else to_mend)
-    notes = len(findings) - len(to_mend)
+        yield paint(f"{diagnosis['host']}: no problems", "green")
+    yield from finding_lines(findings if all_ else problems)
+    notes = len(findings) - len(problems)
     if all_:
         if unseen:
             yield ""
-            yield "not seen:"
+            yield "not checked:"
         for each in unseen:
             yield f"  {each['what']}: {each['why']}"
     elif notes or unseen:
         parts = [_count(notes, "note")] if notes else []
-        parts += [f"{_count(len(unseen), 'thing')} that could not be seen"] if unseen else []
+        parts += [f"{_count(len(unseen), 'check')} that could not run"] if unseen else []
         yield ""
         yield f"{' and '.join(parts)}: --all shows them"
 
 
 def finding_lines(findings: Iterable[Document]) -> Iterator[str]:
-    """Findings: why each matters, what was seen and where, and what mends it."""
+    """Findings: why each matters, its evidence and its remedy."""
     for finding in findings:
         severity = finding["severity"]
         yield ""
         yield f"{paint(severity, _COLORS[severity])}  {finding['code']}"
         yield f"  {finding['message']}"
-        yield f"  seen: {_evidence(finding['evidence'])}"
-        yield f"  {finding['remedy']}"
+        yield f"  evidence: {_evidence(finding['evidence'])}"
+        yield f"  remedy: {finding['remedy']}"
 
 
 def _evidence(evidence: Document) -> str:

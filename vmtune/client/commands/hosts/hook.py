@@ -19,7 +19,7 @@ _FOLDER = click.option(
     type=click.Path(path_type=Path),
     default=FOLDER,
     show_default=True,
-    help="Where libvirt looks for hooks.",
+    help="Folder of libvirt's hooks.",
 )
 
 
@@ -27,7 +27,7 @@ _FOLDER = click.option(
 @click.option(
     "--fail-closed",
     is_flag=True,
-    help="Let no VM in while the service cannot be asked. Without it migrations go on.",
+    help="Refuse incoming VMs while the service is unavailable; default: accept them untuned.",
 )
 @click.option(
     "--timeout",
@@ -39,11 +39,11 @@ _FOLDER = click.option(
 @common
 @pass_session
 def install_hook(session: Session, fail_closed: bool, timeout: str, hooks_dir: Path) -> None:
-    """Have libvirt ask the service about each VM that arrives by live migration.
+    """Install the libvirt hook that tunes VMs on the destination of a migration.
 
-    What the VM's profile wants of the QEMU that receives it is put into the VM's XML, and the
-    arrival is recorded. --socket says where the service listens. Run it again to change how the
-    hook behaves. Other hooks are left alone.
+    The hook asks the service for the profile of each incoming VM, writes the values for the
+    destination QEMU into the VM's XML and records the migration. --socket is the socket of the
+    service. Run it again to change the options of the hook. Other hooks stay unchanged.
     """
     settings = hook.HookSettings(str(session.socket_path.absolute()), _limit_ms(timeout),
                                  fail_closed)  # fmt: skip
@@ -63,9 +63,9 @@ def install_hook(session: Session, fail_closed: bool, timeout: str, hooks_dir: P
 @common
 @pass_session
 def uninstall_hook(session: Session, hooks_dir: Path) -> None:
-    """Remove libvirt's hook, and folders that were made for it if nothing else is in them.
+    """Remove the libvirt hook, and the folders that were created for it if they are empty.
 
-    One that somebody edited is left alone, and so are the hooks of others.
+    An edited hook and other hooks stay unchanged.
     """
     done = hook.uninstall(hooks_dir.absolute())
     document = {
@@ -74,7 +74,7 @@ def uninstall_hook(session: Session, hooks_dir: Path) -> None:
         "folders": [str(folder) for folder in done.folders],
     }
     also = "".join(f", and {folder}" for folder in done.folders)
-    session.say(
+    session.report(
         document,
         f"removed {done.path}{also}" if done.changed else f"there is no hook at {done.path}",
     )
@@ -82,17 +82,17 @@ def uninstall_hook(session: Session, hooks_dir: Path) -> None:
 
 def _installed(done: hook.Installed) -> Iterator[str]:
     limit = f"{done.settings.limit_ms / 1000:g} s"
-    yield f"{done.path} {'is installed' if done.changed else 'was installed so already'}"
-    yield f"it asks the service at {done.settings.socket} and waits {limit} at most"
+    yield f"{done.path} {'is installed' if done.changed else 'is unchanged'}"
+    yield f"it asks the service at {done.settings.socket} and waits at most {limit}"
     if done.settings.fail_closed:
-        yield "where the service cannot be asked, no VM is let in (--fail-closed)"
+        yield "while the service is unavailable, incoming VMs are refused (--fail-closed)"
     else:
-        yield "where the service cannot be asked, migrations go on without it"
+        yield "while the service is unavailable, incoming VMs are accepted untuned"
     if done.before is not None:
-        yield f"{done.before} runs first, and vmtune is told the XML as that leaves it"
+        yield f"{done.before} runs first; the vmtune hook gets its XML"
     if done.first:
         yield (
-            "libvirt had no hook for QEMU before, and looks for one when it starts or reloads: "
+            "libvirt had no QEMU hook before and looks for hooks only when it starts or reloads: "
             "run `systemctl reload libvirtd` (or virtqemud)"
         )
 

@@ -20,7 +20,7 @@ _COLUMNS = 4  # of the list, where one service drives every host
 @click.group()
 @common
 def host() -> None:
-    """Hosts that vmtune drives."""
+    """Hosts that vmtune manages."""
 
 
 host.add_command(host_pools, "pools")
@@ -31,14 +31,18 @@ host.add_command(carry_out_limits, "carry-out-limits")
 @host.command()
 @click.argument("name")
 @click.argument("uri")
-@click.option("--peer-uri", default="", help="How other hosts reach its libvirt.")
-@click.option("--migration-address", default="", help="Where its QEMUs listen, without libvirt.")
+@click.option("--peer-uri", default="", help="URI by which other hosts reach its libvirt.")
+@click.option(
+    "--migration-address",
+    default="",
+    help="Address where its QEMUs listen for migrations; without libvirt only.",
+)
 @common
 @pass_session
 def add(session: Session, name: str, uri: str, peer_uri: str, migration_address: str) -> None:
-    """Add a host, after talking to it once.
+    """Add a host, after a test connection.
 
-    URI is libvirt's (qemu:///system, qemu+ssh://root@NAME/system), or qmp+unix:///FOLDER
+    URI is a libvirt URI (qemu:///system, qemu+ssh://root@NAME/system), or qmp+unix:///FOLDER
     for a folder of QMP sockets.
     """
     body = {
@@ -48,7 +52,7 @@ def add(session: Session, name: str, uri: str, peer_uri: str, migration_address:
         "migration_address": migration_address,
     }
     added = session.client.post("/hosts", body)
-    session.say(added, f"host {name} added")
+    session.report(added, f"host {name} added")
 
 
 @host.command("list")
@@ -61,7 +65,7 @@ def list_(session: Session) -> None:
         Column("NAME"),
         Column("URI"),
         Column("PEER URI"),
-        *((Column("DRIVEN BY"),) if any(row.get("owner") for row in rows) else ()),
+        *((Column("MANAGED BY"),) if any(row.get("owner") for row in rows) else ()),
         Column("ADDED"),
     )
     cells = [
@@ -83,7 +87,7 @@ def list_(session: Session) -> None:
 @common
 @pass_session
 def show(session: Session, name: str) -> None:
-    """Show a host, and what it says of itself right now."""
+    """Show a host and its current state."""
     row = session.client.get(f"/hosts/{segment(name)}")
 
     def lines() -> Iterator[str]:
@@ -105,7 +109,7 @@ def _pairs(row: Document) -> list[tuple[str, str]]:
         *((("service", row["owner"]),) if row.get("owner") else ()),
         ("added", moment(row["created_at"])),
         ("host name", facts.get("hostname", "")),
-        ("driven by", facts.get("connection", "")),
+        ("managed by", facts.get("connection", "")),
         ("QEMU", facts.get("qemu_version") or ""),
         ("libvirt", facts.get("libvirt_version") or ""),
         ("kernel", facts.get("kernel", "")),
@@ -122,12 +126,12 @@ def _pairs(row: Document) -> list[tuple[str, str]]:
 @common
 @pass_session
 def give(session: Session, name: str, service: str) -> None:
-    """Let another service drive a host, where several share the work.
+    """Move a host to another service, where several services share a database.
 
-    Nothing may be open on the host. `vmtune service list` shows the services.
+    The host must have no running operations. `vmtune service list` shows the services.
     """
     given = session.client.put(f"/hosts/{segment(name)}/owner", {"service": service})
-    session.say(given, f"{service} drives host {name}")
+    session.report(given, f"{service} manages host {name}")
 
 
 @host.command()
@@ -135,5 +139,5 @@ def give(session: Session, name: str, service: str) -> None:
 @common
 @pass_session
 def remove(session: Session, name: str) -> None:
-    """Forget a host. Its VMs, their history and the host itself are left alone."""
-    session.say(session.client.delete(f"/hosts/{segment(name)}"), f"host {name} removed")
+    """Remove a host from vmtune. The host itself, its VMs and their history stay unchanged."""
+    session.report(session.client.delete(f"/hosts/{segment(name)}"), f"host {name} removed")

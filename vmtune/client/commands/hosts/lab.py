@@ -20,14 +20,14 @@ from vmtune.units import Unit, UnitError, parse
 
 _F = TypeVar("_F", bound=Callable[..., Any])  # any: click calls it with its options
 _SETTINGS = {
-    "folder": "Everything the lab keeps; made by up, removed by down.",
+    "folder": "Folder of the lab; `up` creates it, `down` removes it.",
     "name_a": "Name of the first host and its network namespace.",
-    "name_b": "Name of the second.",
+    "name_b": "Name of the second host.",
     "address_a": "Address of the first host, such as 10.99.0.1/24.",
-    "address_b": "Address of the second, in the same network.",
-    "libvirtd": "The daemon to run on both hosts.",
-    "libvirt_root": "A folder with unpacked libvirt packages to run instead.",
-    "qemu": "The emulator of the VMs.",
+    "address_b": "Address of the second host, in the same network.",
+    "libvirtd": "Libvirt daemon of both hosts.",
+    "libvirt_root": "Folder with unpacked libvirt packages to run instead.",
+    "qemu": "QEMU binary of the VMs.",
 }
 _PATHS = ("folder", "libvirtd", "libvirt_root", "qemu")
 
@@ -58,7 +58,7 @@ def _lab_settings(options: dict[str, Any]) -> LabSettings:  # any: a path or a t
 @click.group()
 @common
 def lab() -> None:
-    """Two libvirt hosts on this machine, to try things on. In namespaces; needs root."""
+    """Two libvirt hosts on this machine, for experiments. They run in namespaces; needs root."""
 
 
 @lab.command()
@@ -66,7 +66,7 @@ def lab() -> None:
 @common
 @pass_session
 def up(session: Session, /, **options: Any) -> None:  # any: click's values of the lab's settings
-    """Bring the lab up, or leave nothing. A lab that is up already is left as it is."""
+    """Start the lab; clean up after an error. A running lab stays unchanged."""
     status = hosts.up(_lab_settings(options))
     document = _document(status)
     session.show(document, lambda: _lines(document))
@@ -77,11 +77,11 @@ def up(session: Session, /, **options: Any) -> None:  # any: click's values of t
 @common
 @pass_session
 def down(session: Session, /, **options: Any) -> None:  # any: click's values of the lab's settings
-    """Take the lab down, whatever is left of it, with its VMs."""
+    """Stop the lab and its VMs and remove all remains."""
     settings = _lab_settings(options)
     hosts.down(settings)
     document = _document(hosts.status(settings))
-    session.say(document, "the lab is down")
+    session.report(document, "the lab is down")
 
 
 @lab.command()
@@ -89,34 +89,32 @@ def down(session: Session, /, **options: Any) -> None:  # any: click's values of
 @common
 @pass_session
 def status(session: Session, /, **options: Any) -> None:  # any: click's values of the settings
-    """Show what there is of the lab: down, up or broken."""
+    """Show the state of the lab: down, up or broken."""
     document = _document(hosts.status(_lab_settings(options)))
     session.show(document, lambda: _lines(document))
 
 
 @lab.command()
 @_lab_options
-@click.option("--name", help="The VM's name.")
-@click.option("--host", type=click.Choice(["a", "b"]), default="a", help="Where it starts.")
-@click.option("--memory", help="Its memory, such as 512Mi.")
-@click.option("--region", help="How much of it the guest dirties, such as 128Mi.")
-@click.option("--stride", help="From one written byte to the next, such as 4Ki.")
-@click.option("--idle", help="Rest of the guest after each pass, such as 200ms.")
-@click.option("--dirty-rate", help="How fast the guest may dirty memory, such as 200MB/s.")
-@click.option("--zero", help="Share of its pages that hold zeros, such as 20%.")
-@click.option("--random", help="Share of its pages that cannot be compressed, such as 30%.")
-@click.option("--beat", help="How often each worker's heart beats, such as 5ms.")
-@click.option(
-    "--ring", type=int, help="The CPU's ring that it works in: 3 where KVM emulates ring 0."
-)
+@click.option("--name", help="Name of the VM.")
+@click.option("--host", type=click.Choice(["a", "b"]), default="a", help="Host that starts it.")
+@click.option("--memory", help="Memory, such as 512Mi.")
+@click.option("--region", help="Memory that the guest dirties, such as 128Mi.")
+@click.option("--stride", help="Stride between written bytes, such as 4Ki.")
+@click.option("--idle", help="Pause of the guest after each pass, such as 200ms.")
+@click.option("--dirty-rate", help="Maximum dirty rate of the guest, such as 200MB/s.")
+@click.option("--zero", help="Share of zero pages, such as 20%.")
+@click.option("--random", help="Share of incompressible pages, such as 30%.")
+@click.option("--beat", help="Heartbeat interval of each worker, such as 5ms.")
+@click.option("--ring", type=int, help="CPU ring of the workload: 3 where KVM emulates ring 0.")
 @click.option(
     "--listener",
     type=click.Path(path_type=Path),
-    help="A folder with unix sockets named serial and beat, which you listen on.",
+    help="Folder with unix sockets named serial and beat, which you listen on.",
 )
-@click.option("--vcpus", type=int, help="Its vCPUs, with a worker of the guest on each.")
-@click.option("--iothreads", type=int, help="Its iothreads.")
-@click.option("--dirty-ring", type=int, help="Entries of its dirty ring; KVM only.")
+@click.option("--vcpus", type=int, help="Number of vCPUs, with one guest worker on each.")
+@click.option("--iothreads", type=int, help="Number of iothreads.")
+@click.option("--dirty-ring", type=int, help="Entries of the dirty ring; KVM only.")
 @common
 @pass_session
 def vm(session: Session, /, host: str, **options: Any) -> None:  # any: click's values
@@ -158,7 +156,9 @@ def _megabytes(option: str, text: str | None) -> int | None:
     if rate is None:
         return None
     if rate % 10**6:
-        raise InvalidInput(f"{text} is not a whole number of MB/s", field=option, remedy="round it")
+        raise InvalidInput(
+            f"{text} is not a whole number of MB/s", field=option, remedy="use a whole number"
+        )
     return rate // 10**6
 
 

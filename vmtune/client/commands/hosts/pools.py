@@ -19,14 +19,14 @@ from vmtune.errors import InvalidInput
 def pairs(pool: Document) -> list[tuple[str, str]]:
     """A VM's pool as pairs of words."""
     maps, stacks = pool["maps"], pool["stacks"]
-    now = "not seen" if maps is None else f"{maps:,}, of them {2 * stacks:,} of coroutines"
+    now = "unknown" if maps is None else f"{maps:,}, coroutines use {2 * stacks:,}"
     return [
         ("coroutine pool", f"{pool['design']}, {_count(pool['threads'], 'thread')}"),
         ("grows to", f"{pool['soft_limit']:,} coroutines for its disks"),
-        ("keeps at most", f"{pool['most_pooled']:,} coroutines"),
+        ("pool limit", f"{pool['most_pooled']:,} coroutines"),
         ("memory maps", now),
         ("worst case", f"{pool['most_maps']:,} with {pool['guest_requests']:,} requests in flight"),
-        ("vm.max_map_count", "not seen" if pool["limit"] is None else f"{pool['limit']:,}"),
+        ("vm.max_map_count", "unknown" if pool["limit"] is None else f"{pool['limit']:,}"),
         ("headroom", _headroom(pool)),
     ]  # fmt: skip
 
@@ -48,9 +48,9 @@ def _headroom(pool: Document) -> str:
 @common
 @pass_session
 def vm_pools(session: Session, vm: str) -> int:
-    """Show VM's coroutine pool, its memory maps, and what is left of them.
+    """Show the coroutine pool of VM, its memory maps and how many remain.
 
-    Exits 2 where something is to be mended.
+    Exits 2 if there are problems.
     """
     pool = session.client.get(f"/vms/{resolve(session.client, vm)}/pools")
 
@@ -69,9 +69,9 @@ def vm_pools(session: Session, vm: str) -> int:
 @common
 @pass_session
 def host_pools(session: Session, name: str) -> int:
-    """Show how near the VMs of a host are to the limit of their memory maps.
+    """Show how close the VMs of a host are to the limit of memory maps.
 
-    Exits 2 where something is to be mended.
+    Exits 2 if there are problems.
     """
     document = session.client.get(f"/hosts/{segment(name)}/pools")
     columns = (
@@ -92,21 +92,21 @@ def host_pools(session: Session, name: str) -> int:
         )
         for row in document["items"]
     ]
-    session.show(document, lambda: table(columns, cells, "no VM runs there"))
+    session.show(document, lambda: table(columns, cells, "no running VMs"))
     return DIFFERENCES if any(row["findings"] for row in document["items"]) else CLEAN
 
 
 @click.command()
 @click.argument("name", shell_complete=hosts)
 @click.argument("values", nargs=-1, metavar="[LIMIT=VALUE ...]")
-@click.option("--restore", is_flag=True, help="Put back every limit that vmtune has raised.")
+@click.option("--restore", is_flag=True, help="Restore every limit that vmtune has raised.")
 @common
 @pass_session
 def host_limits(session: Session, name: str, values: tuple[str, ...], restore: bool) -> None:
-    """Show limits of the host, or raise them: vm_max_map_count=262144.
+    """Show the limits of a host, or raise them: vm_max_map_count=262144.
 
-    They hold now and after a reboot, until --restore, which keeps what running VMs need.
-    Raising takes host_changes = true in the service's settings.
+    Raised limits persist over reboots until --restore, which keeps what running VMs need.
+    Raising needs host_changes = true in the service's settings.
     """
     if values and restore:
         raise click.UsageError("give values or --restore, not both")
@@ -126,7 +126,7 @@ def _assigned(arguments: Sequence[str]) -> dict[str, str]:
         name, equals, value = argument.partition("=")
         if not equals or not name or not value:
             raise InvalidInput(
-                f"{argument[:60]!r} is no LIMIT=VALUE", field="LIMIT=VALUE",
+                f"{argument[:60]!r} is not LIMIT=VALUE", field="LIMIT=VALUE",
                 code="malformed_argument", remedy="write vm_max_map_count=262144",
             )  # fmt: skip
         values[name] = value
@@ -139,13 +139,13 @@ def _limit_lines(rows: Sequence[Document]) -> Iterator[str]:
         Column("SYSCTL"),
         Column("NOW", right=True),
         Column("BEFORE", right=True),
-        Column("ASKED FOR BY", wraps=True),
+        Column("REQUESTED BY", wraps=True),
     )
     cells = [
         (
             row["tunable"],
             row["sysctl"],
-            "not seen" if row["value"] is None else str(row["value"]),
+            "unknown" if row["value"] is None else str(row["value"]),
             "-" if row["before"] is None else str(row["before"]),
             ", ".join(f"{owner} ({value})" for owner, value in row["claims"].items()),
         )
@@ -154,7 +154,7 @@ def _limit_lines(rows: Sequence[Document]) -> Iterator[str]:
     yield from table(columns, cells, "none")
     for row in rows:
         if row["held"]:
-            yield f"{row['tunable']} stays at {row['value']} for now: {row['held']}"
+            yield f"{row['tunable']} stays at {row['value']}: {row['held']}"
 
 
 @click.command(hidden=True)
@@ -162,8 +162,8 @@ def _limit_lines(rows: Sequence[Document]) -> Iterator[str]:
 @common
 @pass_session
 def carry_out_limits(session: Session, wishes: Path) -> None:
-    """Bring limits to what the service asks for in the file WISHES. For the root unit."""
+    """Set the limits that the service requests in the file WISHES. For the systemd unit of root."""
     from vmtune.api.wiring.limits import carry_out  # noqa: PLC0415 - of the service, and heavy
 
     found = carry_out(wishes)
-    session.say(found, ", ".join(f"{name} {value}" for name, value in found.items()))
+    session.report(found, ", ".join(f"{name} {value}" for name, value in found.items()))

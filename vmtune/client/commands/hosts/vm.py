@@ -22,7 +22,7 @@ _TUNING = ("tuned", "drifted", "pending restart", "untuned", "unknown")
 @click.group()
 @common
 def vm() -> None:
-    """VMs on the hosts, their labels and history."""
+    """VMs of the hosts, their labels and history."""
 
 
 vm.add_command(vm_pools, "pools")
@@ -30,16 +30,16 @@ vm.add_command(vm_drift, "drift")
 
 
 @vm.command("list")
-@click.option("--host", shell_complete=hosts, help="Only those of one host.")
-@click.option("--label", metavar="KEY=VALUE", multiple=True, help="Only those with this label.")
-@click.option("--tuning", type=click.Choice(list(_TUNING)), help="Only those that stand so.")
+@click.option("--host", shell_complete=hosts, help="Only VMs of one host.")
+@click.option("--label", metavar="KEY=VALUE", multiple=True, help="Only VMs with this label.")
+@click.option("--tuning", type=click.Choice(list(_TUNING)), help="Only VMs in this tuning state.")
 @common
 @pass_session
 def list_(session: Session, host: str | None, label: tuple[str, ...], tuning: str | None) -> None:
-    """List the VMs of all hosts, as they are right now.
+    """List the VMs of all hosts and their current state.
 
-    How a VM stands against its profile is told as of when it was last looked at; `vmtune verify`
-    looks again, and `vmtune vm drift --now` at all of them.
+    The tuning state is as of the last check; `vmtune verify` checks a VM again, and `vmtune vm
+    drift --now` checks all.
     """
     query = {"host": host, "label": label, "tuning_state": tuning}
     pages = list(session.client.pages("/vms", query))
@@ -83,7 +83,7 @@ def _labels(labels: Document) -> str:
 @common
 @pass_session
 def show(session: Session, vm: str) -> None:
-    """Show a VM, its QEMU, and what it runs with right now."""
+    """Show a VM, its QEMU and its current values."""
     path = f"/vms/{resolve(session.client, vm)}"
     document = {**session.client.get(path), "pools": session.client.get(f"{path}/pools")}
     session.show(document, lambda: _vm_lines(document))
@@ -120,7 +120,7 @@ def _vm_lines(document: Document) -> Iterator[str]:
         (name, _reading(reading), _reading(boot[name]) if name in boot else "")
         for name, reading in document["readings"].items()
     ]
-    yield from table(columns, cells, "nothing could be read")
+    yield from table(columns, cells, "no values could be read")
 
 
 def _reading(reading: Document) -> str:
@@ -136,13 +136,13 @@ def _reading(reading: Document) -> str:
 @common
 @pass_session
 def label(session: Session, vm: str, labels: tuple[str, ...]) -> None:
-    """Set labels of a VM; KEY- removes one."""
+    """Set labels of a VM; KEY- removes a label."""
     changes = _label_changes(labels)
     uuid = resolve(session.client, vm)
     merged = {**session.client.get(f"/vms/{uuid}")["labels"], **changes}
     kept = {key: value for key, value in merged.items() if value is not None}
     document = session.client.put(f"/vms/{uuid}/labels", {"labels": kept})
-    session.say(document, _labels(document["labels"]) or "no labels")
+    session.report(document, _labels(document["labels"]) or "no labels")
 
 
 def _label_changes(arguments: tuple[str, ...]) -> dict[str, str | None]:
@@ -155,7 +155,7 @@ def _label_changes(arguments: tuple[str, ...]) -> dict[str, str | None]:
             changes[key] = value
         else:
             problem = Problem(
-                argument[:60], "malformed_argument", "is no KEY=VALUE", "write tier=db, or tier-"
+                argument[:60], "malformed_argument", "is not KEY=VALUE", "write tier=db, or tier-"
             )
             raise InvalidInput("a label is malformed", problems=[problem])
     return changes
@@ -166,7 +166,7 @@ def _label_changes(arguments: tuple[str, ...]) -> dict[str, str | None]:
 @common
 @pass_session
 def history(session: Session, vm: str) -> None:
-    """What was applied to a VM and where it migrated, newest first."""
+    """Show a VM's applications and migrations, newest first."""
     uuid = resolve(session.client, vm)
     applications = list(session.client.items("/applications", {"vm": uuid}))
     migrations = list(session.client.items("/migrations", {"vm": uuid}))
@@ -195,7 +195,7 @@ def history(session: Session, vm: str) -> None:
     columns = tuple(Column(title) for title in ("BEGUN", "WHAT", "ID", "PROFILE", "STATE", "WHERE"))
     newest_first = sorted(rows, reverse=True)
     cells = [(render.moment(begun), *rest) for begun, *rest in newest_first]
-    session.show(document, lambda: table(columns, cells, "nothing was done to this VM yet"))
+    session.show(document, lambda: table(columns, cells, "no applications or migrations"))
 
 
 @click.command()
@@ -203,7 +203,7 @@ def history(session: Session, vm: str) -> None:
 @common
 @pass_session
 def explain(session: Session, vm: str) -> None:
-    """Say which profile a VM gets, and why."""
+    """Show which profile a VM gets, and why."""
     document = session.client.get(f"/vms/{resolve(session.client, vm)}/explain")
 
     def lines() -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""``vmtune evacuate``: move all VMs of a host to others, and follow it to its end."""
+"""``vmtune evacuate``: move all VMs of a host to other hosts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import click
 from vmtune.client.complete import hosts, profiles
 from vmtune.client.connection.errors import ClientError
 from vmtune.client.connection.http import Document, segment
-from vmtune.client.follow import Followed, to_the_end
 from vmtune.client.session import (
     CLEAN,
     DIFFERENCES,
@@ -19,9 +18,16 @@ from vmtune.client.session import (
     common,
     pass_session,
 )
-from vmtune.client.views.evacuations import EvacuationShown, lines, path_of, plan_lines, vms_of
+from vmtune.client.views.evacuations import (
+    EvacuationProgression,
+    lines,
+    path_of,
+    plan_lines,
+    vms_of,
+)
 from vmtune.client.views.progress import viewer
 from vmtune.client.vms import as_uuid
+from vmtune.client.watch import Watched, watch_to_end
 from vmtune.errors import InvalidInput
 
 _ORDERS = ("priority", "largest-first", "smallest-first")
@@ -31,30 +37,32 @@ _ORDERS = ("priority", "largest-first", "smallest-first")
 @click.argument("host", shell_complete=hosts)
 @click.option(
     "--to", "destinations", multiple=True, metavar="HOST", shell_complete=hosts,
-    help="Only to this host. May be repeated; without it to any that is eligible.",
+    help="Only to this host. May be repeated; default: any eligible host.",
 )  # fmt: skip
 @click.option(
     "--order", type=click.Choice(_ORDERS), default=_ORDERS[0], show_default=True,
-    help="Which VMs move first; priority is their label of that name.",
+    help="Order of the VMs; priority is their label of that name.",
 )  # fmt: skip
-@click.option("--profile", shell_complete=profiles, help="Instead of those assigned.")
+@click.option("--profile", shell_complete=profiles, help="Profile instead of the assigned ones.")
 @click.option(
     "--override", "overrides", multiple=True, metavar="[VM:]CODE",
-    help="Move in spite of this blocker: one VM, by name or UUID, or all. May be repeated.",
+    help="Override this blocker for one VM (name or UUID) or for all. May be repeated.",
 )  # fmt: skip
 @click.option(
-    "--max-outgoing", type=click.IntRange(1, 1000), help="At once; fewer than the service lets."
+    "--max-outgoing",
+    type=click.IntRange(1, 1000),
+    help="Concurrent migrations; at most the service's limit.",
 )
 @click.option(
     "--priority", type=click.IntRange(-100, 100), default=0,
-    help="Of its migrations in the queue; higher goes first.",
+    help="Priority of its migrations in the queue; higher runs first.",
 )  # fmt: skip
 @click.option(
     "--stop-after-failures", type=click.IntRange(min=1), metavar="N",
-    help="Begin no more once so many migrations have failed.",
+    help="Start no more migrations after so many failures.",
 )  # fmt: skip
-@click.option("--plan", "only_plan", is_flag=True, help="Show what would move where, and stop.")
-@click.option("--no-wait", is_flag=True, help="Start it and return; `evacuation show` tells.")
+@click.option("--plan", "only_plan", is_flag=True, help="Show the plan without moving anything.")
+@click.option("--no-wait", is_flag=True, help="Start it and return; see `evacuation show`.")
 @common
 @pass_session
 def evacuate(
@@ -73,12 +81,12 @@ def evacuate(
 ) -> int:
     """Move all VMs of HOST to other hosts, live.
 
-    A preflight of every VM is shown first. VMs against which something stands are not moved;
-    they are listed with the reason. The others move a few at a time, as the service's limits
-    let them; a restart of the service does not end it.
+    Shows the preflight of every VM first. VMs with blockers are not moved; they are listed
+    with the reason. The other VMs move a few at a time, within the service's limits. An
+    evacuation survives a restart of the service.
 
-    Ctrl-C ends the following only; the evacuation goes on. Exits 0 where all VMs have moved (with
-    --plan: would move), 2 where some are left, 1 on an error.
+    Ctrl-C stops watching; the evacuation continues. Exits 0 if all VMs have moved (with --plan:
+    would move), 2 if some remain, 1 on an error.
     """
     body: dict[str, Any] = {
         "destinations": list(destinations),
@@ -89,7 +97,7 @@ def evacuate(
         "stop_after_failures": stop_after_failures,
         **_overridden(session, host, overrides),
     }
-    if only_plan or session.talks:
+    if only_plan or session.shows_progress:
         plan = session.client.post(f"{path_of(host)}/plan", body)
         if only_plan:
             session.show(plan, lambda: plan_lines(plan))
@@ -98,27 +106,28 @@ def evacuate(
             click.echo(line, err=True)
     record = session.client.post(path_of(host), body)
     if no_wait:
-        told = f"`vmtune evacuation show {record['id']}` tells of it"
-        session.say(record, f"evacuation {record['id']} of {host} started; {told}")
+        hint = f"see `vmtune evacuation show {record['id']}`"
+        session.report(record, f"evacuation {record['id']} of {host} started; {hint}")
         return CLEAN
-    return follow_to_the_end(session, record)
+    return watch_evacuation(session, record)
 
 
-def follow_to_the_end(session: Session, record: Document) -> int:
+def watch_evacuation(session: Session, record: Document) -> int:
     """Show how far all and each are until it has ended; the exit code."""
     id, host = str(record["id"]), str(record["host"])
-    shown = EvacuationShown(vms_of(session.client, record))
+    shown = EvacuationProgression(vms_of(session.client, record))
     try:
-        with viewer(session.talks, shown) as view:
-            followed = Followed(path_of(host), "evacuation")
-            record = to_the_end(session.client, id, view, kind=followed)
+        with viewer(session.shows_progress, shown) as view:
+            followed = Watched(path_of(host), "evacuation")
+            record = watch_to_end(session.client, id, view, kind=followed)
     except ClientError:
-        click.echo(f"What became of it is unknown; ask: vmtune evacuation show {id}", err=True)
+        click.echo(f"The outcome is unknown; check: vmtune evacuation show {id}", err=True)
         raise
     except KeyboardInterrupt:
         click.echo(
-            f"\nThe evacuation goes on. To end it: vmtune evacuation cancel {id}; to follow it "
-            f"again: vmtune evacuation follow {id}",
+            "\nStopped watching; the evacuation continues. "
+            f"To cancel it: vmtune evacuation cancel {id}; "
+            f"to watch it again: vmtune evacuation watch {id}",
             err=True,
         )
         return INTERRUPTED

@@ -6,7 +6,7 @@ from itertools import islice
 
 import click
 
-from vmtune.client.commands.migration.evacuate import follow_to_the_end
+from vmtune.client.commands.migration.evacuate import watch_evacuation
 from vmtune.client.connection.http import Document
 from vmtune.client.session import Session, common, pass_session
 from vmtune.client.views import render
@@ -25,11 +25,11 @@ def evacuation() -> None:
 
 
 @evacuation.command("list")
-@click.option("--host", help="Only those of one host.")
-@click.option("--state", "states", multiple=True, help="Only these, such as running.")
+@click.option("--host", help="Only evacuations of one host.")
+@click.option("--state", "states", multiple=True, help="Only in this state, such as running.")
 @click.option(
     "-n", "--newest", type=click.IntRange(min=0), default=30, show_default=True,
-    help="Only so many, the newest; 0 for all.",
+    help="Show only the newest; 0 for all.",
 )  # fmt: skip
 @common
 @pass_session
@@ -66,9 +66,9 @@ def list_evacuations(
 @common
 @pass_session
 def show(session: Session, which: str) -> None:
-    """Show an evacuation, and where each VM stands.
+    """Show an evacuation and the state of each VM.
 
-    EVACUATION is its id, or what it begins with.
+    EVACUATION is its id or the start of it.
     """
     record = _find(session, which)
     vms = vms_of(session.client, record)
@@ -79,9 +79,9 @@ def show(session: Session, which: str) -> None:
 @click.argument("which", metavar="EVACUATION")
 @common
 @pass_session
-def follow(session: Session, which: str) -> int:
-    """Follow it to its end."""
-    return follow_to_the_end(session, _find(session, which))
+def watch(session: Session, which: str) -> int:
+    """Watch an evacuation until it ends."""
+    return watch_evacuation(session, _find(session, which))
 
 
 @evacuation.command()
@@ -89,9 +89,9 @@ def follow(session: Session, which: str) -> int:
 @common
 @pass_session
 def pause(session: Session, which: str) -> None:
-    """Begin no more of its migrations.
+    """Pause an evacuation: start no more migrations.
 
-    Those that are under way run to their end.
+    Running migrations continue to their end.
     """
     _ask(session, which, "pause")
 
@@ -101,7 +101,7 @@ def pause(session: Session, which: str) -> None:
 @common
 @pass_session
 def resume(session: Session, which: str) -> None:
-    """Go on where it was paused."""
+    """Resume a paused evacuation."""
     _ask(session, which, "resume")
 
 
@@ -110,19 +110,19 @@ def resume(session: Session, which: str) -> None:
 @common
 @pass_session
 def cancel(session: Session, which: str) -> None:
-    """End it: what waits never begins, and what is under way is aborted.
+    """Cancel an evacuation: abort running migrations and drop waiting ones.
 
-    Their VMs stay where they are; those that have moved stay there.
+    Their VMs stay on their host; VMs that have moved stay on the destination.
     """
     record = _find(session, which)
     ending = session.client.delete(path_of(record["host"], record["id"]))
-    session.say(ending, f"asked for the end of the evacuation of {record['host']}")
+    session.report(ending, f"requested cancellation of the evacuation of {record['host']}")
 
 
 def _ask(session: Session, which: str, what: str) -> None:
     record = _find(session, which)
     changed = session.client.post(f"{path_of(record['host'], record['id'])}/{what}")
-    session.say(changed, f"the evacuation of {changed['host']} is {changed['state']}")
+    session.report(changed, f"the evacuation of {changed['host']} is {changed['state']}")
 
 
 def _find(session: Session, which: str) -> Document:
@@ -140,8 +140,8 @@ def _find(session: Session, which: str) -> Document:
         )
     if len(found) > 1:
         raise InvalidInput(
-            f"{len(found)} evacuations begin with {which}",
+            f"{len(found)} evacuations start with {which}",
             field="EVACUATION",
-            remedy="write more of its id",
+            remedy="give more digits of its id",
         )
     return found[0]

@@ -1,4 +1,4 @@
-"""``vmtune migrate``: start a live migration and follow it to its end."""
+"""``vmtune migrate``: start a live migration and watch it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import click
 from vmtune.client.complete import assignments, hosts, profiles
 from vmtune.client.connection.errors import ClientError
 from vmtune.client.connection.http import Document
-from vmtune.client.follow import to_the_end
 from vmtune.client.session import CLEAN, ERROR, INTERRUPTED, Session, common, pass_session
 from vmtune.client.values import parse_assignments
 from vmtune.client.views import render
@@ -18,20 +17,21 @@ from vmtune.client.views.output import fields
 from vmtune.client.views.progress import viewer
 from vmtune.client.virsh_options import named, virsh_options
 from vmtune.client.vms import resolve
+from vmtune.client.watch import watch_to_end
 from vmtune.model.tunables.virsh_options import meant
 
 
 @click.command()
 @click.argument("vm")
 @click.argument("destination", shell_complete=hosts)
-@click.option("--profile", shell_complete=profiles, help="Instead of the one assigned.")
-@click.option("--revision", type=click.IntRange(min=1), help="An older one of the profile.")
+@click.option("--profile", shell_complete=profiles, help="Profile instead of the assigned one.")
+@click.option("--revision", type=click.IntRange(min=1), help="Older revision of the profile.")
 @click.option(
     "--override",
     "overrides",
     multiple=True,
     metavar="CODE",
-    help="Go on in spite of this blocker, without what it concerns. May be repeated.",
+    help="Override this blocker and leave out the values it concerns. May be repeated.",
 )
 @click.option(
     "--set",
@@ -39,15 +39,15 @@ from vmtune.model.tunables.virsh_options import meant
     multiple=True,
     metavar="TUNABLE=VALUE",
     shell_complete=assignments,
-    help="Beside or instead of the profile's, this time. May be repeated.",
+    help="Value for this migration, overrides the profile. May be repeated.",
 )
 @click.option(
     "--priority",
     type=click.IntRange(-100, 100),
     default=0,
-    help="Among those that wait for their turn; higher goes first.",
+    help="Priority in the queue; higher runs first.",
 )
-@click.option("--no-wait", is_flag=True, help="Start it and return; `migration show` tells.")
+@click.option("--no-wait", is_flag=True, help="Start it and return; see `migration show`.")
 @virsh_options
 @common
 @pass_session
@@ -64,13 +64,13 @@ def migrate(
     no_wait: bool,
     **given: object,
 ) -> int:
-    """Migrate VM live and follow it to its end.
+    """Migrate VM live and watch the migration.
 
-    The options of `virsh migrate` are taken too, such as --parallel or --bandwidth 100 (MiB/s):
-    they stand for tunables, and go before the profile's values, as --set does.
+    Options of `virsh migrate` work too, such as --parallel or --bandwidth 100 (MiB/s): they set
+    tunables and override the profile, as --set does.
 
-    Ctrl-C ends the following only; the migration goes on. Exits 0 where it completed, 1
-    where it failed, was cancelled, or its end is unknown.
+    Ctrl-C stops watching; the migration continues. Exits 0 if it completed, 1 if it failed, was
+    cancelled, or its outcome is unknown.
     """
     said = meant(named(given))
     body = {
@@ -86,16 +86,20 @@ def migrate(
     record = session.client.post("/migrations", body)
     id = str(record["id"])
     if no_wait:
-        session.say(record, f"migration {id} started; `vmtune migration show {id}` tells of it")
+        session.report(record, f"migration {id} started; see `vmtune migration show {id}`")
         return CLEAN
     try:
-        with viewer(session.talks) as shown:
-            record = to_the_end(session.client, id, shown)
+        with viewer(session.shows_progress) as shown:
+            record = watch_to_end(session.client, id, shown)
     except ClientError:
-        click.echo(f"What became of it is unknown; ask: vmtune migration show {id}", err=True)
+        click.echo(f"The outcome is unknown; check: vmtune migration show {id}", err=True)
         raise
     except KeyboardInterrupt:
-        click.echo(f"\nThe migration goes on. To abort it: vmtune migration abort {id}", err=True)
+        click.echo(
+            "\nStopped watching; the migration continues. "
+            f"To abort it: vmtune migration abort {id}",
+            err=True,
+        )
         return INTERRUPTED
     session.show(record, lambda: lines(record))
     return CLEAN if record["state"] == "completed" else ERROR
@@ -144,7 +148,7 @@ def _place(record: Document) -> str:
     """Where it stands, where it waits for its turn."""
     if not record["queued"]:
         return ""
-    return f"{record['ahead']} ahead of it; it waits because {record['waits_for']}"
+    return f"{record['ahead']} ahead of it; waits because {record['waits_for']}"
 
 
 def started_by(record: Document) -> str:

@@ -26,8 +26,8 @@ def migration() -> None:
 
 
 @migration.command("list")
-@click.option("--vm", help="Only those of one VM.")
-@click.option("--state", help="Only those in one state, such as active or failed.")
+@click.option("--vm", help="Only migrations of one VM.")
+@click.option("--state", help="Only in this state, such as active or failed.")
 @common
 @pass_session
 def list_(session: Session, vm: str | None, state: str | None) -> None:
@@ -78,11 +78,11 @@ def show(session: Session, id: str) -> None:
 
 @migration.command()
 @click.argument("id", metavar="MIGRATION")
-@click.option("--csv", "as_csv", is_flag=True, help="Every field, as comma-separated values.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print all fields as CSV.")
 @common
 @pass_session
 def samples(session: Session, id: str, as_csv: bool) -> None:
-    """Show what was sampled while a migration ran."""
+    """Show the samples of a migration."""
     rows = list(session.client.items(f"/migrations/{segment(id)}/samples"))
     session.show(
         {"items": rows, "next": None}, lambda: _csv(rows) if as_csv else _sample_table(rows)
@@ -126,13 +126,14 @@ def _sample_table(rows: list[Document]) -> Iterator[str]:
 
 @migration.command()
 @click.argument("id", metavar="MIGRATION")
-@click.option("--csv", "as_csv", is_flag=True, help="Every field, as comma-separated values.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print all fields as CSV.")
 @common
 @pass_session
 def rounds(session: Session, id: str, as_csv: bool) -> None:
-    """Show each time that the reaper emptied the dirty rings.
+    """Show the rounds of the dirty-ring reaper.
 
-    AT counts from the migration's start; before it, pages are noted only while a round measures.
+    AT is the time since the migration's start; before it, dirty pages are tracked only during a
+    round.
     """
     rows = list(session.client.items(f"/migrations/{segment(id)}/rounds"))
     session.show(
@@ -141,7 +142,7 @@ def rounds(session: Session, id: str, as_csv: bool) -> None:
 
 
 def _round_table(rows: list[Document]) -> Iterator[str]:
-    titles = ("AT", "WAIT ASKED", "COST", "RINGS' FILL, BY VCPU")
+    titles = ("AT", "PLANNED INTERVAL", "COST", "RING FILL BY VCPU")
     columns = tuple(Column(title, right=title != titles[-1]) for title in titles)
     cells = [
         (
@@ -152,7 +153,7 @@ def _round_table(rows: list[Document]) -> Iterator[str]:
         )
         for row in rows
     ]
-    yield from table(columns, cells, "no rounds: no reaper ran")
+    yield from table(columns, cells, "no rounds: the reaper did not run")
 
 
 @migration.command("set")
@@ -162,9 +163,9 @@ def _round_table(rows: list[Document]) -> Iterator[str]:
 @common
 @pass_session
 def set_(session: Session, id: str, values: tuple[str, ...]) -> None:
-    """Set values that QEMU heeds while it migrates, such as downtime_limit_ms=1s.
+    """Change values of a running migration, such as downtime_limit_ms=1s.
 
-    `vmtune tunables` tells which ones. They are put back if the migration does not complete.
+    `vmtune tunables` lists them. They are restored if the migration does not complete.
     """
     body = {"values": parse_assignments(values)}
     record = session.client.patch(f"/migrations/{segment(id)}", body)
@@ -176,9 +177,9 @@ def set_(session: Session, id: str, values: tuple[str, ...]) -> None:
 @common
 @pass_session
 def abort(session: Session, id: str) -> None:
-    """Ask a migration to end without success.
+    """Abort a migration.
 
-    The VM stays on its source. `vmtune migration show` tells whether it came in time.
+    The VM stays on its source. `vmtune migration show` shows whether the abort was in time.
     """
     record = session.client.delete(f"/migrations/{segment(id)}")
-    session.say(record, f"asked to abort migration {id}; it is {record['state']}")
+    session.report(record, f"requested abort of migration {id}; it is {record['state']}")

@@ -20,8 +20,8 @@ _ANSWERS_WITHIN_S = 20.0
 @click.command("virsh-args")
 @click.argument("vm")
 @click.argument("destination", shell_complete=hosts)
-@click.option("--profile", shell_complete=profiles, help="Instead of the one assigned.")
-@click.option("--revision", type=click.IntRange(min=1), help="An older one of the profile.")
+@click.option("--profile", shell_complete=profiles, help="Profile instead of the assigned one.")
+@click.option("--revision", type=click.IntRange(min=1), help="Older revision of the profile.")
 @common
 @pass_session
 def virsh_args(
@@ -29,16 +29,16 @@ def virsh_args(
 ) -> int:
     """Print a profile as options of virsh migrate.
 
-    It is the profile of VM, on its way to the host DESTINATION. For a command line such as:
+    For a migration of VM to the host DESTINATION, in a command line such as:
     virsh migrate --live --p2p $(vmtune virsh-args VM HOST) VM URI. Only options that the
-    installed virsh knows are printed. What no option expresses is told on standard error: most
-    of it vmtune sets by itself when it sees the migration.
+    installed virsh supports are printed. Values without an option are listed on standard
+    error; vmtune sets most of them itself when it observes the migration.
     """
     body = {"profile": profile, "revision": revision, "destination": destination}
     plan = session.client.post(f"/vms/{resolve(session.client, vm)}/plan", body)
     if plan["virsh"] is None:
         raise InvalidInput(
-            f"{plan['host']} is driven without libvirt, and virsh knows nothing of it",
+            f"{plan['host']} has no libvirt, so virsh cannot migrate its VMs",
             field="VM",
             code="not_libvirt",
             remedy="use `vmtune migrate`",
@@ -86,7 +86,7 @@ def _virsh(*arguments: str) -> str:
         )
     except (OSError, subprocess.SubprocessError) as error:
         raise SetupError(
-            f"virsh cannot be asked what it knows: {error}",
+            f"cannot run virsh: {error}",
             code="no_virsh",
             remedy="install libvirt-clients, or use `vmtune migrate`",
         ) from error

@@ -18,20 +18,22 @@ _MOST_CELL = 60
 
 
 @click.command()
-@click.option("--actor", help="Only of this token's id, or user's number.")
-@click.option("--action", help="Only this operation, such as apply_to_vm.")
-@click.option("--outcome", type=click.Choice(list(_COLORS)), help="Only with this end.")
-@click.option("--about", help="Only where the subject has this in it.")
-@click.option("--since", help="Only from this time on, such as 2026-11-21T00:00:00Z.")
+@click.option("--actor", help="Only by this token id or user number.")
+@click.option("--action", help="Only this action, such as apply_to_vm.")
+@click.option("--outcome", type=click.Choice(list(_COLORS)), help="Only with this outcome.")
+@click.option("--about", help="Only where the subject contains this text.")
+@click.option("--since", help="Only since this time, such as 2026-11-21T00:00:00Z.")
 @click.option("--until", help="Only before this time.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
 @click.option(
     "--export",
     "form",
     type=click.Choice(["jsonl", "csv"]),
-    help="All of it, oldest first, one entry a line.",
+    help="Print the whole log, oldest first, one entry per line.",
 )
-@click.option("--verify", is_flag=True, help="Check that nothing was altered; exits 2 if it was.")
+@click.option(
+    "--verify", is_flag=True, help="Check the log's hashes; exits 2 if the log was altered."
+)
 @common
 @pass_session
 def audit(
@@ -46,7 +48,7 @@ def audit(
     form: str | None,
     verify: bool,
 ) -> int:
-    """Show who changed what and why, and who was refused, newest first."""
+    """Show the audit log: changes and refused requests, newest first."""
     if verify:
         return _verify(session)
     query: Query = {
@@ -70,18 +72,18 @@ def _verify(session: Session) -> int:
     found = session.client.get("/audit/integrity")
     broken = found["broken_at"]
     if broken is None:
-        older = f", {found['dropped']} older ones dropped" if found["dropped"] else ""
+        older = f", {found['dropped']} older entries deleted" if found["dropped"] else ""
         sentence = f"{found['entries']} entries, none altered{older}; the newest is "
         sentence += str(found["newest"])
     else:
-        sentence = f"entry {broken} does not follow from the one before: the log was altered"
-    session.say(found, sentence)
+        sentence = f"entry {broken} does not match the hash of its predecessor: the log was altered"
+    session.report(found, sentence)
     return CLEAN if broken is None else DIFFERENCES
 
 
 def _lines(rows: list[Document]) -> Iterator[str]:
     if not rows:
-        yield "nothing in the audit log"
+        yield "the audit log has no entries"
     for row in rows:
         yield from _entry(row)
 
@@ -91,24 +93,24 @@ def _entry(row: Document) -> Iterator[str]:
     name = " ".join(filter(None, (who["kind"], who["name"] or who["id"])))
     outcome = paint(row["outcome"], _COLORS.get(row["outcome"], ""))
     yield (
-        f"{moment(row['at'])}  #{row['number']:<6} {outcome:<8} {row['action'] or 'by itself'}  "
+        f"{moment(row['at'])}  #{row['number']:<6} {outcome:<8} {row['action'] or 'service'}  "
         f"{row['subject']}"
     ).rstrip()
     from_where = f", {row['origin']}" if row["origin"] else ""
     yield f"    by {name}{from_where}"
     if row["reason"]:
-        yield f"    because {row['reason']!r}"
+        yield f"    reason: {row['reason']!r}"
     if row["codes"]:
         yield f"    {', '.join(row['codes'])}"
     for change in row["changes"]:
         before, after = change["before"] or {}, change["after"] or {}
         if change["before"] is None:
-            yield f"    {change['what']} {change['key']} made: {_values(after)}"
+            yield f"    {change['what']} {change['key']} created: {_values(after)}"
         elif change["after"] is None:
             yield f"    {change['what']} {change['key']} deleted: {_values(before)}"
         else:
-            told = ", ".join(f"{k} {_value(before.get(k))} -> {_value(after[k])}" for k in after)
-            yield f"    {change['what']} {change['key']}: {told}"
+            changes = ", ".join(f"{k} {_value(before.get(k))} -> {_value(after[k])}" for k in after)
+            yield f"    {change['what']} {change['key']}: {changes}"
 
 
 def _values(values: Document) -> str:

@@ -12,9 +12,9 @@ from vmtune.client.session import common
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @common
 def completion(shell: str) -> None:
-    """Print the shell's completion script.
+    """Print the completion script for a shell.
 
-    To switch it on: eval "$(vmtune completion bash)"."""
+    To enable it: eval "$(vmtune completion bash)"."""
     root = click.get_current_context().find_root().command
     kind = get_completion_class(shell)
     assert kind is not None

@@ -9,13 +9,13 @@ from vmtune.client.session import Session, common, pass_session
 
 
 @click.command()
-@click.option("--keep", is_flag=True, help="Keep lab and service up until Ctrl-C.")
+@click.option("--keep", is_flag=True, help="Keep the lab and the service running until Ctrl-C.")
 @common
 @pass_session
 def demo(session: Session, keep: bool) -> int:
-    """Migrate a real VM under two profiles, and compare.
+    """Migrate a real VM with two profiles and compare them.
 
-    Brings up two libvirt hosts on this machine and a service of its own, and leaves nothing
-    behind. Needs root.
+    Starts two libvirt hosts and a service on this machine, and removes them at the end.
+    Needs root.
     """
-    return run(keep=keep, as_json=session.json, talks=session.talks)
+    return run(keep=keep, as_json=session.json, verbose=session.shows_progress)

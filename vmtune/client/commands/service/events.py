@@ -8,32 +8,33 @@ import click
 
 from vmtune.client.connection.errors import ClientError
 from vmtune.client.connection.http import Document
-from vmtune.client.connection.sse import ServerEvent, follow, stored
+from vmtune.client.connection.sse import ServerEvent, stored
+from vmtune.client.connection.sse import watch as watch_events
 from vmtune.client.session import CLEAN, Session, common, pass_session
 from vmtune.client.views.render import moment
 
 
 @click.command()
-@click.option("--follow", "following", is_flag=True, help="Go on with what happens from now on.")
+@click.option("--watch", is_flag=True, help="Keep printing new events.")
 @click.option(
     "--after",
     type=click.IntRange(min=0),
-    help="Begin after this event; the default is the first, and with --follow the newest.",
+    help="Start after this event; default: from the first event, with --watch from now on.",
 )
 @common
 @pass_session
-def events(session: Session, following: bool, after: int | None) -> int:
-    """Show what changed, oldest first.
+def events(session: Session, watch: bool, after: int | None) -> int:
+    """Show events, oldest first.
 
-    With --follow and --json each line is one JSON document. Ctrl-C ends the following.
+    With --watch and --json each line is one JSON document. Ctrl-C stops watching.
     """
-    if not following:
+    if not watch:
         rows = [event.data for event in stored(session.client, str(after or 0))]
         session.show({"items": rows, "next": None}, lambda: map(_line, rows))
         return CLEAN
     try:
         newest = "" if after is None else str(after)
-        for item in follow(session.client, newest, on_loss=_tell_loss):
+        for item in watch_events(session.client, newest, on_loss=_report_loss):
             if isinstance(item, ServerEvent) and not session.quiet:
                 click.echo(json.dumps(item.data) if session.json else _line(item.data))
     except KeyboardInterrupt:
@@ -41,8 +42,8 @@ def events(session: Session, following: bool, after: int | None) -> int:
     return CLEAN
 
 
-def _tell_loss(error: ClientError) -> None:
-    click.echo(f"{error.message}; trying again", err=True)
+def _report_loss(error: ClientError) -> None:
+    click.echo(f"{error.message}; reconnecting", err=True)
 
 
 def _line(event: Document) -> str:

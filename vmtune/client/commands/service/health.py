@@ -12,9 +12,9 @@ from vmtune.client.views.output import fields
 @common
 @pass_session
 def health(session: Session) -> int:
-    """Say whether the service is well.
+    """Check the health of the service.
 
-    Exits 1 where it is not, or does not answer.
+    Exits 1 if the service is unhealthy or does not answer.
     """
     document = session.client.get("/health")
     pairs = [(name.replace("_", " "), str(value)) for name, value in document.items()]

@@ -23,9 +23,9 @@ def serve(
     state_dir: Path | None,
     database_url: str | None,
 ) -> None:
-    """Run the service in the foreground, until SIGTERM or Ctrl-C.
+    """Run the service in the foreground until SIGTERM or Ctrl-C.
 
-    Options go before VMTUNE_* variables, and these before the settings file.
+    Options override VMTUNE_* variables, which override the settings file.
     """
     chosen = settings(
         config,

@@ -19,12 +19,12 @@ def service() -> None:
 @common
 @pass_session
 def list_(session: Session) -> None:
-    """List the services, and the hosts that each drives."""
+    """List the services and the hosts that each manages."""
     found = session.client.get("/services")
     columns = tuple(map(Column, ("NAME", "MACHINE", "STATE", "HOSTS", "LAST SEEN")))
     cells = [
         (
-            row["name"] + (" (asked)" if row["here"] else ""),
+            row["name"] + (" (this one)" if row["here"] else ""),
             row["machine"],
             row["state"],
             ", ".join(row["hosts"]),
@@ -32,5 +32,5 @@ def list_(session: Session) -> None:
         )
         for row in found["items"]
     ]
-    empty = "one service drives every host; several need PostgreSQL"
+    empty = "a single service manages all hosts; several services need PostgreSQL"
     session.show(found, lambda: table(columns, cells, empty))

@@ -25,11 +25,11 @@ _MEANINGS = "\n".join(f"  {scope.value:<8} {meaning}" for scope, meaning in MEAN
 @click.group()
 @common
 def token() -> None:
-    """Tokens: who may do what, from elsewhere."""
+    """API tokens and their permissions."""
 
 
 @token.command(
-    epilog="\b\nScopes, of which each but metrics includes read:\n" + _MEANINGS,
+    epilog="\b\nScopes (each except metrics includes read):\n" + _MEANINGS,
 )
 @click.argument("name")
 @click.option(
@@ -38,7 +38,7 @@ def token() -> None:
     multiple=True,
     required=True,
     type=click.Choice([scope.value for scope in Scope]),
-    help="What it may do; any number of times.",
+    help="A permission of the token; repeatable.",
 )
 @click.option("--host", "hosts", multiple=True, help="Only this host and its VMs; repeatable.")
 @click.option("--selector", help="Only VMs with all of these labels, such as tier=db,zone=a.")
@@ -46,7 +46,7 @@ def token() -> None:
     "--expires",
     default=_DEFAULT,
     show_default=True,
-    help="How long it lasts: 12h, 90d, 4w, 1y, or never.",
+    help="Lifetime of the token: 12h, 90d, 4w, 1y, or never.",
 )
 @common
 @pass_session
@@ -58,9 +58,9 @@ def create(
     selector: str | None,
     expires: str,
 ) -> None:
-    """Make a token called NAME, and show it, this once.
+    """Create a token called NAME and show it, this once.
 
-    It may do at most what you may, and ends when you may no longer.
+    It has at most your own permissions, and loses them when you do.
     """
     ends = _end(expires)
     body = {
@@ -74,9 +74,9 @@ def create(
 
     def lines() -> Iterator[str]:
         yield made["token"]
-        if session.talks:
+        if session.shows_progress:
             click.echo(
-                f"Token {made['id']} ({name}) can not be shown again. Whoever has it sends\n"
+                f"Token {made['id']} ({name}) is not shown again. HTTP clients send it as\n"
                 "`Authorization: Bearer TOKEN`; for this command put it into VMTUNE_TOKEN, or "
                 "into a\nfile that only you may read.",
                 err=True,
@@ -86,7 +86,7 @@ def create(
 
 
 @token.command("list")
-@click.option("--all", "everything", is_flag=True, help="Expired and revoked ones too.")
+@click.option("--all", "everything", is_flag=True, help="Also expired and revoked tokens.")
 @common
 @pass_session
 def list_(session: Session, everything: bool) -> None:
@@ -100,7 +100,7 @@ def list_(session: Session, everything: bool) -> None:
         Column("STATE"),
         Column("SCOPES", wraps=True),
         Column("FOR", wraps=True),
-        Column("MADE BY", spare=True),
+        Column("CREATED BY", spare=True),
         Column("EXPIRES"),
         Column("LAST USED"),
     )
@@ -117,7 +117,7 @@ def list_(session: Session, everything: bool) -> None:
         )
         for row in rows
     ]
-    empty = "no tokens; make one with `vmtune token create NAME --scope read`"
+    empty = "no tokens; create one with `vmtune token create NAME --scope read`"
     session.show({"items": rows, "next": None}, lambda: table(columns, cells, empty))
 
 
@@ -126,16 +126,16 @@ def list_(session: Session, everything: bool) -> None:
 @common
 @pass_session
 def revoke(session: Session, which: str) -> None:
-    """Revoke TOKEN, named by its id or name: from now on it lets nobody in."""
+    """Revoke TOKEN (id or name): it is invalid from now on."""
     id = _find(session.client, which)
-    session.say(session.client.delete(f"/tokens/{segment(id)}"), f"token {id} revoked")
+    session.report(session.client.delete(f"/tokens/{segment(id)}"), f"token {id} revoked")
 
 
 @token.command()
 @common
 @pass_session
 def browsers(session: Session) -> None:
-    """List browsers that are signed in, everybody's."""
+    """List the signed-in browsers of all users."""
     rows = list(session.client.items("/browsers"))
     columns = (
         Column("ID"),
@@ -167,19 +167,19 @@ def browsers(session: Session) -> None:
 @common
 @pass_session
 def sign_out(session: Session, browser: str) -> None:
-    """Sign BROWSER out, named by its id: its cookie lets nobody in any more.
+    """Sign BROWSER (id) out: its cookie is invalid from now on.
 
-    The token that it signed in with still does, until it is revoked.
+    The token that it signed in with stays valid until it is revoked.
     """
     gone = session.client.delete(f"/browsers/{segment(browser)}")
-    session.say(gone, f"browser {browser} signed out")
+    session.report(gone, f"browser {browser} signed out")
 
 
 @token.command()
 @common
 @pass_session
 def whoami(session: Session) -> None:
-    """Show who you are to the service, and what you may do."""
+    """Show your identity and permissions."""
     row = session.client.get("/session")
     rights = row["rights"]
     pairs = [
@@ -207,7 +207,7 @@ def _find(client: Client, which: str) -> str:
     raise InvalidInput(
         f"there is no token {which!r}" if not found else f"several tokens are called {which!r}",
         field="TOKEN",
-        remedy="name one by its id: `vmtune token list --all` shows them",
+        remedy="use an id: `vmtune token list --all` shows them",
     )
 
 
@@ -218,7 +218,9 @@ def _end(lasts: str) -> datetime | None:
     match = _LASTS.fullmatch(lasts)
     if match is None or int(match[1]) == 0:
         raise InvalidInput(
-            f"{lasts!r} is no time", field="--expires", remedy="write 12h, 90d, 4w, 1y or never"
+            f"{lasts!r} is not a duration",
+            field="--expires",
+            remedy="write 12h, 90d, 4w, 1y or never",
         )
     return datetime.now(UTC) + int(match[1]) * _UNITS.get(match[2], _YEAR)
 

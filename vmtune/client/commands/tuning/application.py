@@ -27,15 +27,15 @@ def all_as_wanted(outcomes: Sequence[Document]) -> bool:
 
 @click.command()
 @click.argument("vm")
-@click.option("--profile", shell_complete=profiles, help="Instead of the one assigned.")
-@click.option("--revision", type=click.IntRange(min=1), help="An older one of the profile.")
-@click.option("--best-effort", is_flag=True, help="Leave out what is refused, apply the rest.")
+@click.option("--profile", shell_complete=profiles, help="Profile instead of the assigned one.")
+@click.option("--revision", type=click.IntRange(min=1), help="Older revision of the profile.")
+@click.option("--best-effort", is_flag=True, help="Skip refused values and apply the rest.")
 @click.option(
     "--boot-only",
     is_flag=True,
-    help="Only write what waits for the VM's next start; it need not run.",
+    help="Only write values for the VM's next start; it need not run.",
 )
-@click.option("--dry-run", is_flag=True, help="Show the plan and change nothing.")
+@click.option("--dry-run", is_flag=True, help="Show the plan without changing anything.")
 @common
 @pass_session
 def apply(
@@ -47,14 +47,14 @@ def apply(
     boot_only: bool,
     dry_run: bool,
 ) -> int:
-    """Set a profile's values on VM and read them back.
+    """Apply a profile to VM and read the values back.
 
-    Values that take effect at the VM's start are written into its persistent configuration, and
-    are `pending restart` until then. Without --best-effort the first refusal puts everything
-    back.
+    Values that take effect at the VM's start are written to its persistent configuration, and
+    are `pending restart` until then. Without --best-effort the first refused value rolls
+    everything back.
 
-    Exits 0 where each value is effective or waits for its migration or restart, 2 where some
-    are overwritten, rejected or unknown, 1 where it failed.
+    Exits 0 if all values are effective or pending, 2 if some are overwritten, rejected or
+    unknown, 1 if it failed.
     """
     uuid = resolve(session.client, vm)
     body: dict[str, object] = {"profile": profile, "revision": revision}
@@ -97,16 +97,18 @@ def record_lines(record: Document) -> Iterator[str]:
 
 @click.command()
 @click.argument("vm", required=False)
-@click.option("--all", "everything", is_flag=True, help="Every VM that has anything to verify.")
+@click.option(
+    "--all", "everything", is_flag=True, help="Verify all VMs with an application or assignment."
+)
 @common
 @pass_session
 def verify(session: Session, vm: str | None, everything: bool) -> int:
-    """Hold what VM runs with against its profile: the one applied, or else assigned.
+    """Compare the values that VM runs with to its profile: the applied one, else the assigned one.
 
-    Exits 0 where all is as wanted, 2 where something differs, 1 on an error.
+    Exits 0 if all values match, 2 if some differ, 1 on an error.
     """
     if (vm is None) is not everything:
-        raise click.UsageError("name one VM, or give --all")
+        raise click.UsageError("give one VM, or --all")
     if vm is not None:
         document = session.client.post(f"/vms/{resolve(session.client, vm)}/verify")
         session.show(document, lambda: _verification_lines(document))
@@ -144,7 +146,7 @@ def _verify_all(session: Session) -> int:
     ]
 
     def lines() -> Iterator[str]:
-        yield from table(columns, cells, "no VM has anything to verify")
+        yield from table(columns, cells, "no VM has an application or assignment")
         yield from render.problems(silent)
 
     session.show({"clean": clean, "items": found, "problems": silent}, lines)
@@ -169,8 +171,8 @@ def _verification_lines(document: Document) -> Iterator[str]:
             ("vm", document["vm"]),
             ("host", document["host"]),
             ("profile", render.profile(document)),
-            ("application", document["application"] or "none: by assignment"),
-            ("as wanted", "yes" if document["clean"] else "no"),
+            ("application", document["application"] or "none, by assignment"),
+            ("no differences", "yes" if document["clean"] else "no"),
         ]
     )
     yield ""
@@ -182,7 +184,7 @@ def _verification_lines(document: Document) -> Iterator[str]:
 @common
 @pass_session
 def revert(session: Session, target: str) -> int:
-    """Put back what was set before an application, or before a VM's standing one."""
+    """Restore the values from before an application, or a VM's active one."""
     application = _application_of(session.client, target)
     record = session.client.post(f"/applications/{application}/revert")
     session.show(record, lambda: record_lines(record))
@@ -203,7 +205,7 @@ def _application_of(client: Client, target: str) -> str:
         if record["state"] in ("applied", "unknown"):
             return str(record["id"])
     raise NotFound(
-        f"no application stands on {target}",
+        f"{target} has no active application",
         field="VM",
         remedy=f"`vmtune application list --vm {target}` shows what was applied",
     )
@@ -212,11 +214,11 @@ def _application_of(client: Client, target: str) -> str:
 @click.group()
 @common
 def application() -> None:
-    """What was applied to VMs, and what became of it."""
+    """Applications of profiles to VMs, and their outcomes."""
 
 
 @application.command("list")
-@click.option("--vm", help="Only those of one VM.")
+@click.option("--vm", help="Only applications of one VM.")
 @common
 @pass_session
 def list_(session: Session, vm: str | None) -> None:
@@ -240,7 +242,7 @@ def list_(session: Session, vm: str | None) -> None:
         )
         for row in rows
     ]
-    empty = "nothing was applied yet"
+    empty = "no applications"
     session.show({"items": rows, "next": None}, lambda: table(columns, cells, empty))
 
 

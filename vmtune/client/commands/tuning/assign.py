@@ -15,7 +15,10 @@ from vmtune.errors import InvalidInput
 @click.group()
 @common
 def assign() -> None:
-    """Which profile is for which VM: the VM's own before label selector, host and default."""
+    """Assignments: which VM gets which profile.
+
+    An assignment of the VM takes precedence over a label selector, then host, then default.
+    """
 
 
 @assign.command()
@@ -23,7 +26,7 @@ def assign() -> None:
 @click.option("--vm", help="One VM, by name or UUID.")
 @click.option("--selector", help="VMs with all of these labels, such as tier=db,zone=a.")
 @click.option("--host", shell_complete=hosts, help="The VMs of a host.")
-@click.option("--default", "default", is_flag=True, help="All VMs that nothing else names.")
+@click.option("--default", "default", is_flag=True, help="All VMs without another assignment.")
 @common
 @pass_session
 def add(
@@ -34,13 +37,13 @@ def add(
     host: str | None,
     default: bool,
 ) -> None:
-    """Assign PROFILE to a VM, a label selector, a host, or everything else."""
+    """Assign PROFILE to a VM, a label selector, a host, or as the default."""
     given = {"vm": vm, "selector": selector, "host": host, "default": "" if default else None}
     chosen = {target: key for target, key in given.items() if key is not None}
     if len(chosen) != 1:
         raise InvalidInput(
-            "name what the profile is for, and only one thing" if chosen else
-            "what is the profile for?",
+            "give exactly one target" if chosen else
+            "the target is missing",
             field="PROFILE",
             code="usage",
             remedy="give one of --vm, --selector, --host and --default",
@@ -50,7 +53,7 @@ def add(
         key = resolve(session.client, key)
     body = {"target": target, "key": key, "profile": profile}
     added = session.client.post("/assignments", body)
-    session.say(added, f"assignment {added['id']}: {profile} for {target} {key}".rstrip())
+    session.report(added, f"assignment {added['id']}: {profile} for {target} {key}".rstrip())
 
 
 @assign.command("list")
@@ -70,7 +73,7 @@ def list_(session: Session) -> None:
         (str(row["id"]), row["target"], row["key"], row["profile"], moment(row["created_at"]))
         for row in rows
     ]
-    empty = "no assignments; make one with `vmtune assign add PROFILE --default`"
+    empty = "no assignments; add one with `vmtune assign add PROFILE --default`"
     session.show({"items": rows, "next": None}, lambda: table(columns, cells, empty))
 
 
@@ -80,4 +83,4 @@ def list_(session: Session) -> None:
 @pass_session
 def remove(session: Session, id: int) -> None:
     """Remove an assignment."""
-    session.say(session.client.delete(f"/assignments/{id}"), f"assignment {id} removed")
+    session.report(session.client.delete(f"/assignments/{id}"), f"assignment {id} removed")

@@ -18,28 +18,28 @@ _LOOK_EVERY_S = 0.25
 
 
 class NotScanned(VmtuneError):
-    """A scan that was asked for has not ended in time."""
+    """The requested scan did not end in time."""
 
     code = "not_scanned"
 
 
 @click.command()
-@click.option("--host", shell_complete=hosts, help="Only the VMs of one host.")
-@click.option("--now", is_flag=True, help="Look at all VMs first, and wait for that.")
+@click.option("--host", shell_complete=hosts, help="Only VMs of one host.")
+@click.option("--now", is_flag=True, help="Scan all VMs first and wait for the result.")
 @click.option(
     "--within", type=click.IntRange(1, 24 * 3600), default=300, metavar="SECONDS",
-    show_default=True, help="How long to wait for that.",
+    show_default=True, help="How long to wait for the scan.",
 )  # fmt: skip
 @common
 @pass_session
 def vm_drift(session: Session, host: str | None, now: bool, within: int) -> int:
-    """List the VMs that run otherwise than what was applied to them.
+    """List the VMs that drift: their values differ from their profile.
 
-    The service looks at all VMs of which something is wanted from time to time (its setting
-    drift_scan_interval_s). What it found last is shown; no QEMU is asked, but with --now.
-    `vmtune verify VM` tells more of one.
+    The service scans all VMs with an application or assignment regularly (setting
+    drift_scan_interval_s). This shows the last result; --now scans again.
+    `vmtune verify VM` shows the details of one VM.
 
-    Exits 2 where some drift, 1 on an error.
+    Exits 2 if some VMs drift, 1 on an error.
     """
     client = session.client
     if now:
@@ -53,7 +53,7 @@ def vm_drift(session: Session, host: str | None, now: bool, within: int) -> int:
 
 
 def _wait(client: Client, asked: Collection[str], within_s: float) -> None:
-    """:raise NotScanned: some of the hosts were not looked at in time."""
+    """:raise NotScanned: some hosts were not scanned in time."""
     give_up_s = time.monotonic() + within_s
     while True:
         scans = client.items("/drift-scans")
@@ -62,9 +62,9 @@ def _wait(client: Client, asked: Collection[str], within_s: float) -> None:
             return
         if time.monotonic() > give_up_s:
             raise NotScanned(
-                f"{len(left)} hosts were not looked at within {within_s:g} s: "
+                f"{len(left)} hosts were not scanned within {within_s:g} s: "
                 f"{', '.join(left[:5])}{', ...' if len(left) > 5 else ''}",
-                remedy="see that the services that drive them run (vmtune service list), or "
+                remedy="check that the services that manage them run (vmtune service list), or "
                 "wait longer with --within",
             )
         time.sleep(_LOOK_EVERY_S)
@@ -90,7 +90,7 @@ def _lines(drifts: Sequence[Document], scans: Sequence[Document]) -> Iterator[st
         )
         for row in drifts
     ]
-    yield from table(columns, cells, "no VM drifts, as far as was looked")
+    yield from table(columns, cells, "no drift in the scanned VMs")
     yield ""
     yield from _scan_lines(scans)
 
@@ -100,10 +100,10 @@ def _scan_lines(scans: Sequence[Document]) -> Iterator[str]:
     if made:
         seen = sum(scan["found"]["looked_at"] for scan in made)
         oldest = min(scan["ended_at"] for scan in made)
-        yield f"looked at {seen} VMs of {len(made)} hosts, at {render.moment(oldest)} or later"
+        yield f"scanned {seen} VMs of {len(made)} hosts, at {render.moment(oldest)} or later"
     never = [scan["host"] for scan in scans if scan["found"] is None]
     if never:
-        yield f"not looked at yet: {', '.join(never)}"
+        yield f"not scanned yet: {', '.join(never)}"
     for scan in made:
         rows = [
             {**row, "field": " ".join(filter(None, (scan["host"], row["field"])))}

@@ -22,7 +22,7 @@ _OBJECTS = consent_to_qom("")
 @click.group()
 @common
 def pack() -> None:
-    """Tunable packs: files that add tunables of a patched QEMU."""
+    """Tunable packs: files that add the tunables of a patched QEMU."""
 
 
 @pack.command()
@@ -30,10 +30,9 @@ def pack() -> None:
 @common
 @pass_session
 def check(session: Session, file: Path) -> None:
-    """Say whether a pack can be accepted, and what the operator has to allow for it.
+    """Check a pack, and show which permissions it needs.
 
-    FILE is a path, or the name of a pack that comes with vmtune. What is wrong is told with line
-    and column.
+    FILE is a path, or the name of a pack that comes with vmtune. Errors have line and column.
     """
     found = packs.read_file(packs.shipped().get(str(file), file))
     document = _document(found)
@@ -52,13 +51,13 @@ def _checked(found: Pack, document: Document) -> Iterator[str]:
     ]
     yield from table(columns, cells, "no tunables")
     yield ""
-    yield "in the settings it needs:"
+    yield "required settings:"
     for setting in ("allow_qom", "allow_qmp_commands"):
         names = document["needs"][setting]
         if names:
             yield f"  {setting} = [{', '.join(repr(name) for name in names)}]".replace("'", '"')
     if not any(document["needs"].values()):
-        yield "  nothing: it only reads"
+        yield "  none: the pack only reads"
 
 
 def _document(found: Pack) -> Document:
@@ -84,7 +83,7 @@ def _split(consents: frozenset[str]) -> dict[str, list[str]]:
 @common
 @pass_session
 def list_(session: Session) -> None:
-    """List the packs that come with vmtune, and those that this machine's settings load."""
+    """List the packs that come with vmtune and the packs that this machine's settings load."""
     settings = Settings.load(None, os.environ)
     given = settings.consents
     loaded = {found.name: found for found in packs.load(settings.packs)}

@@ -22,8 +22,8 @@ _WHEN = {
 
 @click.command()
 @click.argument("vm")
-@click.option("--profile", shell_complete=profiles, help="Instead of the one assigned.")
-@click.option("--revision", type=click.IntRange(min=1), help="An older one of the profile.")
+@click.option("--profile", shell_complete=profiles, help="Profile instead of the assigned one.")
+@click.option("--revision", type=click.IntRange(min=1), help="Older revision of the profile.")
 @click.option("--to", "destination", shell_complete=hosts, help="Plan a migration to this host.")
 @common
 @pass_session
@@ -34,10 +34,10 @@ def plan(
     revision: int | None,
     destination: str | None,
 ) -> int:
-    """Show what would be set on VM, and what stands against it. Changes nothing.
+    """Show what would change on VM, and what blocks it. Changes nothing.
 
-    Exits 0 where nothing would change, 2 where something would or a blocker stands
-    against it, 1 on an error.
+    Exits 0 if nothing would change, 2 if something would or there is a blocker, 1 on an
+    error.
     """
     body = {"profile": profile, "revision": revision, "destination": destination}
     uuid = resolve(session.client, vm)
@@ -57,7 +57,7 @@ def lines(document: Document) -> Iterator[str]:
         Column("WANTED", right=True),
         Column("ROUTE"),
         Column("WHEN"),
-        Column("WHO WOULD OVERWRITE IT", wraps=True, spare=True),
+        Column("OVERWRITTEN BY", wraps=True, spare=True),
     )
     cells = [_cells(item) for item in document["items"]]
     yield from table(columns, cells, "nothing to set")

@@ -39,11 +39,11 @@ def profile() -> None:
     "--file",
     "file",
     type=click.Path(path_type=Path),
-    help="A .toml or .json file with a [values] table and maybe steps; arguments go before it.",
+    help="A .toml or .json file with a [values] table and optional steps; arguments override it.",
 )
 @step_options
-@click.option("--description", default=None, help="What it is for.")
-@click.option("--note", default=None, help="About this first revision.")
+@click.option("--description", default=None, help="Description of the profile.")
+@click.option("--note", default=None, help="Note for the first revision.")
 @common
 @pass_session
 def create(
@@ -78,8 +78,8 @@ def create(
 )
 @step_options
 @click.option("--no-steps", is_flag=True, help="Remove all steps.")
-@click.option("--note", default="", help="About this revision.")
-@click.option("--description", help="What the profile is for; that alone makes no revision.")
+@click.option("--note", default="", help="Note for this revision.")
+@click.option("--description", help="Description of the profile; it alone makes no new revision.")
 @common
 @pass_session
 def set_(
@@ -94,7 +94,7 @@ def set_(
 ) -> None:
     """Change values of a profile; TUNABLE- unsets one. Makes a new revision.
 
-    Steps that are given take the place of all that the profile had.
+    Given steps replace all steps of the profile.
     """
     values = parse_assignments(changes, unset=True)
     steps = given_steps(step_texts, steps_file)
@@ -103,7 +103,7 @@ def set_(
     steps = [] if no_steps else steps
     if not values and description is None and steps is None:
         raise InvalidInput(
-            "there is nothing to change", field="TUNABLE=VALUE", remedy="name at least one tunable"
+            "no change is given", field="TUNABLE=VALUE", remedy="give at least one tunable"
         )
     before = session.client.request("GET", _path(name))
     body: dict[str, object] = {"values": values, "note": note}
@@ -125,12 +125,12 @@ def _moved_on(client: Client, name: str, before: Document, values: RawValues) ->
     now = client.get(_path(name))
     changed = ", ".join(difference_words(before, now)) or "no value"
     both = sorted(values.keys() & _differing(before["values"], now["values"]))
-    clash = f"; {', '.join(both)} as well as you" if both else ""
+    clash = f"; you also changed {', '.join(both)}" if both else ""
     return StaleRevision(
-        f"{name} went from revision {before['revision']} to {now['revision']} meanwhile, "
+        f"{name} changed meanwhile from revision {before['revision']} to {now['revision']}, "
         f"which changed {changed}{clash}",
         field="If-Match",
-        remedy="repeat the command to make your change on top of that",
+        remedy="repeat the command to apply your change to the new revision",
     )
 
 
@@ -157,7 +157,7 @@ def _steps(old: Document, new: Document) -> Iterator[tuple[str, str, str]]:
 
 @profile.command()
 @click.argument("name", shell_complete=profiles)
-@click.option("--revision", type=click.IntRange(min=1), help="An older one.")
+@click.option("--revision", type=click.IntRange(min=1), help="Older revision.")
 @common
 @pass_session
 def show(session: Session, name: str, revision: int | None) -> None:
@@ -202,7 +202,7 @@ def list_(session: Session) -> None:
 @common
 @pass_session
 def history(session: Session, name: str) -> None:
-    """List a profile's revisions, newest first, and what each changed."""
+    """List a profile's revisions and their changes, newest first."""
     rows = list(session.client.items(f"{_path(name)}/revisions"))
     columns = (
         Column("REVISION", right=True),
@@ -229,7 +229,7 @@ def history(session: Session, name: str) -> None:
 @common
 @pass_session
 def diff(session: Session, name: str, first: int, second: int) -> None:
-    """Show what differs between two revisions."""
+    """Show the differences of two revisions."""
     old = session.client.get(f"{_path(name)}/revisions/{first}")
     new = session.client.get(f"{_path(name)}/revisions/{second}")
     names = sorted(_differing(old["values"], new["values"]))
@@ -251,7 +251,7 @@ def diff(session: Session, name: str, first: int, second: int) -> None:
 @common
 @pass_session
 def restore(session: Session, name: str, revision: int) -> None:
-    """Make a new revision with the values of an older one."""
+    """Create a new revision with the values of an older one."""
     before = session.client.request("GET", _path(name))
     after = session.client.request(
         "POST",
@@ -267,8 +267,8 @@ def restore(session: Session, name: str, revision: int) -> None:
 @common
 @pass_session
 def delete(session: Session, name: str) -> None:
-    """Delete a profile that no assignment names. Its revisions stay readable in records."""
-    session.say(session.client.delete(_path(name)), f"profile {name} deleted")
+    """Delete a profile without assignments. Records keep its revisions."""
+    session.report(session.client.delete(_path(name)), f"profile {name} deleted")
 
 
 @profile.command()
@@ -284,7 +284,7 @@ def check(
     step_texts: tuple[str, ...],
     steps_file: Path | None,
 ) -> None:
-    """Say whether values and steps would be accepted together. Stores nothing."""
+    """Check whether values and steps are valid together. Stores nothing."""
     given = parse_assignments(values)
     stored = read_file(file) if file else {"values": {}}
     steps = given_steps(step_texts, steps_file)
@@ -294,7 +294,7 @@ def check(
     }
     if not body["values"] and not body["steps"]:
         raise InvalidInput(
-            "there is nothing to check", field="TUNABLE=VALUE", remedy="name at least one tunable"
+            "nothing to check is given", field="TUNABLE=VALUE", remedy="give at least one tunable"
         )
     checked = session.client.post("/profiles/check", body)
     session.show(checked, lambda: _checked_lines(checked))
@@ -318,13 +318,13 @@ def _profile_lines(document: Document) -> Iterator[str]:
     )
     yield ""
     columns = (Column("TUNABLE"), Column("VALUE", right=True))
-    yield from table(columns, list(document["texts"].items()), "no values: everything is unset")
+    yield from table(columns, list(document["texts"].items()), "no values are set")
     yield from step_lines(document["step_texts"])
 
 
 def _change_lines(before: Document, after: Document) -> Iterator[str]:
     if before["revision"] == after["revision"]:
-        yield f"profile {after['name']} has all that already, at revision {after['revision']}"
+        yield f"profile {after['name']} is unchanged, at revision {after['revision']}"
         return
     yield f"profile {after['name']} is now at revision {after['revision']}"
     yield from (f"  {words}" for words in difference_words(before, after))

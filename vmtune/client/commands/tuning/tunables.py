@@ -17,11 +17,11 @@ _ROUTES = ("migrate", "monitor", "live", "running", "boot", "host", "control")
 
 @click.command()
 @click.argument("name", required=False, shell_complete=tunable_names)
-@click.option("--route", type=click.Choice(_ROUTES), help="Only those of one route.")
+@click.option("--route", type=click.Choice(_ROUTES), help="Only tunables of one route.")
 @common
 @pass_session
 def tunables(session: Session, name: str | None, route: str | None) -> None:
-    """List what can be tuned, or show one tunable."""
+    """List the tunables, or show one."""
     if name is not None:
         row = session.client.get(f"/tunables/{segment(name)}")
         session.show(row, lambda: _one(row))
@@ -56,7 +56,7 @@ def _one(row: Document) -> Iterator[str]:
             ("route", row["route"]),
             ("side", row["side"]),
             ("allowed", row["allowed"]),
-            ("written like", row["examples"]),
+            ("examples", row["examples"]),
             ("default", "" if row["default"] is None else row["default"]["text"]),
             ("QEMU", versions),
             ("QMP name", f"{qmp['name']} ({qmp['kind']})" if qmp else ""),
@@ -66,6 +66,6 @@ def _one(row: Document) -> Iterator[str]:
             ("virsh", libvirt["virsh"] if libvirt else ""),
             ("pack", row["pack"]),
             ("overwritten by", row["overwriter"]),
-            ("while migrating", "can be changed" if row["running"] else "stays as it is"),
+            ("while migrating", "can be changed" if row["running"] else "read-only"),
         ]
     )
