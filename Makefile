@@ -10,10 +10,13 @@ READY := $(VENV)/.ready
 WEB_READY := web/node_modules/.ready
 WEB_BUILT := vmtune/webui/index.html
 WEB_SOURCES := $(shell find web/src web/public -type f) web/index.html web/vite.config.ts
+# As a module, so that the pages' generator is found: docs/generator.
+# With --quiet it would not fail on warnings.
+MKDOCS := said=$$(NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict 2>&1) || { echo "$$said"; exit 1; }
 NPM := PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix web --silent
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint lint-web format screenshots bench fault fuzz web wheel deb test-deb packages packages-for-tests lock openapi qemu-patched clean
+.PHONY: help demo test lint docs lint-web format screenshots bench fault fuzz web wheel deb test-deb packages packages-for-tests lock openapi qemu-patched clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,12 +28,17 @@ test: packages-for-tests $(READY) $(WEB_BUILT) lint  ## every check and every te
 	@$(NPM) test
 	@BIN=$(BIN) sh tests/both.sh $(PYTEST_ARGS)
 
-lint: $(READY) lint-web  ## ruff, strict mypy, import rules, OpenAPI current, and the web UI's checks
+lint: $(READY) lint-web  ## ruff, strict mypy, import rules, OpenAPI and docs, and the web UI's checks
 	@$(BIN)/ruff format --check --quiet . || { $(BIN)/ruff format --diff .; exit 1; }
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/python -m vmtune.api.openapi --check
+	@$(MKDOCS)
+
+docs: $(READY)  ## build the documentation into build/docs, reference pages and all
+	@$(MKDOCS)
+	@echo build/docs/index.html
 
 lint-web: $(WEB_READY)
 	@$(NPM) run check

@@ -31,7 +31,7 @@ class _Text(Response):
     dependencies=[METRICS, EVERYWHERE],
 )
 async def get_metrics(on: Services, request: Request) -> Response:
-    """Prometheus metrics, as text or as OpenMetrics; also at /metrics. docs/metrics.md tells of
-    each. No host is asked for them."""
+    """Prometheus metrics, as text or as OpenMetrics; also at /metrics. The
+    documentation has a page of them. No host is asked."""
     content, media_type = await on.exposition.scrape(request.headers.get("accept", ""))
     return Response(content, media_type=media_type)

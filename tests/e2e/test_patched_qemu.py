@@ -197,7 +197,7 @@ def test_one_vm_in_libvirt_there_and_back_between_patched_and_unpatched(
     it.profile("p", **VALUES)
     with it.vm() as vm:
         a, b = (it.host(which) for which in "ab")
-        # As docs/patched-qemu.md says: the emulator of one VM, from its next start on.
+        # As docs/how-to/patched-qemu.md says: the emulator of one VM, from its next start on.
         at_rest = lab.virsh(a.uri, "dumpxml", "--inactive", vm.name)
         lab.virsh(a.uri, "define", "/proc/self/fd/0", stdin=with_emulator(at_rest, ours))
         lab.virsh(a.uri, "destroy", vm.name)

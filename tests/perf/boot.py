@@ -2,7 +2,7 @@
 
 The project's guest with KVM and SeaBIOS; a Linux kernel by TCG with SeaBIOS and, where it is
 installed, with OVMF. The three take turns, each boot with a fresh QEMU. What each phase is from
-and to is in docs/boot.md.
+and to is in docs/how-to/measure-boot.md.
 
 Arguments: how many boots of each (10).
 """

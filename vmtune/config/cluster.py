@@ -17,13 +17,13 @@ class FleetSettings:
 
     :param max_outgoing_migrations: how many may leave one host at once, 1 to 1000; those that
         vmtune starts wait for their turn, those that others start count. Why these defaults:
-        docs/evacuation.md.
+        docs/explanation/migration-queue.md.
     :param max_incoming_migrations: likewise, arrive on one host.
     :param max_migrations: likewise, of all hosts together.
     :param drift_scan_interval_s: every VM of which something is wanted is held against it this
         often; 0 for never. At most a week.
     :param samples_whole_days: for how long all samples of a migration are kept after its end;
-        0 for ever. Why these defaults: docs/housekeeping.md.
+        0 for ever. Why these defaults: docs/reference/retention.md.
     :param samples_thinned_s: after that those of so many seconds are thinned to the last one,
         the peaks, and what marks an iteration or a phase; 1 to 3600.
     :param samples_days: for how long they are kept at all, with the reaper's rounds; the

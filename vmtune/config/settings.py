@@ -94,7 +94,8 @@ class Settings(FleetSettings):
     :param packs: tunable packs to load: names of those that come with vmtune, or paths of files
         and folders.
     :param cpus: the CPUs that the service itself keeps to; none named: all. On one it answers much
-        sooner under load (docs/scale.md). The QEMUs and loads of benchmarks run on all.
+        sooner under load (docs/explanation/capacity.md). The QEMUs and loads of benchmarks run
+        on all.
     :param sample_hz: samples a second of a running migration, 0.1 to 100.
     :param observe_migrations: record migrations that others start, and apply to them what can
         still be applied of the VM's profile.

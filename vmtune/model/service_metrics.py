@@ -1,6 +1,5 @@
-"""Every metric that ``/metrics`` exposes, once: the code counts by this table, docs/metrics.md
-shows it (``python -m vmtune.model.service_metrics`` prints it), and tests hold the dashboard and
-the alert rules against it.
+"""Every metric that ``/metrics`` exposes, once: the code counts by this table, the documentation
+shows it, and tests hold the dashboard and the alert rules against it.
 
 Base units throughout: seconds, bytes. No label names a VM; hosts are the only label that grows
 with the fleet.
@@ -283,27 +282,3 @@ def sample_names(rows: Iterable[Exported] = _ROWS) -> frozenset[str]:
         for row in rows
         for ending in (endings if row.kind is Kind.HISTOGRAM else ("",))
     )
-
-
-def as_markdown() -> str:
-    """The table, as docs/metrics.md has it."""
-    lines = [
-        "| metric | kind | labels | what it tells | across services |",
-        "|---|---|---|---|---|",
-    ]
-    for row in _ROWS:
-        labels = "; ".join(
-            f"`{name}`: {known if isinstance(known, str) else ', '.join(known)}"
-            for name, known in row.labels.items()
-        )
-        told = (
-            f"{row.help} Buckets: {', '.join(f'{b:g}' for b in row.buckets)}."
-            if row.buckets
-            else row.help
-        )
-        lines.append(f"| `{row.name}` | {row.kind} | {labels} | {told} | `{row.across}()` |")
-    return "\n".join(lines) + "\n"
-
-
-if __name__ == "__main__":
-    print(as_markdown(), end="")

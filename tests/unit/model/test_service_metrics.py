@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
-from vmtune.model.service_metrics import EXPORTED, FLEET, Across, Exported, Kind, as_markdown
+from vmtune.model.service_metrics import EXPORTED, FLEET, Across, Exported, Kind
 
 ROWS = [pytest.param(row, id=row.name) for row in EXPORTED.values()]
 UNITS = ("seconds", "bytes")
@@ -38,8 +37,3 @@ def test_its_series_are_bounded(row: Exported) -> None:
 def test_its_name_says_how_services_add_up(row: Exported) -> None:
     assert (row.across is Across.MAX) == row.name.startswith(FLEET)
     assert row.across is Across.SUM or row.kind is Kind.GAUGE
-
-
-def test_the_documentation_has_the_table() -> None:
-    page = (Path(__file__).parents[3] / "docs/metrics.md").read_text()
-    assert as_markdown() in page, "put what `python -m vmtune.model.service_metrics` prints there"

@@ -45,7 +45,7 @@ key=$(cat "$here/x-vmtune.patch" "$here/sources.sha256" "$here/meson.txt" "$0" |
 tell() {
     say "$program"
     say "  $("$program" -version | head -n 1), with the object x-vmtune"
-    say "  to use it for one VM: <emulator>$program</emulator> (docs/patched-qemu.md)"
+    say "  to use it for one VM: <emulator>$program</emulator> (docs/how-to/patched-qemu.md)"
 }
 
 if [ "$(cat "$folder/built" 2>/dev/null)" = "$key" ] && "$program" -version >/dev/null 2>&1; then

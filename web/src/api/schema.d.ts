@@ -33,8 +33,8 @@ export interface paths {
         };
         /**
          * Get Metrics
-         * @description Prometheus metrics, as text or as OpenMetrics; also at /metrics. docs/metrics.md tells of
-         *     each. No host is asked for them.
+         * @description Prometheus metrics, as text or as OpenMetrics; also at /metrics. The
+         *     documentation has a page of them. No host is asked.
          */
         get: operations["get_metrics"];
         put?: never;
@@ -5881,7 +5881,7 @@ export interface components {
         };
         /**
          * Severity
-         * @description Whether a finding stops the work, warns, or is only told: an info asks for nothing.
+         * @description A blocker stops the work, a warning does not, an info needs no action.
          * @enum {string}
          */
         Severity: "blocker" | "warning" | "info";

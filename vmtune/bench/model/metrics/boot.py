@@ -1,7 +1,7 @@
 """The metrics of the boot benchmark: rows as :mod:`vmtune.bench.model.metrics.metric` has them.
 
-All times begin just before QEMU's process is started, by the host's clock; docs/boot.md says how
-each mark is found.
+All times begin just before QEMU's process is started, by the host's clock;
+docs/how-to/measure-boot.md says how each mark is found.
 """
 
 from __future__ import annotations

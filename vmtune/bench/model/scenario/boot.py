@@ -1,7 +1,7 @@
 """Boots: what one measurement of a boot is to do, and what it recorded.
 
 A boot's timeline begins (0 ms) just before QEMU's process is started. On it are the marks: when
-each part of the boot was reached. docs/boot.md says from what to what.
+each part of the boot was reached. docs/how-to/measure-boot.md says from what to what.
 """
 
 from __future__ import annotations

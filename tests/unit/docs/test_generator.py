@@ -1,0 +1,82 @@
+"""The reference pages say all that the tables say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import fields
+
+import pytest
+
+from docs.generator import cli, http_api, settings, tables
+from docs.generator.hook import expanded
+from docs.generator.markdown import cell, plain
+from vmtune.api.main import create_app
+from vmtune.bench.model.metrics.table import METRICS
+from vmtune.client.cli import PLACES
+from vmtune.config.settings import Settings
+from vmtune.model.access.scopes import MEANINGS
+from vmtune.model.findings.table import FINDINGS
+from vmtune.model.service_metrics import EXPORTED
+from vmtune.model.tunables.table import TUNABLES
+
+
+def _anchors(page: str) -> list[str]:
+    return re.findall(r"\{ #([\w-]+) \}", page)
+
+
+@pytest.mark.parametrize(
+    ("page", "table"),
+    [
+        (tables.tunables, TUNABLES),
+        (tables.findings, FINDINGS),
+        (tables.benchmark_metrics, METRICS),
+    ],
+)
+def test_each_row_has_its_section(page: object, table: Mapping[str, object]) -> None:
+    assert callable(page)
+    assert sorted(_anchors(page())) == sorted(table)
+
+
+def test_each_metric_of_the_service_has_its_row() -> None:
+    assert re.findall(r"^\| `(vmtune_\w+)` \|", tables.service_metrics(), re.M) == list(EXPORTED)
+
+
+def test_each_setting_has_its_section() -> None:
+    assert set(_anchors(settings.page())) == {field.name for field in fields(Settings)}
+
+
+def test_each_command_is_on_the_page() -> None:
+    anchors = _anchors(cli.page())
+    assert set(PLACES) <= set(anchors)
+    assert "db-backup" in anchors
+    assert len(anchors) == len(set(anchors))
+
+
+def test_each_route_has_its_section_with_its_scope() -> None:
+    page = http_api.page()
+    documented = {
+        f"{method.upper()} {path}"
+        for path, operations in create_app(Settings()).openapi()["paths"].items()
+        for method in operations
+    }
+    assert set(re.findall(r"^### `(\w+ \S+)`", page, re.M)) == documented
+    assert len(_anchors(page)) == len(set(_anchors(page))) == len(documented)
+    part = page.split("### `POST /api/v1/migrations`")[1].split("###")[0]
+    assert "Scope: `migrate`" in part
+    assert all(f"| `{scope}` |" in page for scope in MEANINGS)
+
+
+def test_the_navs_patterns_are_spelt_out() -> None:
+    nav = [{"Home": "index.md"}, {"Guides": ["b/2.md", "b/*.md"]}, {"More": "c.md"}]
+    pages = ["b/1.md", "b/2.md", "b/3.md", "c.md", "index.md"]
+    assert expanded(nav, pages) == [
+        {"Home": "index.md"},
+        {"Guides": ["b/2.md", "b/1.md", "b/3.md"]},
+        {"More": "c.md"},
+    ]
+
+
+def test_text_is_not_taken_for_markup() -> None:
+    assert plain("<b> *x* a_b [1]") == r"&lt;b&gt; \*x\* a\_b \[1\]"
+    assert cell("a | b\nc") == r"a \| b c"
