@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import click
 
 from docs.generator.markdown import code, plain, table
-from vmtune.client.cli import PLACES, root
+from vmtune.client.cli import COMMANDS, root
 
 _SHARED = {option.name for option in root.params}
 _EXIT_CODES = (
@@ -31,7 +31,7 @@ def page() -> str:
         "They may stand before the command's name or after it.",
         _options(root, context),
     ]
-    for name in PLACES:
+    for name in COMMANDS:
         command = root.get_command(context, name)
         assert command is not None, name
         inner = click.Context(command, info_name=name, parent=context)

@@ -13,7 +13,7 @@ from docs.generator.hook import expanded
 from docs.generator.markdown import cell, plain
 from vmtune.api.main import create_app
 from vmtune.bench.model.metrics.table import METRICS
-from vmtune.client.cli import PLACES
+from vmtune.client.cli import COMMANDS
 from vmtune.config.settings import Settings
 from vmtune.model.access.scopes import MEANINGS
 from vmtune.model.findings.table import FINDINGS
@@ -48,7 +48,7 @@ def test_each_setting_has_its_section() -> None:
 
 def test_each_command_is_on_the_page() -> None:
     anchors = _anchors(cli.page())
-    assert set(PLACES) <= set(anchors)
+    assert set(COMMANDS) <= set(anchors)
     assert "db-backup" in anchors
     assert len(anchors) == len(set(anchors))
 

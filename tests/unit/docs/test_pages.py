@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from vmtune.client.cli import PLACES, root
+from vmtune.client.cli import COMMANDS, root
 from vmtune.model.plan.outcome import Status
 from vmtune.model.tunables.tunable import Route
 
@@ -94,7 +94,7 @@ def _check(line: str) -> None:
     """That the command of *line* exists, with each option that it is given."""
     words = shlex.split(re.split(r"#| [|] | && ", line)[0])
     context = click.Context(root, info_name="vmtune")
-    assert words[0] in PLACES, line
+    assert words[0] in COMMANDS, line
     command: click.Command = root
     rest = words
     while isinstance(command, click.Group) and rest and not rest[0].startswith("-"):
