@@ -27,13 +27,15 @@ async def list_applications(
 ) -> ApplicationPage:
     """Applications, newest first."""
     page = await on.queries.applications(vm, host, state, after, limit, who.rights.reach)
-    return ApplicationPage(items=[ApplicationView.of(a) for a in page.items], next=page.next)
+    return ApplicationPage(
+        items=[ApplicationView.of(a, on.tunables) for a in page.items], next=page.next
+    )
 
 
 @router.get("/{application}", responses=problems(404), dependencies=[READ])
-async def get_application(application: ApplicationInReach) -> ApplicationView:
+async def get_application(on: Services, application: ApplicationInReach) -> ApplicationView:
     """One application."""
-    return ApplicationView.of(application)
+    return ApplicationView.of(application, on.tunables)
 
 
 @router.post("/{application}/revert", responses=problems(*ASKS_A_HOST), dependencies=[APPLY])
@@ -42,4 +44,4 @@ async def revert_application(
 ) -> ApplicationView:
     """Put back what was set before, and prove it by reading back."""
     await on.access.guard.vm(who, application.vm)  # it may be elsewhere by now
-    return ApplicationView.of(await on.applications.revert(application.id))
+    return ApplicationView.of(await on.applications.revert(application.id), on.tunables)

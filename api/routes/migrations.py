@@ -39,7 +39,7 @@ async def _views(on: Services, records: Sequence[Migration]) -> list[MigrationVi
     """The records, and where those stand that wait for their turn."""
     waiting = [record.id for record in records if record.state is MigrationState.QUEUED]
     places = await on.admission.places(waiting) if waiting else {}
-    return [MigrationView.of(record, places.get(record.id)) for record in records]
+    return [MigrationView.of(record, on.tunables, places.get(record.id)) for record in records]
 
 
 async def _view(on: Services, record: Migration) -> MigrationView:

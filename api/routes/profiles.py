@@ -34,6 +34,7 @@ from vmtune.api.schemas.profiles import (
     RevisionView,
     ValuesCheck,
 )
+from vmtune.api.wiring.deps import Container
 from vmtune.errors import StaleRevision
 from vmtune.model.profile import Profile
 from vmtune.services.tuning.profiles import accept
@@ -42,9 +43,9 @@ router = Router(prefix="/profiles", tags=["profiles"])
 _CHANGE = problems(*WITH_BODY, 404, 409, 412, 428) | with_headers(200, ETAG)
 
 
-def _shown(profile: Profile, response: Response) -> ProfileView:
+def _shown(on: Container, profile: Profile, response: Response) -> ProfileView:
     response.headers["ETag"] = profile.etag
-    return ProfileView.of(profile)
+    return ProfileView.of(profile, on.tunables)
 
 
 @router.get("", responses=problems(), dependencies=[READ])
@@ -56,7 +57,7 @@ async def list_profiles(
 ) -> ProfilePage:
     """Profiles in the order of their names, at their current revisions."""
     page = await on.queries.profiles(contains, after, limit)
-    return ProfilePage(items=[ProfileView.of(p) for p in page.items], next=page.next)
+    return ProfilePage(items=[ProfileView.of(p, on.tunables) for p in page.items], next=page.next)
 
 
 @router.post(
@@ -71,16 +72,16 @@ async def create_profile(on: Services, body: ProfileCreate, response: Response) 
         body.name, body.values, body.description, body.note, body.steps
     )
     response.headers["Location"] = f"{PREFIX}/profiles/{quote(profile.name, safe='')}"
-    return _shown(profile, response)
+    return _shown(on, profile, response)
 
 
 @router.post("/check", responses=problems(*WITH_BODY), dependencies=[READ])
-async def check_values(body: ValuesCheck) -> CheckedValues:
+async def check_values(on: Services, body: ValuesCheck) -> CheckedValues:
     """Try values and steps out: they come back converted, or each is told what is wrong."""
-    values, steps = accept(body.values, body.steps)
+    values, steps = accept(body.values, body.steps, on.tunables)
     return CheckedValues(
         values=dict(values),
-        texts=texts_of(values),
+        texts=texts_of(values, on.tunables),
         steps=StepView.all_of(steps),
         step_texts=step_texts(steps),
     )
@@ -89,7 +90,7 @@ async def check_values(body: ValuesCheck) -> CheckedValues:
 @router.get("/{name}", responses=problems(404) | with_headers(200, ETAG), dependencies=[READ])
 async def get_profile(on: Services, name: Name, response: Response) -> ProfileView:
     """A profile at its current revision."""
-    return _shown(await on.profiles.get(name), response)
+    return _shown(on, await on.profiles.get(name), response)
 
 
 @router.put("/{name}", responses=_CHANGE, dependencies=[PROFILE, EVERYWHERE])
@@ -100,7 +101,7 @@ async def replace_profile(
     profile = await on.profiles.revise(
         name, body.values, expected, body.note, body.description, body.steps
     )
-    return _shown(profile, response)
+    return _shown(on, profile, response)
 
 
 @router.patch("/{name}", responses=_CHANGE, dependencies=[PROFILE, EVERYWHERE])
@@ -112,7 +113,7 @@ async def amend_profile(
     profile = await on.profiles.amend(
         name, body.values or {}, expected, body.note, body.description, body.steps
     )
-    return _shown(profile, response)
+    return _shown(on, profile, response)
 
 
 @router.delete(
@@ -142,13 +143,13 @@ async def list_revisions(
 ) -> RevisionPage:
     """Revisions of a profile, newest first, also of one that was deleted."""
     page = await on.queries.revisions(name, after, limit)
-    return RevisionPage(items=[RevisionView.of(r) for r in page.items], next=page.next)
+    return RevisionPage(items=[RevisionView.of(r, on.tunables) for r in page.items], next=page.next)
 
 
 @router.get("/{name}/revisions/{number}", responses=problems(404), dependencies=[READ])
 async def get_revision(on: Services, name: Name, number: RevisionNumber) -> RevisionView:
     """One revision, also of a profile that was deleted."""
-    return RevisionView.of(await on.profiles.revision(name, number))
+    return RevisionView.of(await on.profiles.revision(name, number), on.tunables)
 
 
 @router.post(
@@ -160,4 +161,4 @@ async def restore_revision(
     on: Services, name: Name, number: RevisionNumber, expected: IfMatch, response: Response
 ) -> ProfileView:
     """A new revision that has the values and steps of an older one."""
-    return _shown(await on.profiles.restore(name, number, expected), response)
+    return _shown(on, await on.profiles.restore(name, number, expected), response)

@@ -9,7 +9,6 @@ from vmtune.api.routes.router import Router
 from vmtune.api.schemas.tunables import TunablePage, TunableView
 from vmtune.errors import NotFound
 from vmtune.model.tunables.rules import unknown_tunable
-from vmtune.model.tunables.table import TUNABLES
 from vmtune.model.tunables.tunable import Route, Side
 
 router = Router(prefix="/tunables", tags=["tunables"])
@@ -29,9 +28,10 @@ async def list_tunables(
 
 
 @router.get("/{name}", responses=problems(404), dependencies=[READ])
-async def get_tunable(name: Name) -> TunableView:
+async def get_tunable(on: Services, name: Name) -> TunableView:
     """One tunable."""
-    if name not in TUNABLES:
-        problem = unknown_tunable(name, "name")
+    row = on.tunables.get(name)
+    if row is None:
+        problem = unknown_tunable(name, "name", on.tunables)
         raise NotFound(problem.message, problems=[problem])
-    return TunableView.of(TUNABLES[name])
+    return TunableView.of(row)

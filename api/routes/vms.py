@@ -28,7 +28,6 @@ from vmtune.api.wiring.deps import Container
 from vmtune.model.access.scopes import Identity
 from vmtune.model.host.facts import VmState
 from vmtune.model.plan.tuning_state import TuningState
-from vmtune.model.tunables.table import TUNABLES
 from vmtune.services.queries import VmFilter, parse_labels
 
 router = Router(prefix="/vms", tags=["vms"])
@@ -72,7 +71,9 @@ async def list_vms(
 async def get_vm(on: Services, vm: VmInReach) -> VmDetail:
     """A VM and its QEMU, probed now, with a reading of every tunable that can be read."""
     host, _, facts = await on.hosts.locate(vm)
-    return VmDetail.of(host, facts, await on.queries.labels(vm), await on.queries.tuning(vm))
+    return VmDetail.of(
+        host, facts, await on.queries.labels(vm), await on.queries.tuning(vm), on.tunables
+    )
 
 
 @router.put("/{vm}/labels", responses=problems(*WITH_BODY, 404), dependencies=[HOST])
@@ -95,7 +96,10 @@ async def get_effective(on: Services, vm: VmInReach) -> EffectiveView:
     """The current value of every tunable, the host's own among them."""
     host, facts, readings = await on.queries.effective(vm)
     return EffectiveView(
-        uuid=vm, name=facts.name, host=host, readings=readings_of(readings, TUNABLES)
+        uuid=vm,
+        name=facts.name,
+        host=host,
+        readings=readings_of(readings, on.tunables, on.tunables),
     )
 
 
@@ -134,11 +138,11 @@ async def apply_to_vm(
         vm, wanted.profile, wanted.revision, wanted.best_effort, wanted.boot_only
     )
     response.headers["Location"] = f"{PREFIX}/applications/{record.id}"
-    return ApplicationView.of(record)
+    return ApplicationView.of(record, on.tunables)
 
 
 @router.post("/{vm}/verify", responses=problems(*ASKS_A_HOST), dependencies=[READ])
 async def verify_vm(on: Services, vm: VmInReach) -> VerificationView:
     """Hold what the VM runs with against its standing application, or its assignment. Lists
     show how it stood, as of now, until it is looked at again."""
-    return VerificationView.of(await on.applications.verify(vm))
+    return VerificationView.of(await on.applications.verify(vm), on.tunables)

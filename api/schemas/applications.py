@@ -11,6 +11,7 @@ from vmtune.api.schemas.common import (
     Model,
     Page,
     ProblemItem,
+    Rows,
     Shown,
     Texts,
     Values,
@@ -46,12 +47,12 @@ class OutcomeView(Model):
     reason: str
 
     @classmethod
-    def of(cls, outcome: Outcome) -> OutcomeView:
+    def of(cls, outcome: Outcome, rows: Rows) -> OutcomeView:
         return cls(
             tunable=outcome.tunable,
             status=outcome.status,
-            wanted=Shown.or_none(outcome.tunable, outcome.wanted),
-            seen=Shown.or_none(outcome.tunable, outcome.seen),
+            wanted=Shown.or_none(outcome.tunable, outcome.wanted, rows),
+            seen=Shown.or_none(outcome.tunable, outcome.seen, rows),
             reason=outcome.reason,
         )
 
@@ -74,7 +75,7 @@ class ApplicationView(Model):
     ended_at: datetime | None
 
     @classmethod
-    def of(cls, record: Application) -> ApplicationView:
+    def of(cls, record: Application, rows: Rows) -> ApplicationView:
         return cls(
             id=record.id,
             vm=record.vm,
@@ -82,10 +83,10 @@ class ApplicationView(Model):
             profile=record.profile,
             revision=record.revision,
             values=dict(record.wanted),
-            texts=texts_of(record.wanted),
+            texts=texts_of(record.wanted, rows),
             state=record.state,
             best_effort=record.best_effort,
-            outcomes=[OutcomeView.of(outcome) for outcome in record.outcomes],
+            outcomes=[OutcomeView.of(outcome, rows) for outcome in record.outcomes],
             problems=problems_of(record.problems),
             created_at=record.created_at,
             ended_at=record.ended_at,
@@ -108,7 +109,7 @@ class VerificationView(Model):
     outcomes: list[OutcomeView]
 
     @classmethod
-    def of(cls, found: Verification) -> VerificationView:
+    def of(cls, found: Verification, rows: Rows) -> VerificationView:
         return cls(
             vm=found.vm,
             host=found.host,
@@ -116,5 +117,5 @@ class VerificationView(Model):
             revision=found.revision,
             application=found.application,
             clean=found.clean,
-            outcomes=[OutcomeView.of(outcome) for outcome in found.outcomes],
+            outcomes=[OutcomeView.of(outcome, rows) for outcome in found.outcomes],
         )

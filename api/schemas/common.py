@@ -16,10 +16,11 @@ from pydantic import (
 )
 
 from vmtune.errors import Problem
-from vmtune.model.tunables.table import TUNABLES
-from vmtune.model.tunables.tunable import Value
+from vmtune.model.tunables.tunable import Tunable, Value
 
 T = TypeVar("T")
+Rows = Mapping[str, Tunable]
+"""Tunables by name: those of a registry, or of a plan."""
 
 
 class Model(BaseModel):
@@ -63,25 +64,25 @@ class Shown(Model):
     text: str
 
     @classmethod
-    def of(cls, tunable: str, value: Value) -> Shown:
+    def of(cls, tunable: str, value: Value, rows: Rows) -> Shown:
         """*value* of the tunable of that name."""
-        return cls(value=value, text=text_of(tunable, value))
+        return cls(value=value, text=text_of(tunable, value, rows))
 
     @classmethod
-    def or_none(cls, tunable: str, value: Value | None) -> Shown | None:
+    def or_none(cls, tunable: str, value: Value | None, rows: Rows) -> Shown | None:
         """The same, where there may be no value."""
-        return None if value is None else cls.of(tunable, value)
+        return None if value is None else cls.of(tunable, value, rows)
 
 
-def text_of(tunable: str, value: Value) -> str:
-    """*value* as people read it, also of a tunable that a later version has dropped."""
-    row = TUNABLES.get(tunable)
+def text_of(tunable: str, value: Value, rows: Rows) -> str:
+    """*value* as people read it, also of a tunable that nobody knows any more."""
+    row = rows.get(tunable)
     return row.render(value) if row else str(value)
 
 
-def texts_of(values: Mapping[str, Value]) -> Texts:
+def texts_of(values: Mapping[str, Value], rows: Rows) -> Texts:
     """All of *values* as people read them."""
-    return {name: text_of(name, value) for name, value in values.items()}
+    return {name: text_of(name, value, rows) for name, value in values.items()}
 
 
 class ProblemItem(Model):

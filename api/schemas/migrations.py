@@ -15,6 +15,7 @@ from vmtune.api.schemas.common import (
     Page,
     ProblemItem,
     RawValues,
+    Rows,
     Texts,
     Values,
     problems_of,
@@ -139,7 +140,7 @@ class MigrationView(Model):
     waits_for: str = Field(description="What it waits for, in words; empty once it began.")
 
     @classmethod
-    def of(cls, record: Migration, place: Place | None = None) -> MigrationView:
+    def of(cls, record: Migration, rows: Rows, place: Place | None = None) -> MigrationView:
         return cls(
             id=record.id,
             vm=record.vm,
@@ -150,7 +151,7 @@ class MigrationView(Model):
             profile=record.profile or None,
             revision=record.revision or None,
             values=dict(record.wanted),
-            texts=texts_of(record.wanted),
+            texts=texts_of(record.wanted, rows),
             overrides=list(record.overrides),
             state=record.state,
             ended=record.state.ended,
@@ -159,7 +160,7 @@ class MigrationView(Model):
             problems=problems_of(record.problems),
             missing_flags=missing_flags(record.problems),
             totals=TotalsView.of(record.totals) if record.totals else None,
-            outcomes=[OutcomeView.of(outcome) for outcome in record.outcomes],
+            outcomes=[OutcomeView.of(outcome, rows) for outcome in record.outcomes],
             steps=StepView.all_of(record.steps),
             step_texts=step_texts(record.steps),
             step_records=[StepRecordView.of(step) for step in record.step_records],

@@ -66,6 +66,7 @@ class VirshView(Model):
         if not plan.destination or plan.connection is not Connection.LIBVIRT:
             return None
         said = spoken_plan(plan)
+        rows = {item.tunable: item.row for item in plan.items}
         there = planned.peer_uri or "DESTINATION_URI"
         persistent = planned.facts.persistent
         return cls(
@@ -83,7 +84,7 @@ class VirshView(Model):
             unsaid=[
                 UnsaidView(
                     tunable=unsaid.tunable,
-                    wanted=Shown.of(unsaid.tunable, unsaid.value),
+                    wanted=Shown.of(unsaid.tunable, unsaid.value, rows),
                     reason=unsaid.reason,
                 )
                 for unsaid in said.unsaid
@@ -129,10 +130,11 @@ class PlanItemView(Model):
 
     @classmethod
     def of(cls, item: PlanItem) -> PlanItemView:
+        rows = {item.tunable: item.row}
         return cls(
             tunable=item.tunable,
-            wanted=Shown.of(item.tunable, item.wanted),
-            current=ReadingView.of(item.tunable, item.current),
+            wanted=Shown.of(item.tunable, item.wanted, rows),
+            current=ReadingView.of(item.tunable, item.current, rows),
             route=item.route,
             side=item.side,
             takes_effect=item.takes_effect,

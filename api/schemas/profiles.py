@@ -6,7 +6,7 @@ from datetime import datetime
 
 from pydantic import Field, StrictInt, StrictStr
 
-from vmtune.api.schemas.common import Model, Page, RawValues, Texts, Values, texts_of
+from vmtune.api.schemas.common import Model, Page, RawValues, Rows, Texts, Values, texts_of
 from vmtune.api.schemas.controlled import RawSteps, StepTexts, StepView, step_texts
 from vmtune.model.profile import Profile, Revision
 
@@ -74,14 +74,14 @@ class ProfileView(Model):
     revised_at: datetime
 
     @classmethod
-    def of(cls, profile: Profile) -> ProfileView:
+    def of(cls, profile: Profile, rows: Rows) -> ProfileView:
         current = profile.current
         return cls(
             name=profile.name,
             description=profile.description,
             revision=current.number,
             values=dict(current.values),
-            texts=texts_of(current.values),
+            texts=texts_of(current.values, rows),
             steps=StepView.all_of(current.steps),
             step_texts=step_texts(current.steps),
             note=current.note,
@@ -107,12 +107,12 @@ class RevisionView(Model):
     created_at: datetime
 
     @classmethod
-    def of(cls, revision: Revision) -> RevisionView:
+    def of(cls, revision: Revision, rows: Rows) -> RevisionView:
         return cls(
             profile=revision.profile,
             revision=revision.number,
             values=dict(revision.values),
-            texts=texts_of(revision.values),
+            texts=texts_of(revision.values, rows),
             steps=StepView.all_of(revision.steps),
             step_texts=step_texts(revision.steps),
             note=revision.note,

@@ -81,7 +81,7 @@ class TunableView(Model):
             unit=row.unit,
             route=row.route,
             side=row.side,
-            default=Shown.or_none(row.name, row.default),
+            default=Shown.or_none(row.name, row.default, {row.name: row}),
             minimum=row.minimum,
             maximum=row.maximum,
             power_of_two=row.power_of_two,

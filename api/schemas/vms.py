@@ -14,6 +14,7 @@ from vmtune.api.schemas.common import (
     Model,
     Page,
     ProblemItem,
+    Rows,
     Texts,
     Values,
     WireValue,
@@ -22,7 +23,7 @@ from vmtune.api.schemas.common import (
 from vmtune.model.host.facts import Reading, VmFacts, VmState
 from vmtune.model.plan.tuning_state import Tuning, TuningState
 from vmtune.model.profile import Explanation
-from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.registry import TunableRegistry
 from vmtune.services.hosts.hosts import SeenVm
 
 
@@ -106,26 +107,28 @@ class ReadingView(Model):
     why_unknown: str = Field(description="Why there is no value; empty where there is one.")
 
     @classmethod
-    def of(cls, tunable: str, reading: Reading) -> ReadingView:
+    def of(cls, tunable: str, reading: Reading, rows: Rows) -> ReadingView:
         known = reading.value is not None
         parts = dict(sorted(reading.parts.items()))
         return cls(
             value=reading.value,
-            text=text_of(tunable, reading.value) if reading.value is not None else "unknown",
+            text="unknown" if reading.value is None else text_of(tunable, reading.value, rows),
             parts=parts,
-            part_texts={owner: text_of(tunable, v) for owner, v in parts.items()},
+            part_texts={owner: text_of(tunable, v, rows) for owner, v in parts.items()},
             why_unknown="" if known else reading.why_unknown or "it cannot be read",
         )
 
 
 def readings_of(
-    readings: Mapping[str, Reading], names: Iterable[str] | None = None
+    readings: Mapping[str, Reading],
+    tunables: TunableRegistry,
+    names: Iterable[str] | None = None,
 ) -> dict[str, ReadingView]:
     """Readings in the order of the table; *names* that were not read say so."""
     wanted = set(readings if names is None else names)
     return {
-        name: ReadingView.of(name, readings.get(name, Reading(None)))
-        for name in [*TUNABLES, *(wanted - TUNABLES.keys())]
+        name: ReadingView.of(name, readings.get(name, Reading(None)), tunables)
+        for name in [*tunables, *(wanted - tunables.keys())]
         if name in wanted
     }
 
@@ -159,7 +162,12 @@ class VmDetail(Stands):
 
     @classmethod
     def of(
-        cls, host: str, facts: VmFacts, labels: Mapping[str, str], tuning: Tuning | None
+        cls,
+        host: str,
+        facts: VmFacts,
+        labels: Mapping[str, str],
+        tuning: Tuning | None,
+        tunables: TunableRegistry,
     ) -> VmDetail:
         return cls(
             **stands_of(tuning),
@@ -182,8 +190,8 @@ class VmDetail(Stands):
             may_lock_memory=facts.may_lock_memory,
             blocked_reasons=list(facts.blocked_reasons),
             pid=facts.pid,
-            readings=readings_of(facts.readings),
-            boot_readings=readings_of(facts.boot_readings),
+            readings=readings_of(facts.readings, tunables),
+            boot_readings=readings_of(facts.boot_readings, tunables),
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -30,8 +31,9 @@ from vmtune.model.host.facts import Connection
 from vmtune.model.host.inventory import Host
 from vmtune.model.migration.admission import Limits
 from vmtune.model.plan.situation import Permissions
-from vmtune.model.tunables.table import extended
-from vmtune.packs import load as load_packs
+from vmtune.model.tunables.built_in import BUILT_IN
+from vmtune.model.tunables.registry import TunableRegistry
+from vmtune.packs import registry
 from vmtune.services.access.access import Access
 from vmtune.services.access.users import LocalUsers
 from vmtune.services.cluster.cluster import Fleet
@@ -72,11 +74,13 @@ _RECONCILE_WITHIN_S = 10.0
 class Container:
     """The services, as the routes use them.
 
+    :param tunables: vmtune's own and those of the loaded packs.
     :param fleet: None where one service drives every host.
     :param stopping: set when the service begins to stop: streams end at once.
     """
 
     settings: Settings
+    tunables: TunableRegistry
     access: Access
     bus: EventBus
     hosts: HostService
@@ -103,23 +107,39 @@ class Container:
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
 
-def make_driver(host: Host, more_commands: Collection[str] = (), guard: Guard = OPEN) -> Driver:
+def make_driver(
+    host: Host,
+    more_commands: Collection[str] = (),
+    guard: Guard = OPEN,
+    tunables: TunableRegistry = BUILT_IN,
+) -> Driver:
     """The driver for a host's URI.
 
     :param more_commands: QMP commands that the operator allows beside those of vmtune.
     :param guard: lets through what changes something.
+    :param tunables: what it reads and sets, packs included.
     :raise SetupError: libvirt's library is not installed.
     """
     if host.connection is Connection.QMP:
         from vmtune.hypervisor.qmp.driver import QmpDriver  # noqa: PLC0415 - only where it is used
 
-        options: dict[str, Any] = {"more_commands": more_commands, "guard": guard}
+        options: dict[str, Any] = {
+            "more_commands": more_commands,
+            "guard": guard,
+            "tunables": tunables,
+        }
         if host.migration_address:
             options["migration_address"] = host.migration_address
         return QmpDriver(host.uri, **options)
     from vmtune.hypervisor.libvirt.driver import LibvirtDriver  # noqa: PLC0415 - needs libvirt's library
 
-    return LibvirtDriver(host.uri, peer_uri=host.peer_uri, more_commands=more_commands, guard=guard)
+    return LibvirtDriver(
+        host.uri,
+        peer_uri=host.peer_uri,
+        more_commands=more_commands,
+        guard=guard,
+        tunables=tunables,
+    )
 
 
 def _limits(settings: Settings) -> Limits:
@@ -158,26 +178,26 @@ async def open_container(
     """
     users = LocalUsers(settings.socket_group)
     async with AsyncExitStack() as stack:
-        packs = await asyncio.to_thread(load_packs, settings.packs)
-        stack.enter_context(extended(row for pack in packs for row in pack.tunables))
+        tunables = await asyncio.to_thread(registry, settings.packs)
         store = await asyncio.to_thread(Store.open, settings.database_url)
         stack.callback(store.close)
         bus = EventBus(store)
         stack.push_async_callback(bus.drain)
-        hosts, fleet = await open_hosts(settings, store, bus, make_driver, driver_factory, stack)
+        make = functools.partial(make_driver, tunables=tunables)
+        hosts, fleet = await open_hosts(settings, store, bus, make, driver_factory, stack)
         access = Access.make(settings, users, store, hosts)
         stack.push_async_callback(access.tokens.note_uses)
-        profiles = ProfileService(store, bus)
+        profiles = ProfileService(store, bus, tunables)
         assignments = AssignmentService(store, bus, profiles)
         permissions = Permissions(
             settings.destination_command_line,
             settings.host_changes,
             pack_consents=settings.consents,
         )
-        plans = PlanService(hosts, assignments, permissions)
+        plans = PlanService(hosts, assignments, permissions, tunables)
         limits = make_limits(settings, hosts, bus)
         applications = ApplyService(store, bus, hosts, plans, limits)
-        settler = Settler(hosts, applications)
+        settler = Settler(hosts, applications, tunables)
         admission = Admission(store, bus, _limits(settings))
         stack.push_async_callback(admission.close)
         job = MigrationJob(store, bus, hosts, plans, settler, admission, settings.sample_hz)
@@ -222,6 +242,7 @@ async def open_container(
         drift = await stack.enter_async_context(scanning(settings, store, bus, hosts, plans))
         yield Container(
             settings=settings,
+            tunables=tunables,
             access=access,
             bus=bus,
             hosts=hosts,
@@ -240,7 +261,7 @@ async def open_container(
             comparisons=ComparisonService(store),
             history=HistoryService(store),
             hooks=HookService(store, bus, assignments, permissions),
-            queries=Queries(store, hosts),
+            queries=Queries(store, hosts, tunables),
             exposition=Exposition(store, __version__, head_revision(), fleet.name if fleet else ""),
             doctor=DoctorService(store, hosts, profiles, eyes),
             drift=drift,

@@ -8,7 +8,7 @@ from docs.generator.markdown import code, plain, table
 from vmtune.bench.model.metrics.table import METRICS
 from vmtune.model.findings.table import FINDINGS, Severity
 from vmtune.model.service_metrics import EXPORTED, Exported
-from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.tunable import Kind, Route, Tunable, Value
 from vmtune.units import Unit
 
@@ -24,7 +24,7 @@ def tunables() -> str:
     parts = [
         "# Tunables",
         "Every setting that a [profile](glossary.md#profile) can have, from the table in "
-        "`vmtune/model/tunables/table.py`. `vmtune tunables` prints the same list, and "
+        "`vmtune/model/tunables/rows/`. `vmtune tunables` prints the same list, and "
         "`vmtune tunables NAME` one of them. What the routes mean is in "
         "[How a value reaches QEMU](../explanation/routes.md). Tunable packs add more: see "
         "[Add settings of a patched QEMU](../how-to/packs.md).",
@@ -32,7 +32,7 @@ def tunables() -> str:
         "`0` are three different things.",
     ]
     for route in Route:
-        rows = [row for row in TUNABLES.values() if row.route is route]
+        rows = [row for row in BUILT_IN.values() if row.route is route]
         parts.append(f"## Route {route}")
         parts.append(table(("tunable", "takes", "default in QEMU 10"), map(_line, rows)))
         parts += [_tunable(row) for row in rows]

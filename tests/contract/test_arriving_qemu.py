@@ -11,7 +11,7 @@ import pytest
 from tests.support import qemu
 from vmtune.hypervisor.libvirt.domain_xml_edit import _GLOBALS
 from vmtune.model.migration.arriving import GIVEN_ON_ARRIVAL
-from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.built_in import BUILT_IN
 
 BUILDS = [
     pytest.param(
@@ -42,10 +42,10 @@ def parameters(build: qemu.Build, *properties: str) -> dict[str, Any]:
 @pytest.mark.parametrize("build", BUILDS)
 @pytest.mark.parametrize("end", ["minimum", "maximum"])
 def test_every_qemu_takes_all_of_each_range(build: qemu.Build, end: str) -> None:
-    wanted = {name: getattr(TUNABLES[name], end) for name in GIVEN_ON_ARRIVAL}
+    wanted = {name: getattr(BUILT_IN[name], end) for name in GIVEN_ON_ARRIVAL}
     found = parameters(build, *(f"{GIVEN_ON_ARRIVAL[name]}={v}" for name, v in wanted.items()))
     for name, value in wanted.items():
-        row = TUNABLES[name]
+        row = BUILT_IN[name]
         assert row.qmp is not None
         assert found[row.qmp.name] == value, name
 
@@ -54,7 +54,7 @@ def test_every_qemu_takes_all_of_each_range(build: qemu.Build, end: str) -> None
 def test_what_its_own_migrations_may_be_given_has_the_right_name(build: qemu.Build) -> None:
     version = build.label.removeprefix("qemu-")
     for name, known in _GLOBALS.items():
-        row = TUNABLES[name]
+        row = BUILT_IN[name]
         assert row.qmp is not None
         if row.until is not None and int(version.split(".")[0]) > row.until[0]:
             continue

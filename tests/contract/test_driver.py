@@ -21,12 +21,12 @@ from vmtune.hypervisor.protocol import Driver, DriverEvent, EventKind, MigrateOr
 from vmtune.model.host.facts import Reading, VmFacts, VmState
 from vmtune.model.migration.record import QemuStatus, Totals
 from vmtune.model.plan.changes import Change, in_order, undo
-from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.tunable import Kind, QmpKind, Route, Tunable, Value
 from vmtune.model.versions import Version
 
 NOBODY = UUID("00000000-0000-4000-8000-000000000001")
-SETTABLE = [t for t in TUNABLES.values() if t.route in (Route.MONITOR, Route.LIVE)]
+SETTABLE = [t for t in BUILT_IN.values() if t.route in (Route.MONITOR, Route.LIVE)]
 
 
 @pytest.fixture(params=[pytest.param(k, id=k.id) for k in bench_kinds()])
@@ -114,7 +114,7 @@ class TestLooking:
 
     async def test_every_setting_of_qemu_is_read_or_says_why_not(self, bench: Bench) -> None:
         facts = await bench.source.vm_facts(bench.vm)
-        for tunable in TUNABLES.values():
+        for tunable in BUILT_IN.values():
             if tunable.qmp is None or tunable.qmp.kind is QmpKind.DEVICE:
                 continue
             reading = facts.readings[tunable.name]
@@ -229,7 +229,7 @@ class TestSetting:
 
     async def test_a_setting_that_qemu_does_not_have_is_refused_by_name(self, bench: Bench) -> None:
         new, old = "vcpu_dirty_limit_mib_per_s", "compress_threads"
-        missing = old if TUNABLES[new].in_release(bench.qemu) else new
+        missing = old if BUILT_IN[new].in_release(bench.qemu) else new
         with pytest.raises(CommandRefused) as refused:
             await bench.source.write(bench.vm, [Change(missing, 5)])
         assert refused.value.problems[0].field == f"values.{missing}"

@@ -17,8 +17,8 @@ from vmtune.hypervisor.qemu import allowlist as qmp_allowed
 from vmtune.hypervisor.qmp import monitor as qmp_monitor
 from vmtune.model.migration.record import QemuStatus
 from vmtune.model.plan.changes import Change, in_order
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.packs.pack import read_toml
-from vmtune.model.tunables.table import TUNABLES, extended
 from vmtune.model.tunables.tunable import Kind, Route
 
 SENT_ONLY_BY_BENCHMARKS = set(qmp_allowed.FOR_BENCHMARKS)
@@ -34,7 +34,7 @@ async def a_run(bench: Bench) -> None:
     facts = await source.vm_facts(bench.vm)
     changes = [
         Change(row.name, not reading.value)
-        for row in TUNABLES.values()
+        for row in BUILT_IN.values()
         if row.route in (Route.MONITOR, Route.LIVE) and row.kind is Kind.BOOLEAN
         for reading in [facts.readings[row.name]]
         if reading.value is not None and row.name != "dirty_limit"
@@ -100,6 +100,7 @@ async def test_the_list_is_what_a_run_sends(
     sent: set[str] = set()
 
     refused: list[str] = []
+    tunables = BUILT_IN.with_packs(read_toml(PACK, "pack").tunables)
 
     def noted(command: str, arguments: Mapping[str, Any] | None, more: Collection[str]) -> None:
         try:
@@ -114,7 +115,7 @@ async def test_the_list_is_what_a_run_sends(
         folder = tmp_path / str(number)
         folder.mkdir()
         async with kinds()[0].open(folder) as bench:
-            with extended(read_toml(PACK, "pack").tunables):
-                await run(bench)
+            bench.source.tunables = bench.destination.tunables = tunables
+            await run(bench)
     assert refused == []  # some who ask take a refusal for an answer
     assert sent == set(qmp_allowed.ALLOWED) - SENT_ONLY_BY_BENCHMARKS

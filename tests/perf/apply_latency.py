@@ -18,7 +18,7 @@ from tests.support.qemu import installed, running
 from vmtune.client.connection.http import Client
 from vmtune.client.demo.service import running_service
 from vmtune.lab import VmSettings, define_vm, down, up, virsh
-from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.tunable import QmpKind
 from vmtune.model.workload import Workload
 
@@ -41,7 +41,7 @@ def commands(which: int) -> list[str]:
     """The virsh arm's ten monitor commands, each what a person would type."""
     texts = []
     for name, value in SETTINGS[which].items():
-        qmp = TUNABLES[name].qmp
+        qmp = BUILT_IN[name].qmp
         assert qmp is not None
         if qmp.kind is QmpKind.PARAMETER:
             command = {"execute": "migrate-set-parameters", "arguments": {qmp.name: value}}

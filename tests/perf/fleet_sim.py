@@ -30,6 +30,7 @@ from vmtune.model.evacuation.evacuation import EvacuationState
 from vmtune.model.host.inventory import Host
 from vmtune.model.migration.admission import Limits
 from vmtune.model.profile import Target
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.services.evacuations.evacuations import EvacuationStatus
 from vmtune.services.evacuations.plan import EvacuationRequest
 from vmtune.services.queries import Queries, VmFilter
@@ -102,7 +103,7 @@ async def slowest_ms(work: Callable[[], Awaitable[object]]) -> float:
 
 async def reads(it: World, sim: Fleet) -> dict[str, float]:
     """How long lists and explain take, in milliseconds, each the slowest of twenty."""
-    queries = Queries(it.store, it.hosts)
+    queries = Queries(it.store, it.hosts, BUILT_IN)
     last = sim.hosts[max(sim.hosts)]
     vm = next(iter(last.vms))
     await it.profiles.create("p", {"downtime_limit_ms": 200})

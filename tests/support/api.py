@@ -126,6 +126,7 @@ async def running_api(
     version: str = NEWEST,
     options: Mapping[str, Any] | None = None,
     bench_tools: BenchTools | None = None,
+    stored: bytes | None = None,
     **qemu: object,
 ) -> AsyncIterator[Api]:
     """The application, with host a (which has the VM) and b (where a QEMU waits for it).
@@ -135,6 +136,7 @@ async def running_api(
 
     :param options: further settings.
     :param bench_tools: none given: runs end at once.
+    :param stored: the database of an earlier service; None for an empty one.
     """
     given = {
         "bench_dir": folder / "bench",
@@ -144,14 +146,16 @@ async def running_api(
         **(options or {}),
     }
     settings = Settings(state_dir=folder, runtime_dir=folder, **given)
-    (folder / "vmtune.db").write_bytes(_empty_database())
+    (folder / "vmtune.db").write_bytes(_empty_database() if stored is None else stored)
     a, b = fake_pair(version, **qemu)
     drivers = {"a": a, "b": b}
 
     def factory(host: Host) -> FakeDriver:
         if host.name not in drivers:
             drivers[host.name] = fake_pair(version)[1]
-        return drivers[host.name]
+        driver = drivers[host.name]
+        driver.tunables = container.tunables
+        return driver
 
     jobs = InlineEngine()
     tools = bench_tools or fake_tools()

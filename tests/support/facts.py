@@ -8,7 +8,7 @@ from uuid import UUID
 
 from vmtune.model.host.facts import Connection, HostFacts, Reading, VmFacts, VmState
 from vmtune.model.plan.situation import Destination, Permissions, Situation
-from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.tunable import QmpKind
 from vmtune.model.versions import Version
 
@@ -42,7 +42,7 @@ def direct_host(name: str = "a", **changes: Any) -> HostFacts:
 
 def vm(version: Version = QEMU_10, **changes: Any) -> VmFacts:
     """A running VM at QEMU's defaults, with two iothreads and two virtio disks."""
-    offered = [t for t in TUNABLES.values() if t.in_release(version) and t.qmp]
+    offered = [t for t in BUILT_IN.values() if t.in_release(version) and t.qmp]
     iothreads, disks = ("iothread1", "iothread2"), ("virtio-disk0", "virtio-disk1")
     readings: dict[str, Reading] = {}
     for tunable in offered:
@@ -73,7 +73,7 @@ def vm(version: Version = QEMU_10, **changes: Any) -> VmFacts:
         main_loop=True,
         virtio_disks=disks,
         readings=readings,
-        boot_readings={n: r for n, r in readings.items() if TUNABLES[n].route == "boot"},
+        boot_readings={n: r for n, r in readings.items() if BUILT_IN[n].route == "boot"},
         locked_memory_limit_bytes=64 << 10,
         may_lock_memory=False,
         pid=4711,
@@ -89,7 +89,7 @@ def with_reading(facts: VmFacts, name: str, value: Any) -> VmFacts:
 
 def situation(values: dict[str, Any] | None = None, **changes: Any) -> Situation:
     """The healthy VM on its host, without destination."""
-    fields: dict[str, Any] = {"vm": vm(), "host": host(), **changes}
+    fields: dict[str, Any] = {"vm": vm(), "host": host(), "tunables": BUILT_IN, **changes}
     return Situation(values or {}, **fields)
 
 

@@ -16,6 +16,7 @@ from vmtune.model.host.inventory import Host
 from vmtune.model.migration.admission import Limits
 from vmtune.model.migration.record import Migration, MigrationState
 from vmtune.model.plan.situation import Permissions
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.services.evacuations.evacuations import EvacuationService
 from vmtune.services.evacuations.job import EvacuationJob
 from vmtune.services.evacuations.plan import EvacuationPlanner
@@ -133,11 +134,11 @@ def assemble(
     """The services over a store; *jobs* of an earlier service, to go on after it died."""
     bus = EventBus(store)
     hosts = HostService(store, bus, factory)
-    profiles = ProfileService(store, bus)
+    profiles = ProfileService(store, bus, BUILT_IN)
     assignments = AssignmentService(store, bus, profiles)
-    plans = PlanService(hosts, assignments, Permissions())
+    plans = PlanService(hosts, assignments, Permissions(), BUILT_IN)
     applications = ApplyService(store, bus, hosts, plans)
-    settler = Settler(hosts, applications)
+    settler = Settler(hosts, applications, BUILT_IN)
     admission = Admission(store, bus, limits)
     job = MigrationJob(store, bus, hosts, plans, settler, admission, sample_hz=50)
     jobs = jobs or InlineEngine()

@@ -17,11 +17,11 @@ def tunable_names(
     ctx: click.Context, parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """Tunables, with what each is."""
-    from vmtune.model.tunables.table import TUNABLES
+    from vmtune.model.tunables.built_in import BUILT_IN
 
     return [
         CompletionItem(name, help=row.title)
-        for name, row in TUNABLES.items()
+        for name, row in BUILT_IN.items()
         if name.startswith(incomplete)
     ]
 
@@ -30,7 +30,7 @@ def assignments(
     ctx: click.Context, parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """``TUNABLE=``, and its values where they are few."""
-    from vmtune.model.tunables.table import TUNABLES
+    from vmtune.model.tunables.built_in import BUILT_IN
     from vmtune.model.tunables.tunable import Kind
 
     name, equals, text = incomplete.partition("=")
@@ -39,7 +39,7 @@ def assignments(
             CompletionItem(f"{item.value}=", help=item.help)
             for item in tunable_names(ctx, parameter, incomplete)
         ]
-    row = TUNABLES.get(name)
+    row = BUILT_IN.get(name)
     words = ("on", "off") if row and row.kind is Kind.BOOLEAN else row.choices if row else ()
     return [CompletionItem(f"{name}={word}") for word in words if word.startswith(text)]
 

@@ -8,9 +8,9 @@ from uuid import UUID
 from vmtune.errors import CommandRefused, VmtuneError
 from vmtune.hypervisor.protocol import Driver
 from vmtune.model.host.facts import Reading
-from vmtune.model.plan.changes import Change, Readings, in_order
+from vmtune.model.plan.changes import AT_START, OF_HOST, Change, Readings, in_order
 from vmtune.model.plan.outcome import Outcome, Status, judge
-from vmtune.model.tunables.tunable import Route, Value
+from vmtune.model.tunables.tunable import Value
 
 
 async def set_each(driver: Driver, vm: UUID, changes: Iterable[Change]) -> dict[str, str]:
@@ -56,8 +56,8 @@ async def set_again(driver: Driver, vm: UUID, changes: Sequence[Change]) -> list
 
 async def restore(driver: Driver, vm: UUID, journal: Sequence[Change]) -> list[Outcome]:
     """Put back what the journal holds, read it back, and say how each ended."""
-    boot = [c for c in journal if c.row.route is Route.BOOT]
-    now = [c for c in journal if c.row.route not in (Route.BOOT, Route.HOST)]
+    boot = [c for c in journal if c.tunable in AT_START]
+    now = [c for c in journal if c.tunable not in AT_START | OF_HOST]
     names = {c.tunable for c in now}
     if now:
         readings = await driver.read(vm, names)

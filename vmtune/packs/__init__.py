@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from vmtune.errors import InvalidInput, Problem
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.packs.pack import Pack, read_toml
+from vmtune.model.tunables.registry import TunableRegistry
 
 _FOLDER = Path(__file__).parent
 _MOST_BYTES = 4 << 20
@@ -70,6 +72,15 @@ def load(names: Sequence[str]) -> tuple[Pack, ...]:
     if problems:
         raise InvalidInput("the packs cannot be loaded", problems=problems)
     return tuple(packs.values())
+
+
+def registry(names: Sequence[str]) -> TunableRegistry:
+    """vmtune's own tunables and those of the packs that the setting ``packs`` names.
+
+    :raise InvalidInput: as :func:`load` does, or two packs have a tunable of one name or of one
+        place in QEMU.
+    """
+    return BUILT_IN.with_packs(row for pack in load(names) for row in pack.tunables)
 
 
 def _paths(name: str) -> list[Path]:

@@ -13,7 +13,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from vmtune import units
-from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.units import Unit
 
 FactValue = bool | int | str
@@ -102,7 +102,7 @@ def _text(name: str, title: str, *choices: str) -> Fact:
 _ROWS = (
     _what("reaping", "Ring reaping", "none", "stock", "adaptive"),
     _what("zero_copy_send", "Zero copy"),
-    _what("multifd_compression", "Compression", *TUNABLES["multifd_compression"].choices),
+    _what("multifd_compression", "Compression", *BUILT_IN["multifd_compression"].choices),
     _what("convergence", "Convergence", "none", "auto_converge", "dirty_limit"),
     _what("host_load", "Host load", "idle", "busy", "busy_pinned", "synthetic"),
     _what("rw", "I/O", "read", "write", "rw", "randread", "randwrite", "randrw"),
@@ -152,7 +152,7 @@ def _complete(rows: Iterable[Fact]) -> Mapping[str, Fact]:
     table: dict[str, Fact] = {}
     for row in rows:
         assert row.name not in table and row.title, row.name
-        tunable = TUNABLES.get(row.name)
+        tunable = BUILT_IN.get(row.name)
         assert tunable is None or tunable.unit is row.unit, f"{row.name}: another unit"
         suffix = row.unit.value
         named = suffix in ("", "count") or row.name.endswith("_" + suffix)

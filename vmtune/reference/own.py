@@ -12,8 +12,8 @@ from vmtune.documents.dataclass_json import from_json
 from vmtune.errors import InvalidInput
 from vmtune.model.doctor.kernel import SrcuState, judge_srcu
 from vmtune.model.migration.controller_record import ReaperEnd
-from vmtune.model.tunables.control_rows import OFF
-from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.built_in import BUILT_IN
+from vmtune.model.tunables.rows.reaper import OFF
 from vmtune.model.tunables.tunable import Value
 from vmtune.model.versions import Version
 from vmtune.reference.facts import FACTS, Facts, FactValue
@@ -159,7 +159,7 @@ def _transfer(values: Mapping[str, Value]) -> dict[str, object]:
 
 
 def _or_default(values: Mapping[str, Value], name: str) -> object:
-    return values.get(name, TUNABLES[name].default)
+    return values.get(name, BUILT_IN[name].default)
 
 
 def _tracking(run: Run) -> dict[str, object]:

@@ -18,7 +18,7 @@ from vmtune.model.migration.record import Migration, MigrationState, Sample
 from vmtune.model.plan.outcome import Application, ApplicationState
 from vmtune.model.plan.tuning_state import Tuning, TuningState
 from vmtune.model.profile import Assignment, Profile, Revision
-from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.registry import TunableRegistry
 from vmtune.model.tunables.tunable import Route, Side, Tunable
 from vmtune.reference.loading import references
 from vmtune.reference.tables import Reference
@@ -73,9 +73,10 @@ class VmPage:
 class Queries:
     """Answers what changes nothing."""
 
-    def __init__(self, store: Store, hosts: HostService) -> None:
+    def __init__(self, store: Store, hosts: HostService, tunables: TunableRegistry) -> None:
         self._store = store
         self._hosts = hosts
+        self._tunables = tunables
         self._schema = head_revision()
 
     @property
@@ -87,12 +88,8 @@ class Queries:
         self, route: Route | None, side: Side | None, after: str | None, limit: int
     ) -> Page[Tunable]:
         """Rows of the table of tunables, in its order."""
-        order = {name: str(index) for index, name in enumerate(TUNABLES)}
-        rows = [
-            row
-            for row in TUNABLES.values()
-            if (route is None or row.route is route) and (side is None or row.side is side)
-        ]
+        order = {name: str(index) for index, name in enumerate(self._tunables)}
+        rows = self._tunables.on(route, side)
         return _part(rows, "tunables", lambda row: (order[row.name].zfill(4),), after, limit)
 
     def references(self, after: str | None, limit: int) -> Page[Reference]:
@@ -192,12 +189,17 @@ class Queries:
         """
         host, _, facts = await self._hosts.locate(vm)
         sysctls = (await self._hosts.facts(host)).sysctls
-        of_host = {name: Reading(value) for name, value in sysctls.items() if name in TUNABLES}
+        of_host = {
+            name: Reading(value) for name, value in sysctls.items() if name in self._tunables
+        }
         nothing = Reading(None, why_unknown="it cannot be read")
         return (
             host,
             facts,
-            {name: of_host.get(name) or facts.readings.get(name, nothing) for name in TUNABLES},
+            {
+                name: of_host.get(name) or facts.readings.get(name, nothing)
+                for name in self._tunables
+            },
         )
 
     async def profiles(self, contains: str, after: str | None, limit: int) -> Page[Profile]:

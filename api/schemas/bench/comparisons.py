@@ -13,6 +13,7 @@ from vmtune.api.schemas.common import Model, Page, Texts, texts_of
 from vmtune.bench.model.runs.run import Place
 from vmtune.bench.report.report import FORMAT, VERSION, Report
 from vmtune.bench.services.comparisons.history import History, Shift, Strand
+from vmtune.model.tunables.built_in import BUILT_IN
 
 _HINTS = get_type_hints(Report)
 _PARTS: dict[str, Any] = {  # any: pydantic's own way to say a field
@@ -84,7 +85,7 @@ class StrandView(Model):
             place=strand.place,
             qemu=strand.qemu,
             profile=strand.profile or None,
-            texts=texts_of(strand.values),
+            texts=texts_of(strand.values, BUILT_IN),
             points=[
                 PointView(run=p.run, at=p.at, value=p.value, fingerprint=p.fingerprint or None)
                 for p in strand.points

@@ -23,6 +23,7 @@ from vmtune.bench.model.scenario.block import BlockRecord, LoadPhase
 from vmtune.bench.model.scenario.block_target import VM_HOST, VM_NAME, vm_of_setup
 from vmtune.bench.services.runs.runs import QueuedRun, RunDetails
 from vmtune.documents.dataclass_json import to_json
+from vmtune.model.tunables.built_in import BUILT_IN
 
 Json = dict[str, Any]  # any JSON
 
@@ -139,7 +140,7 @@ def _fields(run: Run, ahead: int | None) -> dict[str, Any]:  # any: RunView's
         "profile": run.profile or None,
         "revision": run.revision or None,
         "values": dict(run.values),
-        "texts": texts_of(run.values),
+        "texts": texts_of(run.values, BUILT_IN),
         "metrics": in_order(run.metrics),
         "place": run.place,
         "qemu": run.qemu,
@@ -191,7 +192,7 @@ class RunHeadView(Model):
             ended_ms=head.ended_ms,
             beat_interval_ms=head.beat_interval_ms,
             totals=TotalsView.of(head.totals) if head.totals else None,
-            outcomes=[OutcomeView.of(outcome) for outcome in head.outcomes],
+            outcomes=[OutcomeView.of(outcome, BUILT_IN) for outcome in head.outcomes],
             reaper=ReaperView.of(head.reaper),
             steps=[StepRecordView.of(step) for step in head.steps],
             ring_full_exits=head.ring_full_exits,

@@ -15,6 +15,7 @@ from vmtune.bench.model.metrics.table import HEADLINE, METRICS_OF
 from vmtune.bench.model.scenario.any_kind import kind_of, to_json
 from vmtune.bench.services.runs.scenarios import OfferedScenario
 from vmtune.config.settings import BenchQemu
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.storage.repositories.run_rows import MeasuredScenario
 from vmtune.units import Unit
 
@@ -51,7 +52,7 @@ class ScenarioView(Model):
             applicable=not offered.why_not,
             reason=offered.why_not,
             values=dict(scenario.values),
-            texts=texts_of(scenario.values),
+            texts=texts_of(scenario.values, BUILT_IN),
             longest_s=scenario.longest_s,
             setup=to_json(scenario),
         )

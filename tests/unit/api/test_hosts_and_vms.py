@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.api import Api, running_api
 from tests.support.fakes import VM
-from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.built_in import BUILT_IN
 
 
 async def test_health_says_how_the_service_is(api: Api) -> None:
@@ -123,7 +123,7 @@ async def test_a_vm_is_shown_with_its_readings(api: Api) -> None:
 
 async def test_effective_has_every_tunable(api: Api) -> None:
     shown = await api.get(f"/vms/{VM}/effective")
-    assert list(shown["readings"]) == list(TUNABLES)
+    assert list(shown["readings"]) == list(BUILT_IN)
     assert shown["readings"]["vm_max_map_count"]["value"] == 1 << 20
     for reading in shown["readings"].values():
         assert (reading["value"] is None) == bool(reading["why_unknown"])
@@ -208,7 +208,7 @@ async def test_a_bad_assignment_is_refused(
 
 async def test_the_table_of_tunables(api: Api) -> None:
     rows = (await api.get("/tunables"))["items"]
-    assert [row["name"] for row in rows] == list(TUNABLES)
+    assert [row["name"] for row in rows] == list(BUILT_IN)
     one = await api.get("/tunables/max_bandwidth_bytes_per_s")
     assert one["unit"] == "bytes_per_s"
     assert one["qmp"] == {"kind": "parameter", "name": "max-bandwidth"}

@@ -14,9 +14,7 @@ from tests.support.api import Api, running_api
 from tests.support.fakes import VM
 from tests.support.patched_qemu import CONSENTS, COUNTERS, TYPE, PatchedQemu
 from vmtune.errors import InvalidInput, SetupError
-from vmtune.model.plan.changes import Change
-from vmtune.model.tunables import table as tunable_table
-from vmtune.model.tunables.table import BUILT_IN, TUNABLES
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.testing.fake.qemu import Fault, FaultKind
 
 WANTED = {
@@ -151,28 +149,37 @@ async def test_counters_cannot_be_set_and_the_table_tells_of_the_pack(tmp_path: 
         names = [r["name"] for r in (await api.get("/tunables"))["items"]]
         assert names[: len(BUILT_IN)] == list(BUILT_IN)
         assert len(names) == len(BUILT_IN) + 13
-    assert set(TUNABLES) == set(BUILT_IN)  # gone with the service
 
 
 async def test_what_stands_is_told_when_its_pack_is_no_longer_loaded(tmp_path: Path) -> None:
     async with with_pack(tmp_path) as api:
         await api.profile(**WANTED)
         done = await api.post(f"/vms/{VM}/applications", {"profile": "p"})
-        loaded = api.container
-        rows = {name: TUNABLES[name] for name in WANTED}
-        held = tunable_table._loaded
-        try:
-            for name in rows:
-                del held[name]
-            planned = await plan(api)
-            assert {f["code"] for f in planned["findings"]} == {"pack_not_loaded"}
-            reverted = await api.ask("POST", f"/applications/{done['id']}/revert")
-            assert reverted["state"] == "applied"
-            assert {p["code"] for p in reverted["problems"]} == {"pack_not_loaded"}
-            assert await api.get("/profiles/p")
-            assert await loaded.applications.carry_over(VM, api.drivers["a"]) == []
-        finally:
-            held.update(rows)
+    kept = (tmp_path / "vmtune.db").read_bytes()
+    async with running_api(tmp_path, hosts=(), stored=kept) as api:
+        planned = await plan(api)
+        assert {f["code"] for f in planned["findings"]} == {"pack_not_loaded"}
+        reverted = await api.ask("POST", f"/applications/{done['id']}/revert")
+        assert reverted["state"] == "applied"
+        assert {p["code"] for p in reverted["problems"]} == {"pack_not_loaded"}
+        assert (await api.get("/profiles/p"))["texts"]["qemu_pool_resize_period_s"] == "15"
+        assert await api.container.applications.carry_over(VM, api.drivers["a"]) == []
+
+
+async def test_two_services_of_one_process_have_packs_of_their_own(tmp_path: Path) -> None:
+    folders = [tmp_path / "with", tmp_path / "without"]
+    for folder in folders:
+        folder.mkdir()
+    async with with_pack(folders[0]) as patched, running_api(folders[1]) as plain:
+        values = {"name": "p", "values": WANTED}
+        assert (await patched.post("/profiles", values))["texts"]["qemu_reaper_policy"] == "fixed"
+        refused = await plain.refused("POST", "/profiles", values, status=422)
+        assert refused == [(f"values.{name}", "unknown_tunable") for name in sorted(WANTED)]
+        assert set(await readings(patched)) - set(await readings(plain)) >= set(WANTED)
+        assert "qemu_reaper_policy" not in {
+            r["name"] for r in (await plain.get("/tunables"))["items"]
+        }
+    assert "qemu_reaper_policy" not in BUILT_IN
 
 
 @pytest.mark.parametrize(
@@ -190,10 +197,9 @@ async def test_a_service_does_not_start_with_packs_that_cannot_be(
         async with running_api(tmp_path, options={"packs": packs}):
             raise AssertionError("it started")
     assert [p.code for p in caught.value.problems] == [code]
-    assert set(TUNABLES) == set(BUILT_IN)
 
 
 def test_a_record_of_an_unknown_tunable_names_the_remedy() -> None:
     with pytest.raises(SetupError, match="its pack is not loaded") as caught:
-        _ = Change("gone_count", 3).row
+        BUILT_IN.row("gone_count")
     assert "setting packs" in caught.value.problems[0].remedy

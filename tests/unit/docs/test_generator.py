@@ -18,7 +18,7 @@ from vmtune.config.settings import Settings
 from vmtune.model.access.scopes import MEANINGS
 from vmtune.model.findings.table import FINDINGS
 from vmtune.model.service_metrics import EXPORTED
-from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.built_in import BUILT_IN
 
 
 def _anchors(page: str) -> list[str]:
@@ -28,7 +28,7 @@ def _anchors(page: str) -> list[str]:
 @pytest.mark.parametrize(
     ("page", "table"),
     [
-        (tables.tunables, TUNABLES),
+        (tables.tunables, BUILT_IN),
         (tables.findings, FINDINGS),
         (tables.benchmark_metrics, METRICS),
     ],

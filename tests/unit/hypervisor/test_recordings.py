@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.fakes import NEWEST, OLDEST, recording
 from vmtune.hypervisor.qemu import names as qemu_names
-from vmtune.model.tunables.table import NOT_TUNED, TUNABLES, by_qmp
+from vmtune.model.tunables.built_in import BUILT_IN, NOT_TUNED
 from vmtune.model.tunables.tunable import Kind, QmpKind
 from vmtune.model.versions import Version
 
@@ -27,7 +27,7 @@ KINDS = pytest.mark.parametrize("kind", [QmpKind.CAPABILITY, QmpKind.PARAMETER])
 @VERSIONS
 @KINDS
 def test_everything_that_qemu_offers_is_tuned_or_says_why_not(version: str, kind: QmpKind) -> None:
-    unknown = offered(recording(version), kind) - set(by_qmp(kind)) - set(NOT_TUNED)
+    unknown = offered(recording(version), kind) - set(BUILT_IN.by_qmp(kind)) - set(NOT_TUNED)
     assert not unknown
 
 
@@ -36,7 +36,7 @@ def test_everything_that_qemu_offers_is_tuned_or_says_why_not(version: str, kind
 def test_every_tunable_is_offered_from_its_version_on(version: str, kind: QmpKind) -> None:
     names = offered(recording(version), kind)
     number = Version.parse(version)
-    for name, tunable in by_qmp(kind).items():
+    for name, tunable in BUILT_IN.by_qmp(kind).items():
         assert (name in names) is tunable.in_release(number), tunable.name
 
 
@@ -44,8 +44,8 @@ def test_every_tunable_is_offered_from_its_version_on(version: str, kind: QmpKin
     ("version", "offered"), [("7.2.0", True), ("9.0.4", True), ("9.1.0", False), ("10.0.2", False)]
 )
 def test_the_last_release_with_it_has_bugfix_releases_with_it(version: str, offered: bool) -> None:
-    assert TUNABLES["compress"].in_release(Version.parse(version)) is offered
-    assert TUNABLES["dirty_limit"].in_release(Version.parse(version)) is (version != "7.2.0")
+    assert BUILT_IN["compress"].in_release(Version.parse(version)) is offered
+    assert BUILT_IN["dirty_limit"].in_release(Version.parse(version)) is (version != "7.2.0")
 
 
 def test_what_is_not_tuned_was_seen_somewhere() -> None:
@@ -62,7 +62,7 @@ def test_what_is_not_tuned_was_seen_somewhere() -> None:
 @VERSIONS
 def test_defaults_of_the_table_are_qemus(version: str) -> None:
     parameters = recording(version)["query-migrate-parameters"]
-    for name, tunable in by_qmp(QmpKind.PARAMETER).items():
+    for name, tunable in BUILT_IN.by_qmp(QmpKind.PARAMETER).items():
         if name in parameters and tunable.kind is not Kind.TEXT:
             assert parameters[name] == tunable.default, tunable.name
 
@@ -71,16 +71,16 @@ def test_defaults_of_the_table_are_qemus(version: str) -> None:
 def test_defaults_of_the_pools_are_qemus(version: str) -> None:
     replies = recording(version)
     for row in replies["query-iothreads"]:
-        for name, tunable in by_qmp(QmpKind.IOTHREAD).items():
+        for name, tunable in BUILT_IN.by_qmp(QmpKind.IOTHREAD).items():
             if name in row:
                 assert row[name] == tunable.default, tunable.name
     for read in replies["qom-get"]:
-        if read["property"] in by_qmp(QmpKind.IOTHREAD):
-            assert read["value"] == by_qmp(QmpKind.IOTHREAD)[read["property"]].default
+        if read["property"] in BUILT_IN.by_qmp(QmpKind.IOTHREAD):
+            assert read["value"] == BUILT_IN.by_qmp(QmpKind.IOTHREAD)[read["property"]].default
 
 
 @VERSIONS
 def test_every_compression_of_these_builds_is_a_choice(version: str) -> None:
     methods = set(recording(version)["multifd-compression"])
-    assert methods <= set(TUNABLES["multifd_compression"].choices)
+    assert methods <= set(BUILT_IN["multifd_compression"].choices)
     assert {"none", "zlib", "zstd"} <= methods

@@ -15,6 +15,7 @@ from vmtune.errors import NotFound
 from vmtune.model.access.scopes import EVERYTHING, Reach
 from vmtune.model.host.facts import VmState
 from vmtune.model.plan.tuning_state import TuningState
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.services import queries as module
 from vmtune.services.hosts.hosts import HostService
 from vmtune.services.migrations.migrations import MigrationRequest
@@ -45,7 +46,7 @@ async def both(
     it: World, patch: pytest.MonkeyPatch, wanted: VmFilter, reach: Reach = EVERYTHING
 ) -> list[VmPage]:
     """The pages as of a large fleet, which are those of a small one."""
-    queries = Queries(it.store, it.hosts)
+    queries = Queries(it.store, it.hosts, BUILT_IN)
     small = await all_pages(queries, wanted, reach)
     patch.setattr(module, "_LARGE_FLEET_VMS", 1)
     large = await all_pages(queries, wanted, reach)
@@ -73,7 +74,7 @@ async def test_pages_are_the_same_and_few_hosts_are_asked(
         monkeypatch.setattr(module, "_LARGE_FLEET_VMS", 1)
         sim.calls.clear()
         sim.hosts["b"].reachable = False
-        first = await Queries(it.store, it.hosts).vms(VmFilter(), None, 6)
+        first = await Queries(it.store, it.hosts, BUILT_IN).vms(VmFilter(), None, 6)
         assert sim.calls["list_vms"] == 2
         assert [vm.host for vm in first.page.items] == ["a"] * 4
         assert [problem.field for problem in first.problems] == ["hosts.b"]

@@ -35,7 +35,7 @@ from vmtune.lab.programs import require_programs
 from vmtune.model.host.facts import VmFacts
 from vmtune.model.host.pools import geometry_of, headroom, pool_model
 from vmtune.model.plan.changes import Change, in_order
-from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.tunable import Route
 from vmtune.units import Unit
 
@@ -185,7 +185,7 @@ async def _tune(driver: QmpDriver, vm: UUID, scenario: BlockScenario) -> tuple[s
     changes = [
         Change(name, value)
         for name, value in scenario.values.items()
-        if TUNABLES[name].route is Route.LIVE
+        if BUILT_IN[name].route is Route.LIVE
     ]
     if changes:
         await driver.write(vm, in_order(changes, facts.readings))

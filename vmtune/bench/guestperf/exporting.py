@@ -15,7 +15,7 @@ from vmtune.bench.model.scenario.migration import GIB, MIB, nearest_power_of_two
 from vmtune.errors import InvalidInput
 from vmtune.model.migration.record import Sample
 from vmtune.model.migration.steps import AfterIterations, Deed, Step, parse_steps
-from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.built_in import BUILT_IN
 
 KEPT = "guestperf"
 """Where an imported run keeps what it has no place for, among its options."""
@@ -117,7 +117,7 @@ def _scenario(run: Run) -> Document:
         return int(values.get(name, otherwise))
 
     def default(name: str) -> int:
-        return int(TUNABLES[name].default or 0)
+        return int(BUILT_IN[name].default or 0)
 
     gib = int(_hardware(run)["mem"])
     cache = number("xbzrle_cache_size_bytes", default("xbzrle_cache_size_bytes"))

@@ -21,7 +21,7 @@ from types import MappingProxyType
 
 from vmtune.bench.model.scenario.migration import GIB, MIB, Scenario, VmShape, nearest_power_of_two
 from vmtune.model.migration.steps import AfterIterations, Deed, Step
-from vmtune.model.tunables.control_rows import OFF
+from vmtune.model.tunables.rows.reaper import OFF
 from vmtune.model.tunables.tunable import Value
 from vmtune.model.workload import Workload
 

@@ -11,7 +11,7 @@ from vmtune.errors import Blocked, Problem, VmtuneError
 from vmtune.hypervisor.protocol import MigrateOrder
 from vmtune.model.host.facts import Connection, Reading
 from vmtune.model.migration.controller_record import ReaperReport
-from vmtune.model.plan.changes import Change, in_order
+from vmtune.model.plan.changes import in_order
 from vmtune.model.plan.outcome import Status
 from vmtune.model.plan.plan import Plan, make_plan
 from vmtune.model.plan.readback import (
@@ -21,7 +21,7 @@ from vmtune.model.plan.readback import (
     while_migrating,
 )
 from vmtune.model.plan.situation import Destination, Permissions, Situation
-from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.tunable import Route, Side, Value
 
 # The VM is the run's own: that libvirt marks it as tainted harms nobody.
@@ -58,7 +58,7 @@ class Proof:
         direct = host.connection is Connection.QMP
         waiting = await destination.driver.vm_facts(stage.vm) if direct else None
         goal = Destination(destination.name, there, waiting)
-        situation = Situation(values, vm, host, goal, _PERMISSIONS)
+        situation = Situation(values, vm, host, goal, _PERMISSIONS, tunables=BUILT_IN)
         plan = make_plan(situation, source.name, "", 0)
         found = plan.blockers(overrides)
         if found:
@@ -84,8 +84,7 @@ class Proof:
     def order(self) -> MigrateOrder:
         """The migration to start."""
         values = {c.tunable: c.value for c in self._plan.changes(Route.MIGRATE)}
-        there = {c.tunable: c.value for c in self._plan.changes(Route.MONITOR) if _there(c)}
-        return MigrateOrder(self._stage.vm, values, there)
+        return MigrateOrder(self._stage.vm, values, self._plan.destination_values())
 
     async def while_it_runs(self, active: bool) -> None:
         """Read back: at the migration's first sign, and again once it is active."""
@@ -99,7 +98,7 @@ class Proof:
         except VmtuneError as error:
             now = dict.fromkeys(names, Reading(None, why_unknown=error.message))
         there = await self._read_there(names) if self._connection is Connection.QMP else {}
-        judged = [while_migrating(outcome, now, there) for outcome in self._before]
+        judged = [while_migrating(outcome, now, there, BUILT_IN) for outcome in self._before]
         self.outcomes = tuple(judged if active else map(in_setup, judged))
 
     async def when_it_has_ended(self, arrived: bool, reaper: ReaperReport | None) -> None:
@@ -108,14 +107,15 @@ class Proof:
         if not self._read and self._connection is Connection.QMP:
             await self.while_it_runs(active=True)
         waiting = [o.tunable for o in self.outcomes if o.status is Status.PENDING_MIGRATION]
-        names = [name for name in waiting if TUNABLES[name].side is Side.DESTINATION]
+        names = [name for name in waiting if BUILT_IN[name].side is Side.DESTINATION]
         if arrived and names:
             there = await self._read_arrived(names)
             self.outcomes = tuple(
-                while_migrating(o, {}, there) if o.tunable in names else o for o in self.outcomes
+                while_migrating(o, {}, there, BUILT_IN) if o.tunable in names else o
+                for o in self.outcomes
             )
         self.outcomes = tuple(
-            when_reaped(o, reaper) if TUNABLES[o.tunable].route is Route.CONTROL else o
+            when_reaped(o, reaper) if BUILT_IN[o.tunable].route is Route.CONTROL else o
             for o in self.outcomes
         )
 
@@ -130,7 +130,3 @@ class Proof:
             return await self._stage.destination.driver.read(self._stage.vm, names)
         except VmtuneError:
             return {}
-
-
-def _there(change: Change) -> bool:
-    return change.row.side is Side.DESTINATION

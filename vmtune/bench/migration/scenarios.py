@@ -16,7 +16,7 @@ from vmtune.model.findings.table import Severity
 from vmtune.model.host.facts import HostFacts, Reading, VmFacts, VmState
 from vmtune.model.plan.situation import Destination, Permissions, Situation
 from vmtune.model.preflight.rules import check_tunable, check_vm
-from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.tunable import Route
 from vmtune.units import Unit
 
@@ -64,7 +64,7 @@ def why_not(scenario: Scenario, ground: Ground) -> str | None:
     situation = _situation(scenario, ground)
     findings = itertools.chain(
         check_vm(situation),
-        *(check_tunable(TUNABLES[n], value, situation) for n, value in situation.values.items()),
+        *(check_tunable(BUILT_IN[n], value, situation) for n, value in situation.values.items()),
     )
     blockers = (
         f"{finding.tunable}: {finding.message}" if finding.tunable else finding.message
@@ -80,9 +80,9 @@ def _situation(scenario: Scenario, ground: Ground) -> Situation:
     wanted = {
         name: value
         for name, value in scenario.values.items()
-        if value is not False and not (value == "none" == TUNABLES[name].default)
+        if value is not False and not (value == "none" == BUILT_IN[name].default)
     }
-    started_with = {n: Reading(v) for n, v in wanted.items() if TUNABLES[n].route is Route.BOOT}
+    started_with = {n: Reading(v) for n, v in wanted.items() if BUILT_IN[n].route is Route.BOOT}
     readings = {**ground.qemu.readings, "dirty_ring_size_entries": Reading(0), **started_with}
     vm = replace(
         ground.qemu,
@@ -94,7 +94,9 @@ def _situation(scenario: Scenario, ground: Ground) -> Situation:
     )
     destination = Destination("destination", ground.destination, vm)
     permissions = Permissions(destination_command_line=True)
-    return Situation(wanted, vm, ground.host, destination, permissions, scenario.steps)
+    return Situation(
+        wanted, vm, ground.host, destination, permissions, scenario.steps, tunables=BUILT_IN
+    )
 
 
 def select(patterns: Sequence[str]) -> tuple[Scenario, ...]:

@@ -13,7 +13,7 @@ from vmtune.bench.model.metrics.table import HEADLINE, METRICS, METRICS_OF
 from vmtune.bench.model.runs.run import Run
 from vmtune.bench.plots.svg import plain
 from vmtune.model.plan.outcome import Outcome, Status
-from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.tunable import Value
 from vmtune.units import Unit
 
@@ -126,7 +126,7 @@ def _tunable(name: str, wanted: Value | None, outcome: Outcome | None) -> str:
 def _value(name: str, value: Value | None) -> str:
     if value is None:
         return ""
-    row = TUNABLES.get(name)
+    row = BUILT_IN.get(name)
     return row.render(value) if row else str(value)
 
 

@@ -30,11 +30,11 @@ def shown(value: Document | None) -> str:
 
 def value(tunable: str, raw: object) -> str:
     """A value that came without its words, or with them (see :func:`shown`)."""
-    from vmtune.model.tunables.table import TUNABLES
+    from vmtune.model.tunables.built_in import BUILT_IN
 
     if isinstance(raw, Mapping):
         return shown(raw)
-    row = TUNABLES.get(tunable)
+    row = BUILT_IN.get(tunable)
     if raw is None or row is None:
         return "-" if raw is None else str(raw)
     return row.render(raw) if isinstance(raw, bool | int | str) else str(raw)

@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from vmtune.errors import InvalidInput, Problem
-from vmtune.model.tunables.control_rows import CONTROL, OFF
+from vmtune.model.tunables.rows.reaper import OFF, REAPER
 from vmtune.model.tunables.tunable import Value
 
 LEAST_INTERVAL_MS = 50
@@ -97,7 +97,7 @@ class ReaperSettings:
 
 
 _PREFIX = "reaper_"
-_ROWS = {row.name.removeprefix(_PREFIX): row for row in CONTROL}
+_ROWS = {row.name.removeprefix(_PREFIX): row for row in REAPER}
 
 
 def wanted_reaper(values: Mapping[str, Value]) -> ReaperSettings | None:

@@ -15,6 +15,7 @@ from vmtune.model.migration.record import QemuStatus, Sample
 from vmtune.model.migration.step_text import told
 from vmtune.model.migration.steps import Action, Deed, SetValues, Step
 from vmtune.model.plan.changes import Change, in_order, undo
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.tunable import Value
 
 _REFUSALS = (CommandRefused, Conflict, InvalidInput, NotFound)
@@ -189,7 +190,7 @@ async def _differing(
     """What is set otherwise, read back from QEMU, as people read it."""
     readings = await controls.read(vm, [name for name, _ in values])
     return {
-        name: Change(name, value).row.render(readings[name].value)
+        name: BUILT_IN[name].render(readings[name].value)
         for name, value in values
         if readings[name].value != value
     }

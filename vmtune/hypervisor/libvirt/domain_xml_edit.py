@@ -12,7 +12,7 @@ from vmtune.errors import CommandRefused
 from vmtune.hypervisor.libvirt.checked_xml import check_xml
 from vmtune.model.migration.arriving import GIVEN_ON_ARRIVAL
 from vmtune.model.plan.changes import Change
-from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.tunable import QmpKind, Side, Value
 
 _QEMU_NAMESPACE = "http://libvirt.org/schemas/domain/qemu/1.0"
@@ -79,7 +79,7 @@ _OTHER_PROPERTIES = {"decompress-threads": "x-decompress-threads"}
 """Where QEMU's object has another name for a parameter (migration/migration.c of 7.2)."""
 _GLOBALS = {
     row.name: f"migration.{_OTHER_PROPERTIES.get(row.qmp.name, row.qmp.name)}"
-    for row in TUNABLES.values()
+    for row in BUILT_IN.values()
     if row.side is Side.DESTINATION and row.qmp and row.qmp.kind is QmpKind.PARAMETER
 }
 _OURS = {*_GLOBALS.values(), *GIVEN_ON_ARRIVAL.values()}

@@ -50,6 +50,8 @@ from vmtune.model.host.dirty_rates import DirtyRates
 from vmtune.model.host.facts import HostFacts, Reading, VmFacts, VmState, VmSummary
 from vmtune.model.migration.record import QemuStatus, Snapshot, Totals, read_query_migrate
 from vmtune.model.plan.changes import Change
+from vmtune.model.tunables.built_in import BUILT_IN
+from vmtune.model.tunables.registry import TunableRegistry
 
 _RESETS_WITHIN_S = 10.0
 _LOOK_AGAIN_S = 0.05
@@ -71,6 +73,7 @@ class LibvirtDriver:
     :param peer_uri: how other hosts' daemons reach this one; empty to derive it from *uri*.
     :param more_commands: see :func:`vmtune.hypervisor.qemu.allowlist.check`.
     :param guard: lets through what changes something.
+    :param tunables: what it reads and sets, packs included.
     """
 
     def __init__(
@@ -81,8 +84,10 @@ class LibvirtDriver:
         more_commands: Collection[str] = (),
         open_: Callable[[str], Connection] = open_connection,
         guard: Guard = OPEN,
+        tunables: TunableRegistry = BUILT_IN,
     ) -> None:
         self._uri = uri
+        self._tunables = tunables
         self._more_commands = more_commands
         self._open = open_
         self._guard = guard
@@ -193,7 +198,7 @@ class LibvirtDriver:
         """The VM's probe, which remembers what stays the same while QEMU lives."""
         probe = self._known_probe(vm, record.run_id)
         if probe is None:
-            probe = QemuProbe(self._monitor(vm), record.process)
+            probe = QemuProbe(self._monitor(vm), self._tunables, record.process)
             self._probes[vm] = (self._link.generation, record.run_id), probe
         return probe
 
@@ -210,7 +215,7 @@ class LibvirtDriver:
             if by_libvirt:
                 await self._set_iothreads(vm, neighbours)
             else:
-                await qemu_write.write(self._monitor(vm), neighbours)
+                await qemu_write.write(self._monitor(vm), neighbours, self._tunables)
 
     async def _set_iothreads(self, vm: UUID, changes: Sequence[Change]) -> None:
         before = await self.read(vm, names_to_read(changes))

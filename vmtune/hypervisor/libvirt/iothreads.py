@@ -10,7 +10,7 @@ from vmtune.hypervisor.libvirt.calls import Domain
 from vmtune.hypervisor.qemu.write import blamed
 from vmtune.model.host.facts import Reading
 from vmtune.model.plan.changes import Change
-from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.tunable import LibvirtKind, QmpKind, Value
 
 _MIN, _MAX = "iothread_thread_pool_min", "iothread_thread_pool_max"
@@ -19,9 +19,12 @@ _PARTNER = {_MIN: _MAX, _MAX: _MIN}
 
 def is_iothread_call(change: Change) -> bool:
     """Whether libvirt has a call for it: the setting, and the iothread, are known to it."""
-    libvirt = change.row.libvirt
+    row = BUILT_IN.get(change.tunable)
+    libvirt = row.libvirt if row else None
     return (
-        change.qmp_kind is QmpKind.IOTHREAD
+        row is not None
+        and row.qmp is not None
+        and row.qmp.kind is QmpKind.IOTHREAD
         and libvirt is not None
         and libvirt.kind is LibvirtKind.CALL
         and (not change.owner or iothread_number(change.owner) > 0)
@@ -70,6 +73,6 @@ def set_iothreads(domain: Domain, changes: Sequence[Change], before: Mapping[str
 
 
 def _libvirt_name(tunable: str) -> str:
-    libvirt = TUNABLES[tunable].libvirt
+    libvirt = BUILT_IN[tunable].libvirt
     assert libvirt is not None, f"{tunable} has no libvirt name"
     return libvirt.name

@@ -12,7 +12,7 @@ from vmtune.errors import CommandRefused, OutcomeUnknown, VmtuneError
 from vmtune.hypervisor.guard import OPEN, Guard
 from vmtune.hypervisor.libvirt.calls import Connection, Parameters
 from vmtune.hypervisor.libvirt.threads import settle
-from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.tunable import LibvirtKind, Route, Tunable, Value
 
 UNLIMITED_MIB_PER_S = 8796093022207
@@ -49,7 +49,7 @@ def migration_arguments(values: Mapping[str, Value]) -> MigrationArguments:
     parameters: dict[str, int | str | list[str]] = {}
     methods: list[str] = []
     for name, value in values.items():
-        row = TUNABLES[name]
+        row = BUILT_IN[name]
         libvirt = row.libvirt
         if row.route is not Route.MIGRATE or libvirt is None:
             raise CommandRefused(

@@ -15,8 +15,8 @@ from typing import Any
 
 from vmtune.errors import CommandRefused
 from vmtune.hypervisor.qemu import block_allowlist as block_allowed
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.packs.access import consent_to_qom
-from vmtune.model.tunables.table import TUNABLES
 from vmtune.model.tunables.tunable import QmpKind
 
 Arguments = Mapping[str, Any]  # any JSON
@@ -60,7 +60,7 @@ FOR_MIGRATION = (
 FOR_PACKS = (*FOR_TUNABLES[QmpKind.QOM], *FOR_TUNABLES[QmpKind.COMMAND])
 FOR_BENCHMARKS = ("trace-event-set-state", "query-chardev", *block_allowed.COMMANDS)
 
-_USED = {row.qmp.kind for row in TUNABLES.values() if row.qmp is not None}
+_USED = {row.qmp.kind for row in BUILT_IN.values() if row.qmp is not None}
 ALLOWED: frozenset[str] = frozenset(
     {
         *FOR_PROBING,
@@ -73,7 +73,7 @@ ALLOWED: frozenset[str] = frozenset(
 
 
 def _names(kind: QmpKind) -> frozenset[str]:
-    rows = (row.qmp for row in TUNABLES.values())
+    rows = (row.qmp for row in BUILT_IN.values())
     return frozenset(qmp.name for qmp in rows if qmp is not None and qmp.kind is kind)
 
 

@@ -15,6 +15,7 @@ from vmtune.hypervisor.qemu.qom import children_of
 from vmtune.model.host.facts import Reading
 from vmtune.model.plan.changes import Change
 from vmtune.model.tunables.packs.access import CommandAccess, QomAccess, filled_in
+from vmtune.model.tunables.registry import TunableRegistry
 from vmtune.model.tunables.tunable import Kind, QmpKind, Tunable, Value
 
 PACK_KINDS = (QmpKind.QOM, QmpKind.COMMAND)
@@ -144,7 +145,9 @@ def paths_of(access: QomAccess, objects: Objects) -> tuple[str, ...]:
     return tuple(path for type_ in access.types for path in objects.get(type_, ()))
 
 
-async def set_values(monitor: Monitor, changes: Sequence[Change]) -> None:
+async def set_values(
+    monitor: Monitor, changes: Sequence[Change], tunables: TunableRegistry
+) -> None:
     """Set packs' tunables, one after the other.
 
     :raise CommandRefused: QEMU or the operator's consent refused one, with its field; those
@@ -153,8 +156,9 @@ async def set_values(monitor: Monitor, changes: Sequence[Change]) -> None:
     """
     objects: Objects | None = None
     for change in changes:
+        row = tunables.row(change.tunable)
         try:
-            match change.row.access:
+            match row.access:
                 case CommandAccess(apply=command) if command is not None:
                     arguments = filled_in(dict(command.arguments), change.value)
                     assert isinstance(arguments, dict)
@@ -162,7 +166,7 @@ async def set_values(monitor: Monitor, changes: Sequence[Change]) -> None:
                 case QomAccess() as access:
                     if objects is None or access.create:
                         objects = await list_objects(monitor)
-                    await _set_objects(monitor, change, access, objects)
+                    await _set_objects(monitor, change, row, access, objects)
                 case _:
                     raise CommandRefused(f"{change.tunable} can only be read")
         except CommandRefused as refusal:
@@ -176,13 +180,13 @@ async def set_values(monitor: Monitor, changes: Sequence[Change]) -> None:
 
 
 async def _set_objects(
-    monitor: Monitor, change: Change, access: QomAccess, objects: Objects
+    monitor: Monitor, change: Change, row: Tunable, access: QomAccess, objects: Objects
 ) -> None:
     paths = paths_of(access, objects)
     if change.owner:
         paths = tuple(path for path in paths if path.rpartition("/")[2] == change.owner)
     if not paths and access.create:
-        if change.value == change.row.default:
+        if change.value == row.default:
             return  # as it is without the object, which cannot be taken away again
         await monitor.execute("object-add", {"qom-type": access.types[0], "id": access.create})
         paths = (f"/objects/{access.create}",)

@@ -18,7 +18,8 @@ from vmtune.hypervisor.qemu.qom import children_of
 from vmtune.hypervisor.qemu.replies import understanding
 from vmtune.model.host.facts import Reading, VmFacts
 from vmtune.model.migration.record import read_query_migrate
-from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.built_in import BUILT_IN
+from vmtune.model.tunables.registry import TunableRegistry
 from vmtune.model.tunables.tunable import QmpKind, Tunable, Value
 from vmtune.model.versions import Version
 
@@ -78,12 +79,16 @@ class QemuProbe:
     Commands that do not depend on each other are issued at once: over a QMP socket they
     are pipelined, a monitor that takes one command at a time has to queue them.
 
+    :param tunables: what is read, packs included.
     :param process: the local process, where it is known: the dirty ring's size and the
         locked-memory limit are not in QMP.
     """
 
-    def __init__(self, monitor: Monitor, process: QemuProcess | None = None) -> None:
+    def __init__(
+        self, monitor: Monitor, tunables: TunableRegistry, process: QemuProcess | None = None
+    ) -> None:
         self._monitor = monitor
+        self._tunables = tunables
         self._process = process
         self._fixed: _Fixed | None = None
         self._main_loop = ""
@@ -110,7 +115,7 @@ class QemuProbe:
         process = self._process
         fixed, seen, status, migrate, cpus, memory, maps = await _all(
             self._get_fixed(),
-            self._see(TUNABLES.values()),
+            self._see(self._tunables.values()),
             execute("query-status"),
             execute("query-migrate"),
             execute("query-cpus-fast"),
@@ -135,7 +140,7 @@ class QemuProbe:
             virtio_disks=tuple(sorted(seen.parts[QmpKind.DEVICE])),
             readings={
                 t.name: self._reading(t, seen, fixed.kvm)
-                for t in TUNABLES.values()
+                for t in self._tunables.values()
                 if _is_of_qemu(t)
             },
             persistent=False,
@@ -152,13 +157,15 @@ class QemuProbe:
         """The named tunables, by the fewest commands that tell them. Those that are no
         setting of QEMU (sysctls) are left out.
 
+        :raise SetupError: a tunable of a pack that is not loaded.
         :raise VmtuneError: as :meth:`Monitor.execute` does.
         """
         with understanding("its settings"):
             return await self._read(tunables)
 
     async def _read(self, tunables: Collection[str]) -> dict[str, Reading]:
-        rows = [TUNABLES[name] for name in tunables if _is_of_qemu(TUNABLES[name])]
+        known = map(self._tunables.row, tunables)
+        rows = [row for row in known if _is_of_qemu(row)]
         kvm = False
         if any(_kind(t) is QmpKind.ACCELERATOR for t in rows):
             kvm = (await self._get_fixed()).kvm
@@ -200,7 +207,7 @@ class QemuProbe:
         sets any, so it complains of the method or else of the made-up name, and changes
         nothing (the generated visitor of MigrateSetParameters).
         """
-        choices = TUNABLES["multifd_compression"].choices
+        choices = BUILT_IN["multifd_compression"].choices
         answers = await _all(*(self._complaint(method) for method in choices))
         complaints = dict(zip(choices, answers, strict=True))
         return frozenset(m for m, text in complaints.items() if MADE_UP in text)

@@ -17,11 +17,16 @@ from vmtune.hypervisor.qemu.probe import KnownObjects, find_main_loop
 from vmtune.hypervisor.qemu.replies import understanding
 from vmtune.model.migration.record import QemuStatus, read_query_migrate
 from vmtune.model.plan.changes import Change
+from vmtune.model.tunables.built_in import BUILT_IN
+from vmtune.model.tunables.registry import TunableRegistry
 from vmtune.model.tunables.tunable import QmpKind, Value
 
 
 async def write(
-    monitor: Monitor, changes: Sequence[Change], known: KnownObjects | None = None
+    monitor: Monitor,
+    changes: Sequence[Change],
+    tunables: TunableRegistry,
+    known: KnownObjects | None = None,
 ) -> None:
     """Set values in the order given. Neighbours of one kind go together: parameters and
     capabilities in one command each, which QEMU carries out as a whole or not at all;
@@ -34,11 +39,12 @@ async def write(
     :param known: what was read of this QEMU just before; None to ask.
     :raise CommandRefused: QEMU refused, with the field ``values.<tunable>`` where one is
         to blame; code ``migration_active`` where QEMU would not refuse but crash.
+    :raise SetupError: a tunable of a pack that is not loaded; nothing is set.
     :raise InvalidInput: a change that no monitor can make (boot and host routes).
     :raise VmtuneError: as :meth:`Monitor.execute` does.
     """
     for change in changes:
-        _check(change, changes)
+        _check(change, changes, tunables)
     await _refuse_while_migrating(monitor, changes)
     for kind, group in itertools.groupby(changes, _group):
         same = list(group)
@@ -48,7 +54,7 @@ async def write(
             case QmpKind.PARAMETER:
                 await _set_parameters(monitor, same)
             case QmpKind.QOM:
-                await set_values(monitor, same)
+                await set_values(monitor, same, tunables)
             case _:
                 await _set_properties(monitor, same, known or KnownObjects())
 
@@ -64,7 +70,12 @@ def _group(change: Change) -> QmpKind | None:
 
 def _kind(change: Change) -> QmpKind | None:
     """Which command sets it; ``tls`` is the credentials parameter, set or empty."""
-    return QmpKind.PARAMETER if change.tunable == "tls" else change.qmp_kind
+    if change.tunable == "tls":
+        return QmpKind.PARAMETER
+    if change.tunable not in BUILT_IN:
+        return QmpKind.QOM  # a pack's, which are set alike
+    qmp = BUILT_IN[change.tunable].qmp
+    return qmp.kind if qmp else None
 
 
 _SETTABLE = (
@@ -76,12 +87,13 @@ _SETTABLE = (
 )
 
 
-def _check(change: Change, changes: Sequence[Change]) -> None:
+def _check(change: Change, changes: Sequence[Change], tunables: TunableRegistry) -> None:
+    row = tunables.row(change.tunable)
     if _kind(change) not in _SETTABLE:
         raise InvalidInput(
             f"{change.tunable} cannot be set in a running QEMU",
             field=f"values.{change.tunable}",
-            remedy=f"it takes the route {change.row.route.value}",
+            remedy=f"it takes the route {row.route.value}",
         )
     if change.tunable == "tls" and change.value is True:
         if not any(other.tunable == "tls_creds" for other in changes):
@@ -121,8 +133,7 @@ async def _only_listens(monitor: Monitor, status: QemuStatus) -> bool:
 
 
 def _is_setup_only(change: Change) -> bool:
-    name = change.row.qmp.name if change.row.qmp else change.tunable
-    return name.startswith(("multifd-", "tls"))
+    return (_qmp_name(change) or change.tunable).startswith(("multifd-", "tls"))
 
 
 async def _set_capabilities(monitor: Monitor, changes: Sequence[Change]) -> None:
@@ -208,7 +219,7 @@ async def _settings(monitor: Monitor, changes: Sequence[Change], main_loop: str)
     unusual = [c for c in changes if _kind(c) is QmpKind.MAIN_LOOP]
     if unusual:
         main_loop = main_loop or await find_main_loop(monitor)
-        unusual = [c for c in unusual if c.value != c.row.default]
+        unusual = [c for c in unusual if c.value != BUILT_IN[c.tunable].default]
     if unusual and not main_loop:
         main_loop = MAIN_LOOP_ID
         try:
@@ -237,8 +248,9 @@ async def _answers(*commands: Awaitable[Any]) -> list[Any]:  # any JSON, or the 
 
 
 def _qmp_name(change: Change) -> str:
-    assert change.row.qmp is not None, f"{change.tunable} has no QMP name"
-    return change.row.qmp.name
+    """QEMU's name of one of vmtune's own tunables; empty where QEMU has none for it."""
+    qmp = BUILT_IN[change.tunable].qmp
+    return qmp.name if qmp else ""
 
 
 def blamed(refusal: CommandRefused, changes: Sequence[Change]) -> CommandRefused:
@@ -251,7 +263,6 @@ def blamed(refusal: CommandRefused, changes: Sequence[Change]) -> CommandRefused
 
 def _names(text: str, change: Change) -> bool:
     """Whether QEMU's text has the setting's name; some of its texts spell it with _."""
-    if change.row.qmp is None:
-        return False
-    pattern = rf"(?<![\w-]){re.escape(change.row.qmp.name)}(?![\w-])"
-    return re.search(pattern, text.replace("_", "-"), re.IGNORECASE) is not None
+    name = _qmp_name(change)
+    pattern = rf"(?<![\w-]){re.escape(name)}(?![\w-])"
+    return bool(name) and re.search(pattern, text.replace("_", "-"), re.IGNORECASE) is not None

@@ -38,6 +38,8 @@ from vmtune.model.host.dirty_rates import DirtyRates
 from vmtune.model.host.facts import Connection, HostFacts, Reading, VmFacts, VmState, VmSummary
 from vmtune.model.migration.record import QemuStatus, Snapshot, Totals, read_query_migrate
 from vmtune.model.plan.changes import Change
+from vmtune.model.tunables.built_in import BUILT_IN
+from vmtune.model.tunables.registry import TunableRegistry
 
 _T = TypeVar("_T")
 _SUFFIXES = (".sock", ".qmp")
@@ -55,6 +57,7 @@ class QmpDriver:
         socket in the folder, which a QEMU on the same machine reaches.
     :param more_commands: see :func:`vmtune.hypervisor.qemu.allowlist.check`.
     :param guard: lets through what changes something.
+    :param tunables: what it reads and sets, packs included.
     """
 
     def __init__(
@@ -64,8 +67,10 @@ class QmpDriver:
         greeting_timeout_s: float = 2.0,
         more_commands: Collection[str] = (),
         guard: Guard = OPEN,
+        tunables: TunableRegistry = BUILT_IN,
     ) -> None:
         self._uri = uri
+        self.tunables = tunables
         self._guard = guard
         self._folder = Path(urlsplit(uri).path)
         self._migration_address = migration_address
@@ -152,7 +157,7 @@ class QmpDriver:
         """Set values in the order given; see :func:`vmtune.hypervisor.qemu.write.write`."""
         qemu = await self._find(vm)
         try:
-            await write(qemu.monitor, changes, qemu.probe.known_objects)
+            await write(qemu.monitor, changes, self.tunables, qemu.probe.known_objects)
         except HostUnreachable as error:
             raise OutcomeUnknown(
                 error.message, remedy="look again what of it took effect"
@@ -310,7 +315,8 @@ class QmpDriver:
         """
         qemu = await self._find(vm)
         prior = self._prior.get(vm)
-        await write(qemu.monitor, prior if prior is not None else await defaults(qemu))
+        prior = prior if prior is not None else await defaults(qemu)
+        await write(qemu.monitor, prior, self.tunables)
 
     def events(self) -> AsyncGenerator[DriverEvent, None]:
         """What happens from now on."""
@@ -389,7 +395,7 @@ class QmpDriver:
         gone = [self._qemus.pop(path) for path in self._qemus.keys() - set(paths)]
         for path in paths:
             if path not in self._qemus:
-                self._qemus[path] = Qemu(path, self._link, self._heard, self._lost)
+                self._qemus[path] = Qemu(path, self._link, self._heard, self._lost, self.tunables)
         qemus = [self._qemus[path] for path in paths]
         await asyncio.gather(*(qemu.close() for qemu in gone))
         answers = await asyncio.gather(*(q.connect() for q in qemus), return_exceptions=True)

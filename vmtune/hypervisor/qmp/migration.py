@@ -15,14 +15,14 @@ from vmtune.hypervisor.qmp.qemu import Qemu
 from vmtune.model.migration.record import QemuStatus, Snapshot, read_query_migrate
 from vmtune.model.plan.changes import Change, in_order, undo
 from vmtune.model.tunables import tunable as tunables
-from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.tunable import QmpKind, Route, Value
 
 _LOOK_EVERY_S = 0.5
 _TOTALS_AFTER_S = 0.02
 _TOTALS_ATTEMPTS = 250
 
-_MIGRATE = [row for row in TUNABLES.values() if row.route is Route.MIGRATE]
+_MIGRATE = [row for row in BUILT_IN.values() if row.route is Route.MIGRATE]
 _CAPABILITIES = [r for r in _MIGRATE if r.qmp and r.qmp.kind is QmpKind.CAPABILITY]
 
 
@@ -51,7 +51,7 @@ class Side:
         self.prior = in_order(undo(changes, readings), readings)
         monitor = self.qemu.monitor
         try:
-            await write(monitor, in_order(changes, readings))
+            await write(monitor, in_order(changes, readings), BUILT_IN)
             await monitor.execute("migrate-set-capabilities", {"capabilities": [_EVENTS_ON]})
         except CommandRefused as refusal:
             problem = refusal.problems[0]
@@ -67,11 +67,11 @@ class Side:
         first one, which led here, is the one to tell."""
         monitor = self.qemu.monitor
         try:
-            await write(monitor, self.prior)
+            await write(monitor, self.prior, BUILT_IN)
         except VmtuneError:
             for change in self.prior:
                 with contextlib.suppress(VmtuneError):
-                    await write(monitor, [change])
+                    await write(monitor, [change], BUILT_IN)
 
 
 _EVENTS_ON = {"capability": "events", "state": True}
@@ -90,7 +90,7 @@ async def defaults(qemu: Qemu) -> list[Change]:
 
 def _values_of(order: MigrateOrder, side: tunables.Side) -> dict[str, Value]:
     """The order's values for one side."""
-    named = {n: v for n, v in order.values.items() if TUNABLES[n].side in (side, _BOTH)}
+    named = {n: v for n, v in order.values.items() if BUILT_IN[n].side in (side, _BOTH)}
     return {**named, **order.destination_values} if side is _DESTINATION else named
 
 

@@ -13,6 +13,7 @@ from vmtune.hypervisor.linux.qemu_process import QemuProcess
 from vmtune.hypervisor.qemu.monitor import Monitor
 from vmtune.hypervisor.qemu.probe import QemuProbe
 from vmtune.hypervisor.qemu.replies import understanding
+from vmtune.model.tunables.registry import TunableRegistry
 
 _NO_UUID = UUID(int=0)
 
@@ -56,6 +57,7 @@ class Qemu:
     since the socket may be another QEMU's by then.
 
     :param heard: is told each event's name and data; *lost* when the connection ended.
+    :param tunables: what is read of it, packs included.
     """
 
     def __init__(
@@ -64,8 +66,10 @@ class Qemu:
         make_link: MakeLink,
         heard: Callable[[Qemu, str, Mapping[str, Any]], None],  # any JSON
         lost: Callable[[Qemu], None],
+        tunables: TunableRegistry,
     ) -> None:
         self.path = path
+        self._tunables = tunables
         self.monitor = make_link(
             path, lambda name, data: heard(self, name, data), lambda: lost(self)
         )
@@ -123,7 +127,7 @@ class Qemu:
         name = await self.monitor.execute("query-name")
         with understanding("who it is"):
             self._is(UUID(uuid["UUID"]), str(name.get("name", "")))
-        self._probe = QemuProbe(self.monitor, self._process())
+        self._probe = QemuProbe(self.monitor, self._tunables, self._process())
         self._met = self.monitor.connections
 
     def _is(self, uuid: UUID, name: str) -> None:

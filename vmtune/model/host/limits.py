@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from vmtune.errors import InvalidInput
-from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.tunable import Route
 
 OPERATOR = "operator"
@@ -47,7 +47,7 @@ SYSCTLS: Mapping[str, Sysctl] = MappingProxyType(
     }
 )
 """By tunable."""
-assert all(TUNABLES[name].route is Route.HOST for name in SYSCTLS), "no setting of the host"
+assert all(BUILT_IN[name].route is Route.HOST for name in SYSCTLS), "no setting of the host"
 
 
 def check_limit(tunable: str, value: object) -> int:
@@ -64,7 +64,7 @@ def check_limit(tunable: str, value: object) -> int:
             remedy=f"there are {', '.join(SYSCTLS)}",
         )
     try:
-        number = TUNABLES[tunable].accept(value)
+        number = BUILT_IN[tunable].accept(value)
     except ValueError as error:
         raise InvalidInput(
             str(error), field=f"values.{tunable}", code="invalid_value",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from vmtune.model.plan.situation import Permissions
-from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.tunable import QmpKind, Side, Tunable, Value
 
 # Not read by the source of this migration, but this QEMU is the source of the next one, and
@@ -21,9 +21,10 @@ def _has_a_part(row: Tunable) -> bool:
     return parameter and (row.side is Side.DESTINATION or row.name in _OF_THE_NEXT)
 
 
+_HAVE_A_PART = frozenset(name for name, row in BUILT_IN.items() if _has_a_part(row))
 GIVEN_ON_ARRIVAL: Mapping[str, str] = {
     row.name: f"migration.{row.qmp.name}"
-    for row in TUNABLES.values()
+    for row in BUILT_IN.values()
     if row.qmp is not None and _has_a_part(row) and row.until is None
 }
 """What QEMU can be started with to receive a VM, whatever its version: the property for each.
@@ -66,7 +67,7 @@ def split(
     given: dict[str, Value] = {}
     withheld: dict[str, str] = {}
     for name, value in values.items():
-        if not _has_a_part(TUNABLES[name]):
+        if name not in _HAVE_A_PART:
             continue
         if name not in GIVEN_ON_ARRIVAL:
             withheld[name] = OLD_QEMU_ONLY

@@ -11,8 +11,8 @@ from vmtune.model.host.facts import Reading
 from vmtune.model.plan.outcome import Outcome, Status, judge
 from vmtune.model.plan.plan import Plan
 from vmtune.model.plan.readback import Readings, before_migrating
-from vmtune.model.tunables.table import TUNABLES
-from vmtune.model.tunables.tunable import Route, Side
+from vmtune.model.tunables.registry import TunableRegistry
+from vmtune.model.tunables.tunable import Route, Side, Tunable
 from vmtune.model.tunables.virsh import VirshOption, spoken, without_switch
 
 BEGUN_WITHOUT = "begun_without"
@@ -22,9 +22,11 @@ _UNASKED = "the migration was begun without it"
 _GIVE = "give virsh migrate "
 
 
-def can_be_set(outcome: Outcome) -> bool:
+def can_be_set(outcome: Outcome, tunables: TunableRegistry) -> bool:
     """Whether it waits to be set while the migration runs."""
-    row = TUNABLES[outcome.tunable]
+    row = tunables.get(outcome.tunable)
+    if row is None:
+        return False  # its pack is no longer loaded
     waits = outcome.status is Status.PENDING_MIGRATION
     return waits and row.running and row.side is not Side.DESTINATION
 
@@ -62,7 +64,11 @@ def missing_flags(problems: Iterable[Problem]) -> list[str]:
 
 
 def when_set(
-    outcomes: Iterable[Outcome], now: Readings, refused: Mapping[str, str], libvirt: bool
+    outcomes: Iterable[Outcome],
+    now: Readings,
+    refused: Mapping[str, str],
+    tunables: TunableRegistry,
+    libvirt: bool,
 ) -> Applied:
     """The outcomes once what could be set has been set, by what was read back.
 
@@ -72,7 +78,9 @@ def when_set(
     :param libvirt: libvirt carries the migration out, so that an option would have helped.
     """
     before = {o.tunable: o for o in outcomes}
-    judged = {name: _judged(outcome, now, refused) for name, outcome in before.items()}
+    judged = {
+        name: _judged(outcome, tunables[name], now, refused) for name, outcome in before.items()
+    }
     stands = {
         o.tunable: o.wanted
         for o in judged.values()
@@ -85,7 +93,7 @@ def when_set(
     wanted = {o.tunable: o.wanted for o in judged.values() if o.wanted is not None}
     missing = tuple(
         option
-        for option in spoken(wanted).options
+        for option in spoken(wanted, tunables).options
         if before[option.tunable].status is Status.PENDING_MIGRATION
         and judged[option.tunable].status is Status.REJECTED
         and option.tunable not in refused
@@ -97,9 +105,8 @@ def when_set(
     return Applied(tuple(judged.values()), missing)
 
 
-def _judged(before: Outcome, now: Readings, refused: Mapping[str, str]) -> Outcome:
+def _judged(before: Outcome, row: Tunable, now: Readings, refused: Mapping[str, str]) -> Outcome:
     name, wanted = before.tunable, before.wanted
-    row = TUNABLES[name]
     if before.status is not Status.PENDING_MIGRATION or wanted is None:
         return before
     if row.route is Route.CONTROL or row.side is Side.DESTINATION:

@@ -24,7 +24,7 @@ from vmtune.model.migration.steps import (
     Step,
     Trigger,
 )
-from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.tunable import Tunable, Value
 from vmtune.units import Unit, UnitError
 
@@ -47,7 +47,7 @@ def told(action: Action) -> str:
     """*action* as a sentence tells it: ``set downtime_limit_ms to 500 ms``."""
     if isinstance(action, Deed):
         return _DEEDS[action]
-    shown = (f"{name} to {TUNABLES[name].render(value)}" for name, value in action.values)
+    shown = (f"{name} to {BUILT_IN[name].render(value)}" for name, value in action.values)
     return f"set {', '.join(shown)}"
 
 
@@ -74,7 +74,7 @@ def _spelled_action(action: Action) -> str:
 
 
 def _spelled_value(name: str, value: Value) -> str:
-    return TUNABLES[name].render(value).replace(",", "").replace(" ", "")
+    return BUILT_IN[name].render(value).replace(",", "").replace(" ", "")
 
 
 def read_step(text: str, field: str = "step") -> Mapping[str, object]:
@@ -130,11 +130,11 @@ def _read_action(text: str, field: str) -> Mapping[str, object]:
 
 def _full_name(name: str) -> str:
     """The tunable that *name* is without its unit, where there is one."""
-    return next((known for known in SETTABLE if _without_unit(TUNABLES[known]) == name), name)
+    return next((known for known in SETTABLE if _without_unit(BUILT_IN[known]) == name), name)
 
 
 def _without_unit(row: Tunable) -> str:
     return row.name.removesuffix(f"_{row.unit.value}")
 
 
-assert len({_without_unit(TUNABLES[name]) for name in SETTABLE}) == len(SETTABLE)
+assert len({_without_unit(BUILT_IN[name]) for name in SETTABLE}) == len(SETTABLE)

@@ -15,13 +15,13 @@ When they are due, :mod:`vmtune.engine.steps.convergence` says.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
 from vmtune.errors import InvalidInput, Problem
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.rules import contradictions, unknown_tunable
-from vmtune.model.tunables.table import TUNABLES
 from vmtune.model.tunables.tunable import Value
 
 MOST_STEPS = 32
@@ -38,7 +38,7 @@ SETTABLE = (
     "vcpu_dirty_limit_mib_per_s",
 )
 """What a step may set: QEMU heeds these while it migrates, and they help to end."""
-assert all(TUNABLES[name].running for name in SETTABLE)
+assert all(BUILT_IN[name].running for name in SETTABLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,16 +298,19 @@ class _Reader:
         before = len(self.problems)
         for name, given in raw.items():
             where = f"{field}.{name}"
-            if name not in TUNABLES:
-                self.problems.append(unknown_tunable(str(name), where))
+            if name not in BUILT_IN:
+                # It may be a pack's, of which a step can set none.
+                message = f"a step cannot set {_short(name)}"
+                problem = unknown_tunable(str(name), where, BUILT_IN)
+                self.problems.append(replace(problem, message=message))
             elif name not in SETTABLE:
                 self._refuse(where, "not_settable", f"a step cannot set {name}",
                              f"it can set {', '.join(SETTABLE)}")  # fmt: skip
             else:
                 try:
-                    values.append((name, TUNABLES[name].accept(given)))
+                    values.append((name, BUILT_IN[name].accept(given)))
                 except ValueError as error:
-                    allowed = f"allowed: {TUNABLES[name].allowed()}"
+                    allowed = f"allowed: {BUILT_IN[name].allowed()}"
                     self._refuse(where, "invalid_value", str(error), allowed)
         return None if len(self.problems) > before else SetValues(tuple(values))
 

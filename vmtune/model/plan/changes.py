@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from vmtune.model.host.facts import Reading
-from vmtune.model.tunables.table import row_of
-from vmtune.model.tunables.tunable import QmpKind, Tunable, Value
+from vmtune.model.tunables.built_in import BUILT_IN
+from vmtune.model.tunables.tunable import QmpKind, Route, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,21 +22,12 @@ class Change:
     value: Value
     owner: str = ""
 
-    @property
-    def row(self) -> Tunable:
-        """The tunable's row in the table.
-
-        :raise SetupError: it is of a pack that is not loaded.
-        """
-        return row_of(self.tunable)
-
-    @property
-    def qmp_kind(self) -> QmpKind | None:
-        """Where QEMU keeps it, None for what is not QEMU's."""
-        return self.row.qmp.kind if self.row.qmp else None
-
 
 Readings = Mapping[str, Reading]
+AT_START = frozenset(row.name for row in BUILT_IN.on(Route.BOOT))
+"""Tunables that are set for the VM's next start."""
+OF_HOST = frozenset(row.name for row in BUILT_IN.on(Route.HOST))
+"""Tunables of the host."""
 
 
 def spread(changes: Iterable[Change], readings: Readings) -> list[Change]:
@@ -67,6 +58,10 @@ def _current(change: Change, readings: Readings) -> Value | None:
     return reading.parts.get(change.owner) if change.owner else reading.value
 
 
+_PARAMETERS = frozenset(row.name for row in BUILT_IN.by_qmp(QmpKind.PARAMETER).values())
+_CAPABILITIES = frozenset(row.name for row in BUILT_IN.by_qmp(QmpKind.CAPABILITY).values())
+
+
 def in_order(changes: Iterable[Change], readings: Readings) -> list[Change]:
     """*changes* in an order in which QEMU accepts each, given what is set now.
 
@@ -75,13 +70,14 @@ def in_order(changes: Iterable[Change], readings: Readings) -> list[Change]:
       (QEMU migration/options.c: migrate_params_check, migrate_caps_check).
     - A first throttle step that would pass the present maximum comes after the new maximum;
       QEMU takes all parameters in one command, so a driver sends them together.
+    - What packs add comes with the objects' properties, after both.
     - Thread pools: where the new least passes the present most, raise the most first, else
       set the least first (QEMU util/async.c: aio_context_set_thread_pool_params).
     """
     everything = spread(changes, readings)
-    parameters = [c for c in everything if c.qmp_kind is QmpKind.PARAMETER]
-    capabilities = [c for c in everything if c.qmp_kind is QmpKind.CAPABILITY]
-    rest = [c for c in everything if c.qmp_kind not in (QmpKind.PARAMETER, QmpKind.CAPABILITY)]
+    parameters = [c for c in everything if c.tunable in _PARAMETERS]
+    capabilities = [c for c in everything if c.tunable in _CAPABILITIES]
+    rest = [c for c in everything if c.tunable not in _PARAMETERS | _CAPABILITIES]
     compresses = any(c.tunable == "multifd_compression" and c.value != "none" for c in parameters)
     first, second = (capabilities, parameters) if compresses else (parameters, capabilities)
     return [*first, *second, *_pools_in_order(rest, readings)]

@@ -16,10 +16,7 @@ from vmtune.model.plan.changes import Change
 from vmtune.model.plan.situation import Situation
 from vmtune.model.preflight.control import check_switches
 from vmtune.model.preflight.rules import check_destination, check_tunable, check_vm
-from vmtune.model.tunables.table import TUNABLES
 from vmtune.model.tunables.tunable import Route, Side, Tunable, Value
-
-SET_NOW = (Route.MONITOR, Route.LIVE)
 
 
 class TakesEffect(StrEnum):
@@ -31,6 +28,8 @@ class TakesEffect(StrEnum):
     NEVER = "never"
 
 
+SET_NOW = (Route.MONITOR, Route.LIVE)
+"""Routes by which a running QEMU takes a value at once."""
 TAKES_EFFECT = {
     Route.MIGRATE: TakesEffect.AT_MIGRATION,
     Route.MONITOR: TakesEffect.NOW,
@@ -52,14 +51,23 @@ class PlanItem:
     :param differs: what is set now is known to be another value.
     """
 
-    tunable: str
+    row: Tunable
     wanted: Value
     current: Reading
     route: Route
-    side: Side
     takes_effect: TakesEffect
     overwriter: str
     differs: bool
+
+    @property
+    def tunable(self) -> str:
+        """The tunable's name."""
+        return self.row.name
+
+    @property
+    def side(self) -> Side:
+        """Which QEMU of a migration must have the value."""
+        return self.row.side
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,17 +107,28 @@ class Plan:
 
     def changes(self, *routes: Route) -> list[Change]:
         """What has to be set for *routes*, without what a blocker stands against."""
-        stopped = {f.tunable for f in self.blockers()}
-        return [
-            Change(item.tunable, item.wanted)
-            for item in self.items
-            if item.route in routes and item.tunable not in stopped
-        ]
+        return [Change(item.tunable, item.wanted) for item in self._open(*routes)]
 
     def changes_now(self) -> list[Change]:
-        """What the running QEMU takes now; announcements belong to a destination."""
-        found = self.changes(*SET_NOW)
-        return [change for change in found if change.row.side is not Side.DESTINATION]
+        """What the running QEMU can take now, without what a blocker stands against."""
+        return [
+            Change(item.tunable, item.wanted)
+            for item in self._open(*SET_NOW)
+            if item.side is not Side.DESTINATION
+        ]
+
+    def destination_values(self) -> dict[str, Value]:
+        """What the destination alone has to be given, such as announcements."""
+        return {
+            item.tunable: item.wanted
+            for item in self._open(Route.MONITOR)
+            if item.side is Side.DESTINATION
+        }
+
+    def _open(self, *routes: Route) -> list[PlanItem]:
+        """The items of *routes* that no blocker stands against."""
+        stopped = {f.tunable for f in self.blockers()}
+        return [item for item in self.items if item.route in routes and item.tunable not in stopped]
 
     @property
     def readings(self) -> Mapping[str, Reading]:
@@ -135,13 +154,14 @@ def make_plan(situation: Situation, host: str, profile: str, revision: int) -> P
     findings = [*check_vm(situation), *check_destination(situation)]
     items: list[PlanItem] = []
     for name, wanted in situation.values.items():
-        if name not in TUNABLES:
+        row = situation.tunables.get(name)
+        if row is None:
             findings.append(Finding("pack_not_loaded", name, {"name": name}))
             continue
-        found = list(check_tunable(TUNABLES[name], wanted, situation))
+        found = list(check_tunable(row, wanted, situation))
         findings += found
         blocked = any(f.severity is Severity.BLOCKER for f in found)
-        items.append(_item(TUNABLES[name], wanted, situation, blocked))
+        items.append(_item(row, wanted, situation, blocked))
     stopped = {f.tunable for f in findings if f.severity is Severity.BLOCKER}
     findings += check_switches(situation, stopped)
     return Plan(
@@ -166,11 +186,10 @@ def _item(tunable: Tunable, wanted: Value, situation: Situation, blocked: bool) 
     of_host = tunable.route is Route.HOST and current.value is not None
     enough = of_host and not blocked and not raises  # more than was asked for is as good
     return PlanItem(
-        tunable=tunable.name,
+        row=tunable,
         wanted=wanted,
         current=current,
         route=route,
-        side=tunable.side,
         takes_effect=TakesEffect.NEVER if blocked else TAKES_EFFECT[route],
         overwriter=tunable.overwriter if situation.libvirt and route is Route.MIGRATE else "",
         differs=not enough and any(v is not None and v != wanted for v in values),

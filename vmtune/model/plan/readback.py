@@ -10,8 +10,8 @@ from vmtune.model.migration.controller_record import ReaperEnd, ReaperReport
 from vmtune.model.plan.changes import Change
 from vmtune.model.plan.outcome import Outcome, Status, judge
 from vmtune.model.plan.plan import Plan, PlanItem
-from vmtune.model.tunables.control_rows import OFF
-from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.registry import TunableRegistry
+from vmtune.model.tunables.rows.reaper import OFF
 from vmtune.model.tunables.tunable import Route, Side
 
 _NOT_READ_BACK = (Route.HOST, Route.BOOT, Route.CONTROL)
@@ -85,14 +85,16 @@ def before_migrating(item: PlanItem, plan: Plan) -> Outcome:
     return Outcome(item.tunable, Status.PENDING_MIGRATION, item.wanted)
 
 
-def while_migrating(before: Outcome, now: Readings, there: Readings) -> Outcome:
+def while_migrating(
+    before: Outcome, now: Readings, there: Readings, tunables: TunableRegistry
+) -> Outcome:
     """An outcome once the migration runs: what waited for it is judged by what was read.
 
     :param there: readings of the destination, empty where it cannot be read meanwhile.
     """
-    if before.tunable not in TUNABLES:
+    tunable = tunables.get(before.tunable)
+    if tunable is None:
         return before  # its pack is no longer loaded
-    tunable = TUNABLES[before.tunable]
     settled = before.status in (Status.REJECTED, Status.PENDING_RESTART)
     if settled or before.wanted is None or tunable.route in _NOT_READ_BACK:
         return before

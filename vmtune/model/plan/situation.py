@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from vmtune.model.host.facts import Connection, HostFacts, Reading, VmFacts
 from vmtune.model.host.limits import SYSCTLS
 from vmtune.model.migration.steps import Step
+from vmtune.model.tunables.registry import TunableRegistry
 from vmtune.model.tunables.tunable import Route, Side, Tunable, Value
 
 
@@ -46,6 +47,7 @@ class Situation:
 
     :param destination: None where the plan is for an application, not for a migration.
     :param steps: the profile's convergence steps.
+    :param tunables: those that the service knows, packs included.
     """
 
     values: Mapping[str, Value]
@@ -54,6 +56,7 @@ class Situation:
     destination: Destination | None = None
     permissions: Permissions = Permissions()
     steps: tuple[Step, ...] = ()
+    tunables: TunableRegistry = field(kw_only=True)
 
     @property
     def libvirt(self) -> bool:

@@ -13,8 +13,8 @@ from vmtune.model.findings.table import Finding
 from vmtune.model.host.facts import VmFacts
 from vmtune.model.migration.steps import SetValues
 from vmtune.model.plan.situation import Situation
-from vmtune.model.tunables.control_rows import OFF
-from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.built_in import BUILT_IN
+from vmtune.model.tunables.rows.reaper import OFF
 from vmtune.model.tunables.tunable import Route, Tunable, Value
 from vmtune.units import Unit
 
@@ -70,7 +70,7 @@ def _small_ring(tunable: Tunable, entries: int, situation: Situation) -> Iterato
 
 
 def _default(name: str) -> int:
-    value = TUNABLES[name].default
+    value = BUILT_IN[name].default
     assert isinstance(value, int), f"{name} has no default"
     return value
 
@@ -84,7 +84,7 @@ def check_steps(situation: Situation, has: Callable[[Tunable, VmFacts], bool]) -
         if not isinstance(step.action, SetValues):
             continue
         for name, _ in step.action.values:
-            tunable = TUNABLES[name]
+            tunable = BUILT_IN[name]
             if not has(tunable, situation.vm):
                 evidence: dict[str, str | int] = {
                     "step": number,

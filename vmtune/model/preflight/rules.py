@@ -21,8 +21,8 @@ from vmtune.model.preflight.control import (
 from vmtune.model.preflight.host import check_host
 from vmtune.model.preflight.packs import check_pack
 from vmtune.model.preflight.pools import check_pools, check_queues
-from vmtune.model.tunables.control_rows import OFF
-from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.built_in import BUILT_IN
+from vmtune.model.tunables.rows.reaper import OFF
 from vmtune.model.tunables.tunable import LibvirtKind, QmpKind, Route, Side, Tunable, Value
 from vmtune.model.versions import Version
 
@@ -49,7 +49,8 @@ def check_vm(situation: Situation) -> Iterator[Finding]:
         yield Finding("vm_not_running", evidence={"state": vm.state.value})
     if vm.migrating:
         yield Finding("migration_active")
-    rows = [TUNABLES[name] for name in situation.values if name in TUNABLES]
+    tunables = situation.tunables
+    rows = [tunables[name] for name in situation.values if name in tunables]
     monitor = any(situation.route(row) is Route.MONITOR for row in rows)
     packs = any(row.pack for row in rows)
     if situation.libvirt and (monitor or packs or uses_monitor(situation)):
@@ -253,7 +254,7 @@ def _thread_pools(tunable: Tunable, wanted: Value, situation: Situation) -> Iter
     partner = f"{prefix}_thread_pool_{'max' if end == 'min' else 'min'}"
     if partner in situation.values:
         return
-    reading = situation.reading(TUNABLES[partner])
+    reading = situation.reading(BUILT_IN[partner])
     present = reading.parts.values() or (reading.value,)
     for value in present:
         if value is None:
@@ -379,4 +380,4 @@ _PER_TUNABLE: tuple[Callable[[Tunable, Value, Situation], Iterator[Finding]], ..
     check_queues,
 )
 
-assert set(_BOOT_OPTIONS) == {n for n, t in TUNABLES.items() if t.route is Route.BOOT}
+assert set(_BOOT_OPTIONS) == {n for n, t in BUILT_IN.items() if t.route is Route.BOOT}

@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from vmtune.errors import InvalidInput, Problem
-from vmtune.model.tunables.control_rows import OFF
-from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.built_in import BUILT_IN
+from vmtune.model.tunables.registry import TunableRegistry
+from vmtune.model.tunables.rows.reaper import OFF
 from vmtune.model.tunables.tunable import Value
 
 Values = Mapping[str, Value]
@@ -106,7 +107,7 @@ def _needs_reaper(field: str) -> Rule:
 
 def _number(values: Values, name: str) -> int:
     """What *values* say, or else the default."""
-    value = values.get(name, TUNABLES[name].default)
+    value = values.get(name, BUILT_IN[name].default)
     assert isinstance(value, int), f"{name} has no default"
     return value
 
@@ -211,10 +212,10 @@ def contradictions(values: Values, prefix: str = "values.") -> list[Problem]:
     ]
 
 
-def unknown_tunable(name: str, field: str) -> Problem:
+def unknown_tunable(name: str, field: str, tunables: TunableRegistry) -> Problem:
     """The problem of a name that is in no row of the table, with the nearest that are."""
-    near = difflib.get_close_matches(name, TUNABLES, n=3, cutoff=0.5)
-    starting = [known for known in TUNABLES if known.startswith(name) and known not in near]
+    near = difflib.get_close_matches(name, tunables, n=3, cutoff=0.5)
+    starting = [known for known in tunables if known.startswith(name) and known not in near]
     hint = ", ".join([*near, *starting][:4])
     return Problem(
         field,
@@ -224,7 +225,9 @@ def unknown_tunable(name: str, field: str) -> Problem:
     )
 
 
-def accept_values(raw: Mapping[str, object], prefix: str = "values.") -> dict[str, Value]:
+def accept_values(
+    raw: Mapping[str, object], tunables: TunableRegistry, prefix: str = "values."
+) -> dict[str, Value]:
     """*raw* as typed values in the tunables' units, ordered as in the table.
 
     A null is the same as a name left out: unset.
@@ -234,9 +237,9 @@ def accept_values(raw: Mapping[str, object], prefix: str = "values.") -> dict[st
     """
     problems: list[Problem] = []
     values: dict[str, Value] = {}
-    for name in raw.keys() - TUNABLES.keys():
-        problems.append(unknown_tunable(name, prefix + name))
-    for name, tunable in TUNABLES.items():
+    for name in raw.keys() - tunables.keys():
+        problems.append(unknown_tunable(name, prefix + name, tunables))
+    for name, tunable in tunables.items():
         if raw.get(name) is None:
             continue
         try:

@@ -1,5 +1,5 @@
 """What a tunable is: its name, type, unit, range, route, side, and the names that
-QEMU and libvirt have for it. The rows are in :mod:`vmtune.model.tunables.table`."""
+QEMU and libvirt have for it. The rows are in :mod:`vmtune.model.tunables.built_in`."""
 
 from __future__ import annotations
 

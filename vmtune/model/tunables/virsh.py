@@ -11,16 +11,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from vmtune.model.plan.plan import Plan
-from vmtune.model.tunables.control_rows import OFF
+from vmtune.model.tunables.built_in import BUILT_IN
+from vmtune.model.tunables.rows.reaper import OFF
 from vmtune.model.tunables.rules import contradictions
-from vmtune.model.tunables.table import TUNABLES
 from vmtune.model.tunables.tunable import LibvirtKind, Route, Side, Tunable, Value
 
 COMPRESSED, METHODS = "--compressed", "--comp-methods"
 _COMPRESSION = f"{COMPRESSED} {METHODS}"
 _SWITCHED = {"xbzrle": "xbzrle", "compress": "mt"}
 """Compressions that are switched on rather than chosen, by libvirt's names for them."""
-assert all(TUNABLES[name].libvirt for name in _SWITCHED)
+assert all(BUILT_IN[name].libvirt for name in _SWITCHED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +64,20 @@ class Spoken:
         return [word for option in self.options for word in option.words]
 
 
-def spoken(values: Mapping[str, Value], against: Mapping[str, str] | None = None) -> Spoken:
+def spoken(
+    values: Mapping[str, Value],
+    tunables: Mapping[str, Tunable],
+    against: Mapping[str, str] | None = None,
+) -> Spoken:
     """What *values* are in options of ``virsh migrate``.
 
     What is off, or the limit that is none, needs no option: libvirt switches off what it is not
     asked for.
 
-    >>> spoken({"multifd": True, "multifd_channels": 4}).words
+    >>> spoken({"multifd": True, "multifd_channels": 4}, BUILT_IN).words
     ['--parallel', '--parallel-connections', '4']
 
+    :param tunables: rows by name, of all of *values*.
     :param against: why a tunable cannot be set at all, by its name.
     """
     against = against or {}
@@ -82,7 +87,7 @@ def spoken(values: Mapping[str, Value], against: Mapping[str, str] | None = None
     left = {name: value for name, value in values.items() if name not in against}
     lonely = without_switch(left)
     for name, value in left.items():
-        row = TUNABLES[name]
+        row = tunables[name]
         reason = (
             lonely.get(name, "") if value == OFF else lonely.get(name) or _no_option(row, value)
         )
@@ -105,12 +110,12 @@ def spoken_plan(plan: Plan) -> Spoken:
     against are left unsaid, for its reason."""
     against = {item.tunable: plan.reason_against(item.tunable) for item in plan.items}
     for item in plan.items:
-        row = TUNABLES[item.tunable]
-        if item.route is Route.MONITOR and row.route is Route.MIGRATE:
+        if item.route is Route.MONITOR and item.row.route is Route.MIGRATE:
             why = "this libvirt does not know it: `vmtune apply` sets it beforehand"
             against[item.tunable] = against[item.tunable] or why
     wanted = {item.tunable: item.wanted for item in plan.items}
-    return spoken(wanted, {name: why for name, why in against.items() if why})
+    rows = {item.tunable: item.row for item in plan.items}
+    return spoken(wanted, rows, {name: why for name, why in against.items() if why})
 
 
 def _option(row: Tunable) -> str:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from vmtune.errors import InvalidInput, Problem
-from vmtune.model.tunables.table import MIB, TUNABLES
+from vmtune.model.tunables.built_in import BUILT_IN
+from vmtune.model.tunables.rows.names import MIB
 from vmtune.model.tunables.tunable import Kind, LibvirtKind, Route, Tunable
 from vmtune.model.tunables.virsh import COMPRESSED, METHODS
 
@@ -23,7 +24,7 @@ def _tunable_options() -> Mapping[str, Tunable]:
     """From the table: each option that sets one tunable by itself."""
     rows = {
         row.libvirt.virsh: row
-        for row in TUNABLES.values()
+        for row in BUILT_IN.values()
         if row.route is Route.MIGRATE
         and row.libvirt is not None
         and row.libvirt.kind in (LibvirtKind.FLAG, LibvirtKind.PARAMETER)
@@ -184,5 +185,5 @@ def _steps(given: Given, problems: list[Problem]) -> list[dict[str, object]] | N
 
 ALL = frozenset({*TUNING, *STEPS, *DONE_ANYWAY, *NOT_DONE, COMPRESSED, METHODS})
 """Every option that is known here."""
-assert TUNABLES["max_bandwidth_bytes_per_s"].libvirt is not None
-assert TUNABLES["max_bandwidth_bytes_per_s"].libvirt.scale == MIB
+assert BUILT_IN["max_bandwidth_bytes_per_s"].libvirt is not None
+assert BUILT_IN["max_bandwidth_bytes_per_s"].libvirt.scale == MIB

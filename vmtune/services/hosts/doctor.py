@@ -12,7 +12,7 @@ from vmtune.model.doctor.facts import Examined, KvmSeen, Seen, Unseen, Wanted
 from vmtune.model.doctor.rules import Diagnosis, diagnose
 from vmtune.model.host.facts import Connection, HostFacts
 from vmtune.model.profile import Subject, explain
-from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.tunable import Value
 from vmtune.services.hosts.hosts import HostService
 from vmtune.services.tuning.profiles import ProfileService
@@ -85,7 +85,7 @@ def _more(wanted: Wanted, profile: str, values: Mapping[str, Value]) -> Wanted:
     """*wanted*, and what one more profile wants."""
     channels = 0
     if values.get("multifd") is True:
-        given = values.get("multifd_channels", TUNABLES["multifd_channels"].default)
+        given = values.get("multifd_channels", BUILT_IN["multifd_channels"].default)
         channels = given if isinstance(given, int) else 0
     zero_copy = wanted.zero_copy or values.get("zero_copy_send") is True
     if channels > wanted.channels:

@@ -34,7 +34,8 @@ from vmtune.model.migration.steps import Deed
 from vmtune.model.plan.changes import Change
 from vmtune.model.plan.outcome import Outcome, Status, judge
 from vmtune.model.plan.readback import when_reaped
-from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.built_in import BUILT_IN
+from vmtune.model.tunables.registry import TunableRegistry
 from vmtune.model.tunables.tunable import Route, Side
 from vmtune.services.hosts.hosts import HostService
 from vmtune.services.migrations.end_state import (
@@ -53,9 +54,12 @@ log = structlog.get_logger(__name__)
 class Settler:
     """Finds out how a migration ended, puts back what was set for it, and says so."""
 
-    def __init__(self, hosts: HostService, applications: ApplyService) -> None:
+    def __init__(
+        self, hosts: HostService, applications: ApplyService, tunables: TunableRegistry
+    ) -> None:
         self._hosts = hosts
         self._applications = applications
+        self._tunables = tunables
 
     async def settle(self, record: Migration, evidence: Evidence) -> Fields:
         """What completes the record of a migration that is no longer carried."""
@@ -143,10 +147,9 @@ class Settler:
         if facts.connection is not Connection.LIBVIRT:
             return frozenset()
         return frozenset(
-            name
-            for name, row in TUNABLES.items()
-            if row.route is Route.MIGRATE
-            and row.libvirt is not None
+            row.name
+            for row in BUILT_IN.on(Route.MIGRATE)
+            if row.libvirt is not None
             and (facts.libvirt is None or row.libvirt.since <= facts.libvirt)
         )
 
@@ -179,17 +182,19 @@ class Settler:
     ) -> tuple[tuple[Outcome, ...], tuple[Problem, ...]]:
         """The outcomes on the destination, and what the standing application lacks there."""
         outcomes = _settled(record, "it ended before it could be read back")
+        destinations = {row.name for row in self._tunables.on(side=Side.DESTINATION)}
         late = [
             name
             for name, outcome in outcomes.items()
-            if outcome.status is Status.UNKNOWN and _is_of(name, Side.DESTINATION)
+            if outcome.status is Status.UNKNOWN and name in destinations
         ]
         for outcome in await _read_there(destination, record, late) if late else ():
             outcomes[outcome.tunable] = outcome
+        live_rows = {row.name for row in self._tunables.on(Route.LIVE)}
         live = [
             Change(name, record.wanted[name])
             for name, outcome in outcomes.items()
-            if _takes(name, Route.LIVE) and outcome.status is Status.EFFECTIVE
+            if name in live_rows and outcome.status is Status.EFFECTIVE
         ]
         for outcome in await set_again(destination, record.vm, live) if live else ():
             outcomes[outcome.tunable] = outcome
@@ -245,7 +250,7 @@ def _settled(record: Migration, why: str) -> dict[str, Outcome]:
         if before.status is not Status.PENDING_MIGRATION:
             continue
         settled[name] = Outcome(name, Status.UNKNOWN, wanted, None, why)
-        if _takes(name, Route.CONTROL):
+        if name in _CONTROLLED:
             settled[name] = when_reaped(before, record.reaper, record.trigger is Trigger.OBSERVED)
     return settled
 
@@ -261,14 +266,7 @@ async def _read_there(destination: Driver, record: Migration, names: list[str]) 
     return [judge(name, record.wanted[name], readings[name]) for name in names if name in readings]
 
 
-def _is_of(name: str, side: Side) -> bool:
-    """Whether a tunable is of *side*; nobody knows where its pack is no longer loaded."""
-    return name in TUNABLES and TUNABLES[name].side is side
-
-
-def _takes(name: str, route: Route) -> bool:
-    """Likewise for its route."""
-    return name in TUNABLES and TUNABLES[name].route is route
+_CONTROLLED = frozenset(row.name for row in BUILT_IN.on(Route.CONTROL))
 
 
 async def _reset(vm: UUID, *drivers: Driver) -> None:

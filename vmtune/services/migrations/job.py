@@ -43,7 +43,7 @@ from vmtune.model.migration.record import (
 from vmtune.model.plan.changes import in_order, undo
 from vmtune.model.plan.plan import Plan, refuse
 from vmtune.model.plan.readback import before_migrating, in_setup
-from vmtune.model.tunables.tunable import Route, Side
+from vmtune.model.tunables.tunable import Route
 from vmtune.services.events import EventBus
 from vmtune.services.hosts.hosts import HostService
 from vmtune.services.migrations.admission import Admission
@@ -234,16 +234,11 @@ class MigrationJob:
         planned = await self._planned(record)
         assert planned.destination is not None
         values = {c.tunable: c.value for c in planned.plan.changes(Route.MIGRATE)}
-        announce = {
-            c.tunable: c.value
-            for c in planned.plan.changes(Route.MONITOR)
-            if c.row.side is Side.DESTINATION
-        }
         run.started = time.monotonic()
         controllers.migration_starts(run.started)
         # Whoever takes over from now on knows that the reaper ran already.
         await self._flush(record.id, run)
-        order = MigrateOrder(record.vm, values, announce)
+        order = MigrateOrder(record.vm, values, planned.plan.destination_values())
         run.handle = await planned.driver.start_migration(order, planned.destination)
         if (await self._hosts.get(record.source)).connection is not Connection.LIBVIRT:
             # All is set by now, and stays until it is reset: proven however soon it ends.
@@ -313,7 +308,7 @@ class MigrationJob:
         :param final: the migration is active: nothing sets values any more.
         """
         before = (await self._get(str(record.id))).outcomes
-        outcomes = await read_back(self._hosts, record, before, source)
+        outcomes = await read_back(self._hosts, record, before, source, self._plans.tunables)
         if not final:
             outcomes = [in_setup(outcome) for outcome in outcomes]
         await self._records.save(record.id, Fields(outcomes=tuple(outcomes)))

@@ -20,8 +20,9 @@ from vmtune.model.migration.admission import LEAST_PRIORITY, MOST_PRIORITY
 from vmtune.model.migration.record import AbortState, Migration, MigrationState, Trigger
 from vmtune.model.migration.steps import SetValues
 from vmtune.model.plan.plan import refuse
+from vmtune.model.tunables.built_in import BUILT_IN
+from vmtune.model.tunables.registry import TunableRegistry
 from vmtune.model.tunables.rules import accept_values
-from vmtune.model.tunables.table import TUNABLES
 from vmtune.model.tunables.tunable import Value
 from vmtune.services.events import EventBus
 from vmtune.services.hosts.hosts import HostElsewhere, HostService
@@ -152,7 +153,7 @@ class MigrationService:
         :raise CommandRefused: QEMU's words.
         """
         record = await asyncio.to_thread(self._store.migrations.get, migration)
-        accepted = _accept_running(values, record.wanted)
+        accepted = _accept_running(values, record.wanted, self._plans.tunables)
         if record.state.ended:
             raise TooLate(f"the migration has ended: {record.state.value}", field="migration")
         if record.state is not MigrationState.ACTIVE:
@@ -188,7 +189,9 @@ class MigrationService:
             ) from error
 
 
-def _accept_running(values: Mapping[str, object], wanted: Mapping[str, Value]) -> SetValues:
+def _accept_running(
+    values: Mapping[str, object], wanted: Mapping[str, Value], tunables: TunableRegistry
+) -> SetValues:
     """*values* as a step that sets them.
 
     :raise InvalidInput: with a problem for each that is unknown, refused, or heeded no more.
@@ -197,7 +200,9 @@ def _accept_running(values: Mapping[str, object], wanted: Mapping[str, Value]) -
         raise InvalidInput(
             "there is nothing to set", field="values", remedy=f"set one or more of {_RUNNING}"
         )
-    accepted = accept_values({**wanted, **{n: v for n, v in values.items() if v is not None}})
+    accepted = accept_values(
+        {**wanted, **{n: v for n, v in values.items() if v is not None}}, tunables
+    )
     problems = [
         Problem(
             f"values.{name}",
@@ -208,14 +213,14 @@ def _accept_running(values: Mapping[str, object], wanted: Mapping[str, Value]) -
             f"set one or more of {_RUNNING}",
         )
         for name, value in values.items()
-        if value is None or not TUNABLES[name].running
+        if value is None or not tunables[name].running
     ]
     if problems:
         raise InvalidInput("not all of it can be set now", problems=problems)
     return SetValues(tuple((name, accepted[name]) for name in accepted if name in values))
 
 
-_RUNNING = ", ".join(name for name, row in TUNABLES.items() if row.running)
+_RUNNING = ", ".join(name for name, row in BUILT_IN.items() if row.running)
 
 
 def _check_priority(priority: int) -> None:

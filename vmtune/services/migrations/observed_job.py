@@ -100,11 +100,17 @@ class ObservedJob(MigrationJob):
 
     async def _apply(self, record: Migration, source: Driver) -> None:
         outcomes = record.outcomes or await self._begin_to_apply(record)
-        changes = [Change(o.tunable, record.wanted[o.tunable]) for o in outcomes if can_be_set(o)]
+        changes = [
+            Change(o.tunable, record.wanted[o.tunable])
+            for o in outcomes
+            if can_be_set(o, self._plans.tunables)
+        ]
         refused = await set_each(source, record.vm, changes)
         now = await source.read(record.vm, [outcome.tunable for outcome in outcomes])
         host = await self._hosts.get(record.source)
-        applied = when_set(outcomes, now, refused, host.connection is Connection.LIBVIRT)
+        applied = when_set(
+            outcomes, now, refused, self._plans.tunables, host.connection is Connection.LIBVIRT
+        )
         await self._note(record, applied)
 
     async def _begin_to_apply(self, record: Migration) -> tuple[Outcome, ...]:
@@ -112,7 +118,11 @@ class ObservedJob(MigrationJob):
         chosen = Chosen(record.profile, record.revision, record.wanted, record.steps)
         planned = await self._plans.plan_on(record.source, record.vm, chosen)
         outcomes = tuple(when_found(planned.plan))
-        changes = [Change(o.tunable, record.wanted[o.tunable]) for o in outcomes if can_be_set(o)]
+        changes = [
+            Change(o.tunable, record.wanted[o.tunable])
+            for o in outcomes
+            if can_be_set(o, self._plans.tunables)
+        ]
         journal = tuple(undo(changes, planned.facts.readings))
         await self._records.save(record.id, Fields(journal=journal, outcomes=outcomes))
         return outcomes

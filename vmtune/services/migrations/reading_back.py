@@ -13,13 +13,18 @@ from vmtune.model.host.facts import Connection, Reading
 from vmtune.model.migration.record import Migration
 from vmtune.model.plan.outcome import Outcome
 from vmtune.model.plan.readback import while_migrating
+from vmtune.model.tunables.registry import TunableRegistry
 from vmtune.services.hosts.hosts import HostService
 
 log = structlog.get_logger(__name__)
 
 
 async def read_back(
-    hosts: HostService, record: Migration, before: Iterable[Outcome], source: Driver
+    hosts: HostService,
+    record: Migration,
+    before: Iterable[Outcome],
+    source: Driver,
+    tunables: TunableRegistry,
 ) -> list[Outcome]:
     """The outcomes by what both sides say now; where one cannot be asked, they are unknown.
 
@@ -33,7 +38,7 @@ async def read_back(
     except VmtuneError as error:
         now = dict.fromkeys(names, Reading(None, why_unknown=error.message))
     there = await _read_there(hosts, record.destination, record.vm, names)
-    return [while_migrating(outcome, now, there) for outcome in known]
+    return [while_migrating(outcome, now, there, tunables) for outcome in known]
 
 
 async def _read_there(

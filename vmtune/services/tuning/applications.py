@@ -25,12 +25,11 @@ from vmtune.errors import (
 from vmtune.hypervisor.protocol import Driver
 from vmtune.model.host.facts import Reading
 from vmtune.model.host.inventory import EventTopic
-from vmtune.model.plan.changes import Change, in_order, undo
+from vmtune.model.plan.changes import AT_START, OF_HOST, Change, in_order, undo
 from vmtune.model.plan.outcome import Application, ApplicationState, Outcome, Status
 from vmtune.model.plan.plan import SET_NOW, refuse
 from vmtune.model.plan.readback import boot_differs, outcomes_of
 from vmtune.model.plan.tuning_state import TuningState, tuning_state
-from vmtune.model.tunables.table import TUNABLES
 from vmtune.model.tunables.tunable import Route
 from vmtune.services.events import EventBus
 from vmtune.services.hosts.hosts import HostService
@@ -257,12 +256,13 @@ class ApplyService:
         standing = await asyncio.to_thread(self._store.applications.standing, vm)
         if standing is None:
             return []
+        tunables = self._plans.tunables
         changes = [
             Change(outcome.tunable, standing.wanted[outcome.tunable])
             for outcome in standing.outcomes
             if outcome.status is Status.EFFECTIVE
-            and outcome.tunable in TUNABLES  # its pack may no longer be loaded
-            and TUNABLES[outcome.tunable].route in SET_NOW
+            and outcome.tunable in tunables  # its pack may no longer be loaded
+            and tunables[outcome.tunable].route in SET_NOW
             and outcome.tunable in standing.wanted
         ]
         carried = await set_again(driver, vm, changes) if changes else []
@@ -316,8 +316,7 @@ class ApplyService:
         if all(outcome.status in WAITS for outcome in outcomes):
             await self._finish(record, ApplicationState.APPLIED, outcomes, record.problems)
             return
-        routes = (Route.BOOT, Route.HOST)
-        now = [change for change in record.journal if change.row.route not in routes]
+        now = [change for change in record.journal if change.tunable not in AT_START | OF_HOST]
         if now and all(is_put_back(change, readings) for change in now):
             state = ApplicationState.FAILED
             await self._finish(record, state, _all_unknown(record, "put back"), record.problems)

@@ -13,6 +13,7 @@ from vmtune.model.host.facts import Connection, HostFacts, VmFacts, VmState
 from vmtune.model.plan.plan import Plan, make_plan
 from vmtune.model.plan.situation import Destination, Permissions, Situation
 from vmtune.model.preflight.control import wants_reaper
+from vmtune.model.tunables.registry import TunableRegistry
 from vmtune.services.hosts.hosts import HostService
 from vmtune.services.tuning.profiles import AssignmentService, Chosen, RawSteps
 
@@ -33,11 +34,19 @@ class Planned:
 
 
 class PlanService:
-    """Plans applications and migrations."""
+    """Plans applications and migrations.
+
+    :param tunables: those that can be planned, packs included.
+    """
 
     def __init__(
-        self, hosts: HostService, assignments: AssignmentService, permissions: Permissions
+        self,
+        hosts: HostService,
+        assignments: AssignmentService,
+        permissions: Permissions,
+        tunables: TunableRegistry,
     ) -> None:
+        self.tunables = tunables
         self._hosts = hosts
         self._assignments = assignments
         self._permissions = permissions
@@ -96,7 +105,7 @@ class PlanService:
                     code="mixed_connections",
                     remedy="name a destination that is driven the same way",
                 )
-        situation = Situation(chosen.values, facts, host, goal, self._permissions, chosen.steps)
+        situation = self._situation(chosen, facts, host, goal)
         if goal is not None and wants_reaper(situation):
             measuring = await _measuring(driver, vm)
             situation = replace(situation, vm=replace(facts, measuring_dirty_rate=measuring))
@@ -117,9 +126,22 @@ class PlanService:
             facts, host = await asyncio.gather(driver.vm_facts(vm), self._hosts.facts(name))
         else:
             facts, host = await driver.vm_facts(vm), known
-        situation = Situation(chosen.values, facts, host, None, self._permissions, chosen.steps)
+        situation = self._situation(chosen, facts, host, None)
         plan = make_plan(situation, name, chosen.profile, chosen.revision)
         return Planned(plan, chosen, facts, driver, None)
+
+    def _situation(
+        self, chosen: Chosen, facts: VmFacts, host: HostFacts, goal: Destination | None
+    ) -> Situation:
+        return Situation(
+            chosen.values,
+            facts,
+            host,
+            goal,
+            self._permissions,
+            chosen.steps,
+            tunables=self.tunables,
+        )
 
     async def _destination(
         self, name: str, driver: Driver, source: str, facts: VmFacts

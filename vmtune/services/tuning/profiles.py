@@ -21,6 +21,7 @@ from vmtune.model.profile import (
     explain,
     parse_selector,
 )
+from vmtune.model.tunables.registry import TunableRegistry
 from vmtune.model.tunables.rules import accept_values
 from vmtune.model.tunables.tunable import Value
 from vmtune.services.events import EventBus
@@ -33,7 +34,11 @@ RawSteps = Sequence[object]
 class ProfileService:
     """Writes profiles: every change makes a revision, none is ever altered."""
 
-    def __init__(self, store: Store, bus: EventBus) -> None:
+    def __init__(self, store: Store, bus: EventBus, tunables: TunableRegistry) -> None:
+        """
+        :param tunables: those that a profile can have, packs included.
+        """
+        self.tunables = tunables
         self._store = store
         self._bus = bus
 
@@ -52,7 +57,7 @@ class ProfileService:
             contradict each other.
         :raise DuplicateName: the name is taken.
         """
-        accepted, taken = accept(values, steps)
+        accepted, taken = accept(values, steps, self.tunables)
         profile = await asyncio.to_thread(
             self._store.profiles.create,
             check_profile_name(name),
@@ -78,7 +83,7 @@ class ProfileService:
         :param expected: the revision that the change was made on; None to skip the check.
         :raise StaleRevision: the profile has moved on since.
         """
-        accepted, taken = accept(values, steps)
+        accepted, taken = accept(values, steps, self.tunables)
         profile = await asyncio.to_thread(
             self._store.profiles.revise,
             name,
@@ -146,7 +151,7 @@ class ProfileService:
 
 
 def accept(
-    values: Mapping[str, object], steps: RawSteps
+    values: Mapping[str, object], steps: RawSteps, tunables: TunableRegistry
 ) -> tuple[Mapping[str, Value], tuple[Step, ...]]:
     """Values and steps that may be stored together.
 
@@ -154,7 +159,7 @@ def accept(
     """
     problems: list[Problem] = []
     try:
-        accepted: Mapping[str, Value] = accept_values(values)
+        accepted: Mapping[str, Value] = accept_values(values, tunables)
     except InvalidInput as error:
         problems += error.problems
         accepted = {}
@@ -255,7 +260,7 @@ class AssignmentService:
         if not values and steps is None:
             return chosen
         raw = dump_steps(chosen.steps) if steps is None else steps
-        accepted, taken = accept({**chosen.values, **(values or {})}, raw)
+        accepted, taken = accept({**chosen.values, **(values or {})}, raw, self._profiles.tunables)
         return Chosen(chosen.profile, chosen.revision, accepted, taken)
 
     async def _chosen(

@@ -8,7 +8,7 @@ from vmtune.engine.setting import restore
 from vmtune.errors import VmtuneError
 from vmtune.hypervisor.protocol import Driver
 from vmtune.model.host.limits import SYSCTLS
-from vmtune.model.plan.changes import Change
+from vmtune.model.plan.changes import OF_HOST, Change
 from vmtune.model.plan.outcome import Application, Outcome, Status
 from vmtune.model.plan.plan import Plan
 from vmtune.model.tunables.tunable import Route
@@ -49,7 +49,7 @@ async def restore_all(
     """
     on_host: list[Outcome] = []
     failed: VmtuneError | None = None
-    before = [change for change in record.journal if change.row.route is Route.HOST]
+    before = [change for change in record.journal if change.tunable in OF_HOST]
     if before and limits is not None:
         try:
             await limits.release(asker(record))

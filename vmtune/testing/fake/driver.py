@@ -15,6 +15,8 @@ from vmtune.hypervisor.qmp.driver import QmpDriver
 from vmtune.hypervisor.qmp.monitor import NO_QEMU
 from vmtune.hypervisor.qmp.qemu import Link, OnEvent
 from vmtune.model.host.facts import Connection, HostFacts, Reading, VmFacts
+from vmtune.model.tunables.built_in import BUILT_IN
+from vmtune.model.tunables.registry import TunableRegistry
 from vmtune.testing.fake.qemu import FakeQemu, FaultKind
 
 RING = "dirty_ring_size_entries"
@@ -30,9 +32,13 @@ class FakeDriver(QmpDriver):
     """
 
     def __init__(
-        self, qemus: Iterable[FakeQemu], host: str = "fake", facts: HostFacts | None = None
+        self,
+        qemus: Iterable[FakeQemu],
+        host: str = "fake",
+        facts: HostFacts | None = None,
+        tunables: TunableRegistry = BUILT_IN,
     ) -> None:
-        super().__init__(f"qmp+unix:///fake/{host}")
+        super().__init__(f"qmp+unix:///fake/{host}", tunables=tunables)
         self.fakes = {Path(f"/fake/{host}/{i}.sock"): qemu for i, qemu in enumerate(qemus)}
         self.reachable = True
         self.consents: frozenset[str] = frozenset()

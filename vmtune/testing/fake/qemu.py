@@ -17,7 +17,7 @@ from uuid import UUID
 from vmtune.errors import CommandRefused
 from vmtune.hypervisor.qemu import names as qemu_names
 from vmtune.model.migration.record import QemuStatus
-from vmtune.model.tunables.table import by_qmp
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.tunable import Kind, QmpKind, Value
 from vmtune.testing.fake.dirty_ring import FakeRing
 from vmtune.testing.fake.migration import FakeMigration
@@ -231,7 +231,7 @@ class FakeQemu:
     def _check_parameter(self, name: str, value: object) -> None:
         if name not in self.parameters:
             raise CommandRefused(f"Parameter '{name}' is unexpected")
-        row = by_qmp(QmpKind.PARAMETER).get(name)
+        row = BUILT_IN.by_qmp(QmpKind.PARAMETER).get(name)
         if row is None or row.kind is not Kind.INTEGER:
             return
         assert isinstance(value, int) and row.minimum is not None and row.maximum is not None

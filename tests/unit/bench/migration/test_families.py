@@ -7,7 +7,7 @@ import pytest
 from vmtune.bench.migration.families import FAMILIES, GUESTPERF_NAMES, SCENARIOS
 from vmtune.bench.model.scenario.migration import GIB, MIB, from_json, to_json
 from vmtune.model.migration.steps import AfterIterations, Deed, Step
-from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.built_in import BUILT_IN
 
 # What guestperf's names say they vary, and to what. The names are those of
 # tests/migration-stress/guestperf/comparison.py of QEMU 10.
@@ -124,7 +124,7 @@ def test_each_ring_is_held_against_a_bitmap_with_each_reaper() -> None:
         for values in (SCENARIOS[name].values for name in names)
     }
     sizes = (1024, 2048, 4096, 8192, 16384, 32768, 65536)
-    choices = TUNABLES["reaper_policy"].choices
+    choices = BUILT_IN["reaper_policy"].choices
     assert seen == {(0, None)} | {(size, policy) for size in sizes for policy in choices}
     for name in names:
         assert SCENARIOS[name].count_ring_full is SCENARIOS[name].needs_kvm

@@ -17,7 +17,7 @@ from vmtune.hypervisor.libvirt.domain_xml_edit import (
 from vmtune.model.host.facts import Reading
 from vmtune.model.migration.arriving import GIVEN_ON_ARRIVAL
 from vmtune.model.plan.changes import Change
-from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.tunable import Route, Side, Value
 
 DOMAIN = """\
@@ -108,7 +108,7 @@ class TestReading:
         assert readings["virtio_blk_queues"].parts == {"vdb": 2}
 
     def test_every_boot_tunable_is_read(self) -> None:
-        boot = {name for name, t in TUNABLES.items() if t.route is Route.BOOT}
+        boot = {name for name, t in BUILT_IN.items() if t.route is Route.BOOT}
         assert boot_readings(read_domain(DOMAIN)).keys() == boot
 
 
@@ -116,7 +116,7 @@ class TestEditingTheConfiguration:
     def test_nothing_to_change_changes_nothing(self) -> None:
         assert same(edit_boot_xml(DOMAIN, []), DOMAIN)
 
-    @pytest.mark.parametrize("name", [n for n, t in TUNABLES.items() if t.route is Route.BOOT])
+    @pytest.mark.parametrize("name", [n for n, t in BUILT_IN.items() if t.route is Route.BOOT])
     def test_every_boot_tunable_is_read_back_as_it_was_set(self, name: str) -> None:
         edited = edit_boot_xml(DOMAIN, [Change(name, 1024)])
         readings = boot_readings(read_domain(edited))
@@ -163,11 +163,11 @@ def arguments(xml: str) -> list[str]:
 
 
 class TestEditingForTheDestination:
-    @pytest.mark.parametrize("name", [n for n, t in TUNABLES.items() if t.side is Side.DESTINATION])
+    @pytest.mark.parametrize("name", [n for n, t in BUILT_IN.items() if t.side is Side.DESTINATION])
     def test_every_destination_tunable_becomes_an_argument(self, name: str) -> None:
         edited = edit_destination_xml(DOMAIN, DOMAIN, {name: 7})
         assert edited is not None
-        row = TUNABLES[name]
+        row = BUILT_IN[name]
         assert row.qmp is not None
         # QEMU 7.2's object calls this one otherwise (tests/contract/test_arriving_qemu.py).
         known = row.qmp.name.replace("decompress", "x-decompress")

@@ -15,7 +15,7 @@ from vmtune.hypervisor.libvirt.migration import (
     migration_arguments,
     migration_flags,
 )
-from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.tunable import Kind, LibvirtKind, Route, Value
 
 MIB = 1 << 20
@@ -51,19 +51,19 @@ EXPECTED: dict[str, tuple[Value, tuple[str, ...], dict[str, object]]] = {
 }
 
 
-@pytest.mark.parametrize("name", [n for n, t in TUNABLES.items() if t.route is Route.MIGRATE])
+@pytest.mark.parametrize("name", [n for n, t in BUILT_IN.items() if t.route is Route.MIGRATE])
 def test_every_tunable_of_a_migration_has_its_arguments(name: str) -> None:
     assert name in EXPECTED, f"{name} is new: say here what libvirt is to be told"
     value, flags, parameters = EXPECTED[name]
-    arguments = migration_arguments({name: TUNABLES[name].accept(value)})
+    arguments = migration_arguments({name: BUILT_IN[name].accept(value)})
     assert arguments.flags == flags
     assert dict(arguments.parameters) == parameters
 
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_off_needs_no_argument(name: str) -> None:
-    off: Value = "none" if TUNABLES[name].kind is Kind.CHOICE else False
-    if TUNABLES[name].kind not in (Kind.BOOLEAN, Kind.CHOICE):
+    off: Value = "none" if BUILT_IN[name].kind is Kind.CHOICE else False
+    if BUILT_IN[name].kind not in (Kind.BOOLEAN, Kind.CHOICE):
         return
     arguments = migration_arguments({name: off})
     assert arguments.flags == ()
@@ -104,7 +104,7 @@ def test_a_fraction_of_a_mib_is_refused_by_name() -> None:
     assert "10MiB/s or 11MiB/s" in problem.remedy
 
 
-@pytest.mark.parametrize("name", [n for n, t in TUNABLES.items() if t.route is not Route.MIGRATE])
+@pytest.mark.parametrize("name", [n for n, t in BUILT_IN.items() if t.route is not Route.MIGRATE])
 def test_other_routes_are_refused_by_name(name: str) -> None:
     with pytest.raises(CommandRefused) as refused:
         migration_arguments({name: 1})
@@ -112,7 +112,7 @@ def test_other_routes_are_refused_by_name(name: str) -> None:
 
 
 def test_kinds_of_argument_are_all_handled() -> None:
-    kinds = {t.libvirt.kind for t in TUNABLES.values() if t.libvirt and t.route is Route.MIGRATE}
+    kinds = {t.libvirt.kind for t in BUILT_IN.values() if t.libvirt and t.route is Route.MIGRATE}
     assert kinds <= {LibvirtKind.FLAG, LibvirtKind.PARAMETER, LibvirtKind.AUTOMATIC}
 
 

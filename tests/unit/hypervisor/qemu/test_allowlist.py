@@ -19,7 +19,7 @@ from vmtune.hypervisor.libvirt.monitor import LibvirtMonitor
 from vmtune.hypervisor.qemu.allowlist import ALLOWED, FOR_TUNABLES, GUARDS, NOT_ALLOWED, check
 from vmtune.hypervisor.qmp.monitor import QmpMonitor
 from vmtune.model.host.inventory import Host
-from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.tunable import QmpKind
 
 MAIN_LOOP = {"qom-type": "main-loop", "id": "main-loop"}
@@ -107,7 +107,7 @@ def test_no_other_name_is_sent(name: str) -> None:
 
 
 def test_every_tunable_of_qemu_can_be_set_and_read() -> None:
-    for row in TUNABLES.values():
+    for row in BUILT_IN.values():
         if row.qmp is None:
             continue
         assert set(FOR_TUNABLES[row.qmp.kind]) <= ALLOWED

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -13,9 +13,9 @@ from vmtune.hypervisor.qemu.packs import NOT_OFFERED, PackProbe, set_values
 from vmtune.hypervisor.qemu.write import write
 from vmtune.model.host.facts import Reading
 from vmtune.model.plan.changes import Change
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.packs.access import consent_to_qom
 from vmtune.model.tunables.packs.pack import read_toml
-from vmtune.model.tunables.table import TUNABLES, extended
 
 PACK = """
 format = 1
@@ -57,10 +57,7 @@ member = "total"
 ALL = ("gear", "turns_count", "rate_count")
 
 
-@pytest.fixture(autouse=True)
-def _loaded() -> Iterator[None]:
-    with extended(read_toml(PACK, "p").tunables):
-        yield
+TUNABLES = BUILT_IN.with_packs(read_toml(PACK, "p").tunables)
 
 
 class FakeMonitor:
@@ -175,7 +172,9 @@ async def test_a_lost_connection_is_no_reading() -> None:
 
 async def test_values_are_set_by_their_own_way_and_in_order() -> None:
     monitor = FakeMonitor()
-    await write(monitor, [Change("gear", "high"), Change("rate_count", 9), Change("gear", "low")])
+    await write(
+        monitor, [Change("gear", "high"), Change("rate_count", 9), Change("gear", "low")], TUNABLES
+    )
     assert [(c, a) for c, a in monitor.sent if c in ("qom-set", "x-set-gear")] == [
         ("x-set-gear", {"deep": {"gear": "high"}}),
         (
@@ -189,7 +188,7 @@ async def test_values_are_set_by_their_own_way_and_in_order() -> None:
 
 async def test_one_part_alone_is_set() -> None:
     monitor = FakeMonitor()
-    await set_values(monitor, [Change("rate_count", 9, "f2")])
+    await set_values(monitor, [Change("rate_count", 9, "f2")], TUNABLES)
     (sent,) = [a for c, a in monitor.sent if c == "qom-set"]
     assert sent["path"] == "/machine/peripheral/f2"
 
@@ -209,7 +208,7 @@ async def test_a_refusal_names_its_tunable(
     monitor = FakeMonitor()
     monitor.answers |= answers
     with pytest.raises(CommandRefused) as caught:
-        await write(monitor, [change])
+        await write(monitor, [change], TUNABLES)
     (problem,) = caught.value.problems
     assert (problem.field, problem.message) == (f"values.{change.tunable}", message)
 

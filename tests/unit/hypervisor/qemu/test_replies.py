@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.support.fakes import NEWEST, OLDEST, VM, recording
 from vmtune.errors import VmtuneError
-from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.testing.fake.driver import FakeDriver
 from vmtune.testing.fake.qemu import FakeQemu
 
@@ -51,7 +51,7 @@ async def ask(driver: FakeDriver, question: str) -> None:
         case "list_vms":
             await driver.list_vms()
         case "read":
-            await driver.read(VM, list(TUNABLES))
+            await driver.read(VM, list(BUILT_IN))
         case "outgoing":
             await driver.outgoing()
         case _:

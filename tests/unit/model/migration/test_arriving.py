@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from vmtune.model.findings.table import FINDINGS
 from vmtune.model.migration.arriving import GIVEN_ON_ARRIVAL, NOT_ALLOWED, OLD_QEMU_ONLY, split
 from vmtune.model.plan.situation import Permissions
-from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.tunable import Route, Side
 
 ALLOWED, NOT = Permissions(destination_command_line=True), Permissions()
@@ -39,7 +39,7 @@ def test_the_destinations_values_are_given_where_the_operator_allows_it() -> Non
 
 def test_nothing_that_both_sides_must_agree_on_or_that_libvirt_refuses() -> None:
     for name in GIVEN_ON_ARRIVAL:
-        row = TUNABLES[name]
+        row = BUILT_IN[name]
         assert row.side is not Side.BOTH
         assert row.route is not Route.BOOT
         assert not name.startswith(("multifd", "tls", "dirty_ring"))
@@ -49,7 +49,7 @@ def test_nothing_that_both_sides_must_agree_on_or_that_libvirt_refuses() -> None
     }  # fmt: skip
 
 
-@given(st.sets(st.sampled_from(list(TUNABLES))))
+@given(st.sets(st.sampled_from(list(BUILT_IN))))
 def test_nothing_is_given_without_leave(names: set[str]) -> None:
     values = dict.fromkeys(names, 1)
     given, withheld = split(values, NOT)

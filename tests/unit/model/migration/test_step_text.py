@@ -21,7 +21,7 @@ from vmtune.model.migration.steps import (
     Step,
     parse_steps,
 )
-from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.built_in import BUILT_IN
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_what_is_no_step_is_refused_with_what_to_write(text: str) -> None:
 
 
 def a_value(name: str) -> st.SearchStrategy[tuple[str, int]]:
-    row = TUNABLES[name]
+    row = BUILT_IN[name]
     assert row.minimum is not None and row.maximum is not None
     return st.tuples(st.just(name), st.integers(row.minimum, row.maximum))
 

@@ -24,7 +24,7 @@ from vmtune.model.migration.steps import (
     load_steps,
     parse_steps,
 )
-from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.built_in import BUILT_IN
 
 WHEN = {"after_s": 5}
 THEN = {"set": {"downtime_limit_ms": 500}}
@@ -216,7 +216,7 @@ def test_what_is_written_is_read_back(step: Step) -> None:
 
 
 def test_all_that_a_step_sets_may_change_while_a_migration_runs() -> None:
-    assert all(TUNABLES[name].running for name in SETTABLE)
+    assert all(BUILT_IN[name].running for name in SETTABLE)
 
 
 def test_steps_have_to_fit_the_profile() -> None:

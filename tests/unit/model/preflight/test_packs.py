@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
-
-import pytest
 
 from tests.support.facts import direct_host, migrating, situation, vm
 from vmtune.model.findings.pack_rows import PACK_ROWS
 from vmtune.model.host.facts import Reading
 from vmtune.model.plan.plan import Plan, make_plan
 from vmtune.model.plan.situation import Permissions, Situation
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.packs.pack import read_toml
-from vmtune.model.tunables.table import extended
 
 PACK = """
 format = 1
@@ -48,14 +45,11 @@ ALLOWED = Permissions(
 WANTED: dict[str, Any] = {"gear": "high", "rate_count": 7}
 
 
-@pytest.fixture(autouse=True)
-def _loaded() -> Iterator[None]:
-    with extended(read_toml(PACK, "p").tunables):
-        yield
+TUNABLES = BUILT_IN.with_packs(read_toml(PACK, "p").tunables)
 
 
 def direct(values: dict[str, Any], **changes: Any) -> Situation:
-    return situation(values, host=direct_host(), **changes)
+    return situation(values, **{"host": direct_host(), "tunables": TUNABLES, **changes})
 
 
 def having(where: Situation, *names: str, parts: bool = True) -> Situation:
@@ -109,7 +103,7 @@ def test_a_property_needs_an_object_that_has_it() -> None:
 
 def test_a_destination_that_waits_needs_what_is_for_both_sides() -> None:
     there = vm(pack_offers=frozenset({"rate_count"}))
-    base = migrating(WANTED, permissions=ALLOWED)
+    base = migrating(WANTED, permissions=ALLOWED, tunables=TUNABLES)
     assert base.destination is not None
     where = having(replace(base, destination=replace(base.destination, vm=there)), *WANTED)
     assert ("not_offered_by_qemu", "gear") in codes(where)
@@ -117,7 +111,7 @@ def test_a_destination_that_waits_needs_what_is_for_both_sides() -> None:
 
 
 def test_under_libvirt_the_monitor_taints() -> None:
-    assert ("monitor_taints", "") in codes(having(situation(WANTED), *WANTED))
+    assert ("monitor_taints", "") in codes(having(situation(WANTED, tunables=TUNABLES), *WANTED))
     assert ("monitor_taints", "") not in codes(having(direct(WANTED), *WANTED))
 
 

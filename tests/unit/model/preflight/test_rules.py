@@ -24,6 +24,7 @@ from vmtune.model.host.facts import MemoryMaps, VmFacts, VmState
 from vmtune.model.migration.steps import AfterIterations, AfterSeconds, Deed, SetValues, Step
 from vmtune.model.plan.plan import TakesEffect, make_plan
 from vmtune.model.plan.situation import Destination, Situation
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.rules import accept_values
 from vmtune.model.tunables.tunable import Route
 from vmtune.model.versions import Version
@@ -380,4 +381,4 @@ def test_what_vmtune_does_itself_is_planned_for_the_next_migration() -> None:
 
 def test_examples_are_profiles_that_could_be_stored() -> None:
     for _, _, where in EXAMPLES:
-        assert accept_values(where.values) == where.values
+        assert accept_values(where.values, BUILT_IN) == where.values

@@ -7,31 +7,33 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vmtune.errors import InvalidInput
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.rules import RULES, accept_values, contradictions
-from vmtune.model.tunables.table import TUNABLES
 from vmtune.model.tunables.tunable import Kind, Tunable
 
 
 def refusal(values: dict[str, Any]) -> InvalidInput:
     with pytest.raises(InvalidInput) as caught:
-        accept_values(values)
+        accept_values(values, BUILT_IN)
     return caught.value
 
 
 def test_values_are_converted_and_ordered_as_the_table_is() -> None:
     values = accept_values(
-        {"downtime_limit_ms": "1s", "multifd": "on", "multifd_channels": "4", "tls": None}
+        {"downtime_limit_ms": "1s", "multifd": "on", "multifd_channels": "4", "tls": None}, BUILT_IN
     )
     assert values == {"multifd": True, "multifd_channels": 4, "downtime_limit_ms": 1000}
     assert list(values) == ["multifd", "multifd_channels", "downtime_limit_ms"]
 
 
 def test_off_is_kept_and_unset_is_not() -> None:
-    assert accept_values({"multifd": False, "postcopy": None}) == {"multifd": False}
+    assert accept_values({"multifd": False, "postcopy": None}, BUILT_IN) == {"multifd": False}
 
 
 def test_zero_is_a_value() -> None:
-    assert accept_values({"max_bandwidth_bytes_per_s": 0}) == {"max_bandwidth_bytes_per_s": 0}
+    assert accept_values({"max_bandwidth_bytes_per_s": 0}, BUILT_IN) == {
+        "max_bandwidth_bytes_per_s": 0
+    }
 
 
 @pytest.mark.parametrize(
@@ -165,7 +167,7 @@ def test_each_rule_is_broken_by_its_example_and_by_nothing_less(rule: Any) -> No
 
 
 def accept_types(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: TUNABLES[name].accept(value) for name, value in values.items()}
+    return {name: BUILT_IN[name].accept(value) for name, value in values.items()}
 
 
 def acceptable(tunable: Tunable) -> st.SearchStrategy[Any]:
@@ -189,20 +191,20 @@ def acceptable(tunable: Tunable) -> st.SearchStrategy[Any]:
 
 
 @given(
-    st.lists(st.sampled_from(sorted(TUNABLES)), unique=True, max_size=12).flatmap(
-        lambda names: st.fixed_dictionaries({name: acceptable(TUNABLES[name]) for name in names})
+    st.lists(st.sampled_from(sorted(BUILT_IN)), unique=True, max_size=12).flatmap(
+        lambda names: st.fixed_dictionaries({name: acceptable(BUILT_IN[name]) for name in names})
     )
 )
 def test_accepted_values_are_accepted_again_unchanged(values: dict[str, Any]) -> None:
     try:
-        accepted = accept_values(values)
+        accepted = accept_values(values, BUILT_IN)
     except InvalidInput as error:
         assert all(problem.remedy for problem in error.problems)
     else:
-        assert accept_values(accepted) == accepted
-        shown = {name: TUNABLES[name].render(value) for name, value in accepted.items()}
+        assert accept_values(accepted, BUILT_IN) == accepted
+        shown = {name: BUILT_IN[name].render(value) for name, value in accepted.items()}
         again = {name: text.replace(",", "") for name, text in shown.items()}
-        assert accept_values(again) == accepted
+        assert accept_values(again, BUILT_IN) == accepted
 
 
 @given(
@@ -218,6 +220,6 @@ def test_accepted_values_are_accepted_again_unchanged(values: dict[str, Any]) ->
 )
 def test_anything_else_is_refused_in_words(values: dict[str, Any]) -> None:
     try:
-        accept_values(values)
+        accept_values(values, BUILT_IN)
     except InvalidInput as error:
         assert all(p.field.startswith("values.") and p.message for p in error.problems)

@@ -11,15 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vmtune.errors import InvalidInput
+from vmtune.model.tunables.built_in import BUILT_IN
+from vmtune.model.tunables.rows.names import MIB
 from vmtune.model.tunables.rules import accept_values
-from vmtune.model.tunables.table import MIB, TUNABLES
 from vmtune.model.tunables.tunable import Kind, LibvirtKind, Route, Value
 from vmtune.model.tunables.virsh import Spoken, known_options, only_known, spoken
 from vmtune.model.tunables.virsh_options import ALL, NOT_DONE, TUNING, meant
 
 EXPRESSIBLE = [
     row
-    for row in TUNABLES.values()
+    for row in BUILT_IN.values()
     if row.route is Route.MIGRATE
     and row.libvirt is not None
     and row.libvirt.kind is not LibvirtKind.AUTOMATIC
@@ -70,7 +71,7 @@ def test_the_installed_virsh_has_every_option_that_sets_a_tunable() -> None:
     ],
 )  # fmt: skip
 def test_values_as_options(values: dict[str, Value], words: str) -> None:
-    assert shlex.join(spoken(values).words) == words
+    assert shlex.join(spoken(values, BUILT_IN).words) == words
 
 
 def test_what_cannot_be_said_is_told_with_a_reason() -> None:
@@ -83,7 +84,7 @@ def test_what_cannot_be_said_is_told_with_a_reason() -> None:
         "dirty_ring_size_entries": 4096,
         "reaper_policy": "predict",
     }
-    said = spoken(values, {"multifd": "QEMU lacks it"})
+    said = spoken(values, BUILT_IN, {"multifd": "QEMU lacks it"})
     assert said.words == []
     reasons = {unsaid.tunable: unsaid.reason for unsaid in said.unsaid}
     assert reasons.keys() == values.keys()
@@ -97,20 +98,20 @@ def test_what_cannot_be_said_is_told_with_a_reason() -> None:
 
 
 def test_every_value_is_said_or_unsaid_or_needs_no_option() -> None:
-    for row in TUNABLES.values():
+    for row in BUILT_IN.values():
         value: Value = {
             Kind.BOOLEAN: True,
             Kind.INTEGER: (row.minimum or 0) or MIB,
             Kind.CHOICE: next((c for c in row.choices if c not in ("none", "off")), ""),
             Kind.TEXT: "name",
         }[row.kind]
-        said = spoken({row.name: value})
+        said = spoken({row.name: value}, BUILT_IN)
         assert said.words or said.unsaid, row.name
 
 
 def test_options_that_virsh_lacks_are_dropped_with_what_needs_them() -> None:
     said = spoken({"multifd": True, "multifd_compression": "zstd", "multifd_zstd_level": 1,
-                   "auto_converge": True})  # fmt: skip
+                   "auto_converge": True}, BUILT_IN)  # fmt: skip
     known = frozenset({"--compressed", "--comp-methods", "--comp-zstd-level", "--auto-converge"})
     left = only_known(said, known, "4.0")
     assert left.words == ["--auto-converge"]
@@ -120,7 +121,7 @@ def test_options_that_virsh_lacks_are_dropped_with_what_needs_them() -> None:
 
 
 def test_a_virsh_that_knows_all_leaves_it_as_it_is() -> None:
-    said = spoken({"multifd": True, "multifd_channels": 8})
+    said = spoken({"multifd": True, "multifd_channels": 8}, BUILT_IN)
     assert only_known(said, ALL, "11.3.0") == said
 
 
@@ -144,10 +145,10 @@ _VALUES = st.fixed_dictionaries(
 @given(_VALUES)
 def test_what_is_said_means_the_same_again(values: dict[str, Value]) -> None:
     try:
-        accepted = accept_values(values)
+        accepted = accept_values(values, BUILT_IN)
     except InvalidInput:
         return
-    said = spoken(accepted)
+    said = spoken(accepted, BUILT_IN)
     given_options: dict[str, bool | int | str] = {}
     for option in said.options:
         number = int(option.value) if option.value.isdigit() else option.value
@@ -158,7 +159,9 @@ def test_what_is_said_means_the_same_again(values: dict[str, Value]) -> None:
 @given(st.text())
 def test_any_text_can_be_a_virsh_help(text: str) -> None:
     assert all(option.startswith("--") for option in known_options(text))
-    assert isinstance(only_known(spoken({"multifd": True}), known_options(text), "x"), Spoken)
+    assert isinstance(
+        only_known(spoken({"multifd": True}, BUILT_IN), known_options(text), "x"), Spoken
+    )
 
 
 class TestMeaning:

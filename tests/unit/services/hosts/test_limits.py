@@ -17,6 +17,7 @@ from vmtune.model.host.limits import OPERATOR, SYSCTLS, Wish
 from vmtune.model.plan.changes import Change
 from vmtune.model.plan.outcome import ApplicationState, Status
 from vmtune.model.plan.situation import Permissions
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.services.hosts.limits import HostLimits, is_local
 from vmtune.services.tuning.applications import ApplyService
 from vmtune.services.tuning.planning import PlanService
@@ -62,7 +63,7 @@ def furnish(made: World, folder: Path, allowed: bool = True) -> Place:
     file = WishFile(folder / "wishes.json")
     limits = HostLimits(made.hosts, made.bus, sysctls, file, allowed)
     permissions = Permissions(host_changes=allowed)
-    plans = PlanService(made.hosts, made.assignments, permissions)
+    plans = PlanService(made.hosts, made.assignments, permissions, BUILT_IN)
     applications = ApplyService(made.store, made.bus, made.hosts, plans, limits)
     return Place(made, folder, limits, applications, sysctls)
 

@@ -47,8 +47,8 @@ from vmtune.bench.model.scenario import any_kind as any_scenario
 from vmtune.bench.model.scenario.any_kind import OVERRIDABLE, AnyScenario
 from vmtune.bench.model.scenario.migration import MOST_TEXT
 from vmtune.documents.strict import Reader, join, parse_toml, short
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.rules import unknown_tunable
-from vmtune.model.tunables.table import TUNABLES
 from vmtune.model.tunables.tunable import Value
 
 Known = Mapping[str, AnyScenario]
@@ -188,9 +188,9 @@ def _values(reader: Reader, raw: object, where: str) -> Mapping[str, Value]:
     once they are laid over the scenario's."""
     values: dict[str, Value] = {}
     for name, value in reader.mapping(raw, where).items():
-        tunable = TUNABLES.get(name)
+        tunable = BUILT_IN.get(name)
         if tunable is None:
-            reader.problems.append(unknown_tunable(name, join(where, name)))
+            reader.problems.append(unknown_tunable(name, join(where, name), BUILT_IN))
             continue
         try:
             values[name] = tunable.accept(value)

@@ -76,6 +76,7 @@ from vmtune.bench.model.scenario.migration import (
 from vmtune.documents.dataclass_json import to_json
 from vmtune.documents.strict import Reader, join, parse_toml, short
 from vmtune.model.profile import check_name
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.rules import accept_values
 from vmtune.model.tunables.tunable import Value
 from vmtune.units import Unit
@@ -417,5 +418,7 @@ def _arm(reader: Reader, raw: object, where: str) -> MatrixArm:
         reader.part("", lambda: check_name(qemu, join(where, "qemu")), "")
     given = reader.mapping(parts.get("values", {}), join(where, "values"))
     nothing: dict[str, Value] = {}
-    values = reader.part("", lambda: accept_values(given, join(where, "values") + "."), nothing)
+    values = reader.part(
+        "", lambda: accept_values(given, BUILT_IN, join(where, "values") + "."), nothing
+    )
     return MatrixArm(name, qemu, values)

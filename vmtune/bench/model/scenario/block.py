@@ -20,8 +20,8 @@ from vmtune.bench.model.scenario.migration import GIB, MIB, MOST_TEXT
 from vmtune.bench.model.scenario.names import NAME, NAME_FORM, usual_name
 from vmtune.documents.strict import Reader, join, short
 from vmtune.errors import InvalidInput, Problem
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.rules import accept_values
-from vmtune.model.tunables.table import TUNABLES
 from vmtune.model.tunables.tunable import Route, Value
 from vmtune.units import Unit
 
@@ -44,7 +44,7 @@ the size of QEMU's pool of coroutines."""
 
 def settable(tunable: str) -> bool:
     """Whether a QEMU of this benchmark can be tuned with it."""
-    row = TUNABLES.get(tunable)
+    row = BUILT_IN.get(tunable)
     disk = tunable in (VIRTIO_QUEUES, VIRTIO_QUEUE_SIZE)
     return disk or (row is not None and row.route is Route.LIVE)
 
@@ -84,7 +84,7 @@ class BlockScenario:
             object.__setattr__(self, "name", name)
         problems = list(self._problems())
         try:
-            accept_values(self.values)
+            accept_values(self.values, BUILT_IN)
         except InvalidInput as error:
             problems += error.problems
         if problems:
@@ -109,7 +109,7 @@ class BlockScenario:
                                  "enlarge size_bytes"))  # fmt: skip
         found += block_target.problems_of(self.target, self.cell, self.values)
         for name in self.values if self.target is None else ():
-            if name in TUNABLES and not settable(name):
+            if name in BUILT_IN and not settable(name):
                 found.append(Problem(f"values.{name}", "not_settable",
                                      f"{name} has no meaning for a QEMU that only serves blocks",
                                      "leave it out"))  # fmt: skip
@@ -230,7 +230,7 @@ def _cell(reader: Reader, raw: object, where: str, usual_node: NodeKind) -> Bloc
 def _values(reader: Reader, raw: object, where: str) -> Mapping[str, Value]:
     given = reader.mapping(raw, where)
     nothing: Mapping[str, Value] = {}
-    return reader.part("", lambda: accept_values(given, f"{where}."), nothing)
+    return reader.part("", lambda: accept_values(given, BUILT_IN, f"{where}."), nothing)
 
 
 _READERS = {

@@ -23,6 +23,7 @@ from vmtune.bench.model.scenario.migration import (
 from vmtune.bench.model.scenario.names import NAME, NAME_FORM, usual_name
 from vmtune.documents.strict import Reader, join, short
 from vmtune.errors import InvalidInput, Problem
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.rules import accept_values
 from vmtune.model.tunables.tunable import Value
 from vmtune.units import Unit
@@ -82,7 +83,7 @@ class BootScenario:
             for name in self.values if name not in SETTABLE
         ]  # fmt: skip
         try:
-            accept_values(self.values, "values.")
+            accept_values(self.values, BUILT_IN)
         except InvalidInput as error:
             problems += error.problems
         if problems:
@@ -213,4 +214,4 @@ def _cell(reader: Reader, raw: object, where: str) -> BootCell:
 def _values(reader: Reader, raw: object, where: str) -> Mapping[str, Value]:
     given = reader.mapping(raw, where)
     nothing: dict[str, Value] = {}
-    return reader.part("", lambda: accept_values(given, f"{where}."), nothing)
+    return reader.part("", lambda: accept_values(given, BUILT_IN, f"{where}."), nothing)

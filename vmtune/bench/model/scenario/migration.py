@@ -25,6 +25,7 @@ from vmtune.bench.model.scenario.names import NAME, NAME_FORM
 from vmtune.documents.strict import Reader, join, parse_toml, short
 from vmtune.errors import InvalidInput, Problem
 from vmtune.model.migration.steps import Step, dump_steps, lacking, parse_steps
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.rules import accept_values
 from vmtune.model.tunables.tunable import Value
 from vmtune.model.workload import Workload
@@ -99,7 +100,7 @@ class Scenario:
         ]
         problems += lacking(self.steps, self.values)
         try:
-            accept_values(self.values)
+            accept_values(self.values, BUILT_IN)
         except InvalidInput as error:
             problems += error.problems
         if problems:
@@ -283,7 +284,7 @@ def _values(reader: Reader, raw: object, where: str, base: Scenario | None) -> M
     laid_over = {**(base.values if base else {}), **given}
     before = len(reader.problems)
     try:
-        return accept_values(laid_over, f"{where}.")
+        return accept_values(laid_over, BUILT_IN, f"{where}.")
     except InvalidInput as error:
         reader.problems += error.problems
     assert len(reader.problems) > before

@@ -17,7 +17,7 @@ from vmtune.bench.model.scenario.migration import Scenario
 from vmtune.bench.services.comparisons.arms import runs_of
 from vmtune.bench.services.runs.runs import RunRequest
 from vmtune.model.profile import Revision
-from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.stats.planning import DEFAULT_NOISE, detectable, noise_of
 from vmtune.stats.schedule import schedule
 from vmtune.storage import Store
@@ -195,7 +195,7 @@ def _assumed_s(scenario: AnyScenario) -> float:
         return min(BOOT_S, float(scenario.longest_s))
     if isinstance(scenario, BlockScenario):
         return START_S + scenario.longest_s
-    limit = scenario.values.get(_BANDWIDTH, TUNABLES[_BANDWIDTH].default)
+    limit = scenario.values.get(_BANDWIDTH, BUILT_IN[_BANDWIDTH].default)
     bandwidth = limit if isinstance(limit, int) and limit > 0 else _UNLIMITED_BYTES_PER_S
     sending = min(scenario.workload.region_bytes / bandwidth, float(scenario.most_seconds))
     return START_S + scenario.warmup_s + scenario.cooldown_s + sending

@@ -12,7 +12,7 @@ from vmtune.bench.model.runs.run import Run, RunState
 from vmtune.bench.model.scenario.boot import BootScenario
 from vmtune.bench.report.report import ReportArm
 from vmtune.errors import InvalidInput
-from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.tunable import Value
 from vmtune.stats.model import MOST_RUNS
 from vmtune.storage import Store
@@ -114,7 +114,7 @@ def facts_of_runs(name: str, runs: Sequence[Run]) -> ReportArm:
 def words(values: Mapping[str, Value]) -> str:
     """Tunables as people read them."""
     return ", ".join(
-        f"{name} {TUNABLES[name].render(value) if name in TUNABLES else value}"
+        f"{name} {BUILT_IN[name].render(value) if name in BUILT_IN else value}"
         for name, value in sorted(values.items())
     )
 

@@ -28,6 +28,7 @@ from vmtune.errors import Blocked, InvalidInput, Problem, TooLate
 from vmtune.jobs.base import JobEngine
 from vmtune.model.host.inventory import EventTopic
 from vmtune.model.profile import Revision
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.rules import accept_values
 from vmtune.services.events import EventBus
 from vmtune.services.tuning.profiles import ProfileService
@@ -310,7 +311,7 @@ def effective_scenario(request: RunRequest, revision: Revision | None) -> AnySce
     laid_over: dict[str, object] = {**scenario.values}
     if revision is not None:
         laid_over |= revision.values
-    values = accept_values({**laid_over, **request.values}, "values.")
+    values = accept_values({**laid_over, **request.values}, BUILT_IN)
     if not isinstance(scenario, Scenario):
         _check_alone(scenario, request, revision)
         return replace(scenario, values=values)

@@ -44,6 +44,7 @@ from typing import Any
 
 from vmtune.documents.strict import Reader, join, parse_toml, short
 from vmtune.errors import InvalidInput, Problem
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.packs.access import (
     VALUE,
     Access,
@@ -53,7 +54,6 @@ from vmtune.model.tunables.packs.access import (
     QomAccess,
 )
 from vmtune.model.tunables.packs.position import locate, positions
-from vmtune.model.tunables.table import BUILT_IN
 from vmtune.model.tunables.tunable import Kind, QmpKind, QmpName, Route, Side, Tunable, Value
 from vmtune.model.versions import Version
 from vmtune.units import Unit

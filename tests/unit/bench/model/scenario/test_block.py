@@ -32,13 +32,13 @@ from vmtune.bench.model.scenario.matrix_cells import BlockCell, IoPattern, NodeK
 from vmtune.bench.model.scenario.migration import MIB
 from vmtune.documents import dataclass_json as documents
 from vmtune.errors import InvalidInput
-from vmtune.model.tunables.table import TUNABLES
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.tunable import Kind, Route
 
 CELL = BlockCell(NodeKind.NULL, IoPattern.RANDREAD, 4096, 64, 1)
 LEAST: dict[str, Any] = {"cell": {"node": "null-co", "rw": "randread"}}
 NUMBERS = [
-    row for row in TUNABLES.values()
+    row for row in BUILT_IN.values()
     if settable(row.name) and row.kind is Kind.INTEGER and not row.name.endswith("_thread_pool_min")
 ]  # fmt: skip
 
@@ -214,8 +214,8 @@ def test_an_arm_is_laid_over_and_checked() -> None:
 
 
 def test_what_is_live_or_makes_the_pool_can_be_set() -> None:
-    live = {row.name for row in TUNABLES.values() if row.route is Route.LIVE}
-    found = {name for name in TUNABLES if settable(name)}
+    live = {row.name for row in BUILT_IN.values() if row.route is Route.LIVE}
+    found = {name for name in BUILT_IN if settable(name)}
     assert found == live | {"virtio_blk_queues", "virtio_blk_queue_size"}
     assert not settable("nothing")
 

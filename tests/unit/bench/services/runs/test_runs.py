@@ -38,6 +38,7 @@ from vmtune.hypervisor.protocol import Driver
 from vmtune.jobs.inline import InlineEngine
 from vmtune.model.host.inventory import Event, EventTopic, Host
 from vmtune.model.migration.steps import AfterSeconds, Deed, Step
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.services.events import EventBus, Progress
 from vmtune.services.hosts.hosts import DriverFactory, HostService
 from vmtune.services.tuning.profiles import ProfileService
@@ -84,7 +85,7 @@ def assemble(
     make_driver: DriverFactory = no_host,
 ) -> It:
     bus = EventBus(store)
-    profiles = ProfileService(store, bus)
+    profiles = ProfileService(store, bus, BUILT_IN)
     program = a_program(folder)
     qemus = {name: BenchQemu(name, program) for name in ("system", "old")}
     look = FakeLook()

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vmtune.errors import InvalidInput, SetupError
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.packs.access import (
     Command,
     CommandAccess,
@@ -18,7 +19,6 @@ from vmtune.model.tunables.packs.access import (
 )
 from vmtune.model.tunables.packs.pack import FORMAT, Pack, _Reader, needed_consents, read_toml
 from vmtune.model.tunables.packs.position import Position, locate, positions
-from vmtune.model.tunables.table import BUILT_IN, TUNABLES, extended, row_of
 from vmtune.model.tunables.tunable import Kind, QmpKind, Route, Side
 from vmtune.model.versions import Version
 from vmtune.packs import load, read_file, shipped
@@ -287,23 +287,23 @@ def read_or_refused(text: str) -> None:
 
 def well_formed(pack: Pack) -> None:
     """What is accepted can be loaded."""
-    with extended(pack.tunables):
-        for row in pack.tunables:
-            assert row_of(row.name) == row
-            assert row.allowed()
-            assert row.probe
+    tunables = BUILT_IN.with_packs(pack.tunables)
+    for row in pack.tunables:
+        assert tunables.row(row.name) == row
+        assert row.allowed()
+        assert row.probe
 
 
-def test_the_table_has_a_packs_rows_only_while_it_is_loaded() -> None:
+def test_a_registry_with_packs_is_another_one() -> None:
     rows = read_toml(PACK, "x").tunables
-    with extended(rows):
-        assert list(TUNABLES)[-3:] == ["stats_interval_s", "gear", "turns_count"]
-        with extended(rows):  # the same again is no contradiction
-            pass
-        assert "gear" in TUNABLES
-    assert set(TUNABLES) == set(BUILT_IN)
+    tunables = BUILT_IN.with_packs(rows)
+    assert list(tunables)[-3:] == ["stats_interval_s", "gear", "turns_count"]
+    assert list(tunables)[:-3] == list(BUILT_IN)
+    assert {row.name for row in tunables.on(Route.LIVE)} > {
+        row.name for row in BUILT_IN.on(Route.LIVE)
+    }
     with pytest.raises(SetupError):
-        row_of("gear")
+        BUILT_IN.row("gear")
 
 
 @pytest.mark.parametrize(
@@ -315,11 +315,9 @@ def test_the_table_has_a_packs_rows_only_while_it_is_loaded() -> None:
 )
 def test_two_packs_cannot_have_one_name_or_one_place(other: str) -> None:
     one, two = read_toml(PACK, "x"), read_toml(other, "y")
-    with extended(one.tunables):
-        with pytest.raises(InvalidInput) as caught, extended(two.tunables):
-            pass
-        assert caught.value.problems[0].code == "shadowing_name"
-        assert "gear_too" not in TUNABLES
+    with pytest.raises(InvalidInput) as caught:
+        BUILT_IN.with_packs(one.tunables).with_packs(two.tunables)
+    assert caught.value.problems[0].code == "shadowing_name"
 
 
 @pytest.mark.parametrize("name", sorted(shipped()))

@@ -13,7 +13,7 @@ from vmtune.units import Unit
 OFF = "off"
 _SINCE = Version(8, 2)
 
-CONTROL = (
+REAPER = (
     Tunable(
         "reaper_policy", "Dirty-ring reaper",
         "Empties the vCPUs' dirty rings from outside while the VM migrates, as often as the guest "

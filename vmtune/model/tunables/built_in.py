@@ -1,0 +1,58 @@
+"""vmtune's own tunables: each setting once. Code, API, CLI, UI and docs derive from it.
+
+Defaults, ranges and names are those of QEMU 10.0 (migration/options.c, qapi/migration.json,
+util/async.c, accel/kvm/kvm-all.c) and libvirt 11.3 (qemu_migration_params.c).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from vmtune.model.tunables.registry import TunableRegistry
+from vmtune.model.tunables.rows.convergence import CONVERGENCE
+from vmtune.model.tunables.rows.event_loops import EVENT_LOOPS
+from vmtune.model.tunables.rows.machine import BOOT, HOST
+from vmtune.model.tunables.rows.multifd import MULTIFD
+from vmtune.model.tunables.rows.reaper import REAPER
+from vmtune.model.tunables.rows.switchover import SWITCHOVER
+
+BUILT_IN = TunableRegistry(
+    (*MULTIFD, *CONVERGENCE, *SWITCHOVER, *EVENT_LOOPS, *BOOT, *HOST, *REAPER)
+)
+"""In the order in which people should read them.
+
+For code that names a tunable of vmtune's own. A name that comes from a user, a record or QEMU may
+be a pack's: look it up in the registry that the service was started with."""
+
+NOT_TUNED: Mapping[str, str] = MappingProxyType(
+    {
+        "background-snapshot": "for snapshots, not for migration",
+        "block": "removed in QEMU 9.1; storage is copied by libvirt",
+        "block-bitmap-mapping": "an alias table, no setting",
+        "block-incremental": "belongs to the removed block capability",
+        "compress-level": "fastest by default; the compress capability was removed in QEMU 9.1",
+        "compress-wait-thread": "belongs to compress, which was removed in QEMU 9.1",
+        "direct-io": "acts only on migration to a file",
+        "dirty-bitmaps": "set by libvirt as the disks need it",
+        "events": "vmtune and libvirt both need it on",
+        "late-block-activate": "set by libvirt as the disks need it",
+        "mapped-ram": "acts only on migration to a file",
+        "mode": "live migration is the normal mode",
+        "pause-before-switchover": "libvirt's own handshake",
+        "postcopy-blocktime": "a statistic, switched on where it is measured",
+        "rdma-pin-all": "RDMA is not a transport that vmtune drives",
+        "release-ram": "frees source memory in post-copy; cannot be undone",
+        "return-path": "switched on with post-copy by QEMU or libvirt",
+        "switchover-ack": "for VFIO devices, set by libvirt",
+        "tls-authz": "destination access control, set by the operator",
+        "validate-uuid": "a safety check, no tuning",
+        "x-checkpoint-delay": "for COLO",
+        "x-colo": "fault tolerance, not migration",
+        "x-ignore-shared": "for memory shared between both QEMUs",
+        "zero-blocks": "belongs to the removed block capability",
+    }
+)
+"""Capabilities and parameters of QEMU that are no tunables, each with its reason."""
+
+assert not {row.qmp.name for row in BUILT_IN.values() if row.qmp} & NOT_TUNED.keys()

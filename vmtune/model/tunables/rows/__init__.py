@@ -1,0 +1,1 @@
+"""The rows of the table of tunables, by what they are about."""
