@@ -7,13 +7,15 @@ from collections.abc import Mapping
 from structlog.contextvars import bound_contextvars
 
 from vmtune import tracing
-from vmtune.bench.services.campaigns.job import JOB_KIND as CAMPAIGN_KIND
-from vmtune.bench.services.runs.job import JOB_KIND as RUN_KIND
 from vmtune.jobs.base import Phase
-from vmtune.services.evacuations.job import JOB_KIND as EVACUATION_KIND
+from vmtune.jobs.kinds import (
+    CAMPAIGN_KIND,
+    EVACUATION_KIND,
+    MIGRATION_KIND,
+    OBSERVED_KIND,
+    RUN_KIND,
+)
 from vmtune.services.metrics import telemetry
-from vmtune.services.migrations.job import JOB_KIND as MIGRATION_KIND
-from vmtune.services.migrations.observed_job import OBSERVED_KIND
 
 RECORD: Mapping[str, str] = {
     MIGRATION_KIND: "migration_id",

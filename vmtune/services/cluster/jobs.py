@@ -6,13 +6,10 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from uuid import UUID
 
-from vmtune.bench.services.campaigns.job import JOB_KIND as CAMPAIGN_KIND
-from vmtune.bench.services.runs.job import JOB_KIND as RUN_KIND
 from vmtune.errors import NotFound
 from vmtune.jobs.base import Instrument, JobEngine, JobState, JobStatus, Phase
+from vmtune.jobs.kinds import CAMPAIGN_KIND, MIGRATION_KIND, OBSERVED_KIND, RUN_KIND
 from vmtune.services.cluster.cluster import Mine
-from vmtune.services.migrations.job import JOB_KIND as MIGRATION_KIND
-from vmtune.services.migrations.observed_job import OBSERVED_KIND
 from vmtune.storage import Store
 
 _LOOK_AGAIN_S = 0.25

@@ -11,6 +11,7 @@ import structlog
 
 from vmtune.errors import Conflict, InvalidInput, Problem, TooLate
 from vmtune.jobs.base import JobEngine
+from vmtune.jobs.kinds import EVACUATION_KIND
 from vmtune.model.access.scopes import EVERYTHING, Reach
 from vmtune.model.evacuation.evacuation import (
     Evacuation,
@@ -22,7 +23,7 @@ from vmtune.model.evacuation.evacuation import (
 )
 from vmtune.model.host.inventory import EventTopic
 from vmtune.model.migration.admission import LEAST_PRIORITY, MOST_PRIORITY
-from vmtune.services.evacuations.job import JOB_KIND, EvacuationJob
+from vmtune.services.evacuations.job import EvacuationJob
 from vmtune.services.evacuations.plan import EvacuationPlanner, EvacuationRequest
 from vmtune.services.evacuations.progress import event_data
 from vmtune.services.events import EventBus
@@ -92,13 +93,13 @@ class EvacuationService:
             profile=request.profile or "",
         )
         await self._tell(record)
-        await self._jobs.submit(JOB_KIND, str(record.id))
+        await self._jobs.submit(EVACUATION_KIND, str(record.id))
         return await self._status(record)
 
     async def resume_all(self) -> None:
         """At the service's start: see to it that each that has not ended has its job."""
         for record in await asyncio.to_thread(self._store.evacuations.unfinished):
-            await self._jobs.submit(JOB_KIND, str(record.id))
+            await self._jobs.submit(EVACUATION_KIND, str(record.id))
             if (await self._jobs.state(str(record.id))).status.ended:
                 log.warning(
                     "an evacuation's job has ended without it", evacuation_id=str(record.id)

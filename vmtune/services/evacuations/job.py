@@ -31,6 +31,7 @@ from vmtune.errors import (
     VmtuneError,
 )
 from vmtune.jobs.base import JobEngine
+from vmtune.jobs.kinds import EVACUATION_KIND, MIGRATION_KIND
 from vmtune.model.evacuation.evacuation import (
     Evacuation,
     EvacuationState,
@@ -45,14 +46,12 @@ from vmtune.services.evacuations.plan import MOST_TRIES, EvacuationPlanner, Evac
 from vmtune.services.evacuations.progress import Progress, event_data
 from vmtune.services.events import EventBus
 from vmtune.services.migrations.admission import Admission
-from vmtune.services.migrations.job import JOB_KIND as MIGRATION_KIND
 from vmtune.services.migrations.job import MigrationJob
 from vmtune.services.migrations.migrations import MigrationRequest, MigrationService
 from vmtune.storage import Store
 
 log = structlog.get_logger(__name__)
 
-JOB_KIND = "evacuation"
 _TELL_EVERY_S = 1.0
 _AHEAD = 2
 """Of the most that may leave a host at once, so many times as many are ordered: another one is
@@ -92,7 +91,7 @@ class EvacuationJob:
 
     def register(self) -> None:
         """Give the job engine the phases."""
-        self._jobs.register(JOB_KIND, (("run", self.run), ("settle", self.settle)))
+        self._jobs.register(EVACUATION_KIND, (("run", self.run), ("settle", self.settle)))
 
     def wake(self, id: UUID) -> None:
         """Let an evacuation look whether it is still paused."""

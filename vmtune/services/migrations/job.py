@@ -29,6 +29,7 @@ from vmtune.errors import (
 )
 from vmtune.hypervisor.protocol import Driver, MigrateOrder, MigrationHandle
 from vmtune.jobs.base import JobEngine
+from vmtune.jobs.kinds import MIGRATION_KIND
 from vmtune.model.host.facts import Connection
 from vmtune.model.host.inventory import EventTopic
 from vmtune.model.migration.record import (
@@ -59,7 +60,6 @@ from vmtune.storage import Store
 
 log = structlog.get_logger(__name__)
 
-JOB_KIND = "migration"
 _FLUSH_SAMPLES = 20
 CANCELS_WITHIN_S = 30.0
 """QEMU ended what it was to cancel within a tenth of a second (medians of 20 and more). With
@@ -124,7 +124,7 @@ class MigrationJob:
     def register(self, jobs: JobEngine) -> None:
         """Give the job engine the phases."""
         phases = (("prepare", self.prepare), ("carry", self.carry), ("settle", self.settle))
-        jobs.register(JOB_KIND, phases)
+        jobs.register(MIGRATION_KIND, phases)
 
     def remember(self, migration: UUID, planned: Planned) -> None:
         """Keep a fresh plan, so that the first phase need not probe again."""

@@ -15,6 +15,7 @@ from vmtune.errors import (
     TooLate,
 )
 from vmtune.jobs.base import JobEngine
+from vmtune.jobs.kinds import MIGRATION_KIND
 from vmtune.model.findings.table import FINDINGS, Severity
 from vmtune.model.migration.admission import LEAST_PRIORITY, MOST_PRIORITY
 from vmtune.model.migration.record import AbortState, Migration, MigrationState, Trigger
@@ -27,7 +28,7 @@ from vmtune.model.tunables.tunable import Value
 from vmtune.services.events import EventBus
 from vmtune.services.hosts.hosts import HostElsewhere, HostService
 from vmtune.services.migrations.controllers import Controlling
-from vmtune.services.migrations.job import JOB_KIND, MigrationJob, check_source
+from vmtune.services.migrations.job import MigrationJob, check_source
 from vmtune.services.migrations.records import Fields, MigrationRecords
 from vmtune.services.tuning.planning import PlanService
 from vmtune.services.tuning.profiles import RawSteps
@@ -119,7 +120,7 @@ class MigrationService:
         await self._records.tell(record)
         if self._hosts.drives(record.source):
             self._job.remember(record.id, planned)
-        await self._jobs.submit(JOB_KIND, str(record.id), on=record.source)
+        await self._jobs.submit(MIGRATION_KIND, str(record.id), on=record.source)
         return record
 
     async def abort(self, migration: UUID) -> Migration:

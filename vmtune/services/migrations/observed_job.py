@@ -15,6 +15,7 @@ from vmtune.engine.setting import set_each
 from vmtune.errors import VmtuneError
 from vmtune.hypervisor.protocol import Driver
 from vmtune.jobs.base import JobEngine
+from vmtune.jobs.kinds import OBSERVED_KIND
 from vmtune.model.host.facts import Connection
 from vmtune.model.migration.observed import Applied, can_be_set, when_found, when_set
 from vmtune.model.migration.record import Migration, MigrationState, QemuStatus, Snapshot, Trigger
@@ -27,7 +28,6 @@ from vmtune.services.tuning.profiles import Chosen
 
 log = structlog.get_logger(__name__)
 
-OBSERVED_KIND = "observed migration"
 _APPLIES_WITHIN_S = 5.0
 """How long its end waits for what is being applied to be told."""
 

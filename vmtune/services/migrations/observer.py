@@ -20,11 +20,12 @@ from vmtune.errors import (
 )
 from vmtune.hypervisor.protocol import Driver, DriverEvent, EventKind
 from vmtune.jobs.base import JobEngine
+from vmtune.jobs.kinds import OBSERVED_KIND
 from vmtune.model.host.facts import VmState
 from vmtune.model.migration.record import Migration, QemuStatus, Snapshot, Trigger
 from vmtune.services.hosts.hosts import HostService
 from vmtune.services.metrics import telemetry
-from vmtune.services.migrations.observed_job import OBSERVED_KIND, STARTED, ObservedJob, started_at
+from vmtune.services.migrations.observed_job import STARTED, ObservedJob, started_at
 from vmtune.services.migrations.records import Fields, MigrationRecords
 from vmtune.services.tuning.profiles import UNTUNED, AssignmentService, Chosen
 from vmtune.storage import Store

@@ -24,13 +24,14 @@ from vmtune.bench.model.campaign.record import (
 )
 from vmtune.bench.model.runs.run import RunState
 from vmtune.bench.model.scenario.any_kind import AnyScenario
-from vmtune.bench.services.campaigns.job import JOB_KIND, CampaignJob, event_data
+from vmtune.bench.services.campaigns.job import CampaignJob, event_data
 from vmtune.bench.services.campaigns.plan import Course, forecast, planned_runs, request_of
 from vmtune.bench.services.runs.runs import RunService
 from vmtune.bench.services.runs.scenarios import QUICK, in_small
 from vmtune.documents.dataclass_json import check_storable
 from vmtune.errors import Conflict, InvalidInput, NotFound, TooLate, VmtuneError
 from vmtune.jobs.base import JobEngine
+from vmtune.jobs.kinds import CAMPAIGN_KIND
 from vmtune.model.host.inventory import EventTopic
 from vmtune.model.profile import Revision
 from vmtune.reference.loading import reference, table_of
@@ -157,7 +158,7 @@ class CampaignService:
         campaign, seen = await self.foresee(document)
         record = await asyncio.to_thread(self._store.campaigns.begin, campaign, seen, self._host)
         await self._tell(record)
-        await self._jobs.submit(JOB_KIND, str(record.id))
+        await self._jobs.submit(CAMPAIGN_KIND, str(record.id))
         return await self._status(record)
 
     async def resume_all(self) -> None:
@@ -166,7 +167,7 @@ class CampaignService:
         for record in await asyncio.to_thread(self._store.campaigns.unfinished):
             if record.host != self._host:
                 continue
-            await self._jobs.submit(JOB_KIND, str(record.id))
+            await self._jobs.submit(CAMPAIGN_KIND, str(record.id))
             if (await self._jobs.state(str(record.id))).status.ended:
                 log.warning("a campaign's job has ended without it", campaign_id=str(record.id))
                 failed = "the service could not record how it ended"

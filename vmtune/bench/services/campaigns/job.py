@@ -19,10 +19,10 @@ from vmtune.bench.model.campaign.record import CampaignRecord, CampaignState, Pl
 from vmtune.bench.model.runs.run import Run, Slot
 from vmtune.bench.services.campaigns.noise import calibrated
 from vmtune.bench.services.campaigns.plan import Course, planned_runs, request_of, run_id
-from vmtune.bench.services.runs.job import JOB_KIND as RUN_KIND
 from vmtune.bench.services.runs.runs import RunService
 from vmtune.errors import CommandRefused, NotFound, TooLate, VmtuneError
 from vmtune.jobs.base import JobEngine
+from vmtune.jobs.kinds import CAMPAIGN_KIND, RUN_KIND
 from vmtune.model.host.inventory import EventTopic
 from vmtune.model.profile import Revision
 from vmtune.services.events import EventBus
@@ -31,7 +31,6 @@ from vmtune.storage import Store
 
 log = structlog.get_logger(__name__)
 
-JOB_KIND = "campaign"
 MOST_ATTEMPTS = 20
 """Of one run that is interrupted or cancelled over and over."""
 _TELL_EVERY_S = 1.0
@@ -60,7 +59,7 @@ class CampaignJob:
 
     def register(self) -> None:
         """Give the job engine the phases."""
-        self._jobs.register(JOB_KIND, (("run", self.run), ("settle", self.settle)))
+        self._jobs.register(CAMPAIGN_KIND, (("run", self.run), ("settle", self.settle)))
 
     def wake(self, id: UUID) -> None:
         """Let a campaign look whether it is still paused."""

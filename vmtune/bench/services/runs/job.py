@@ -28,6 +28,7 @@ from vmtune.bench.services.runs.queue import RunQueue
 from vmtune.bench.services.runs.sites import BenchPlaces
 from vmtune.errors import SetupError, VmtuneError
 from vmtune.jobs.base import JobEngine
+from vmtune.jobs.kinds import RUN_KIND
 from vmtune.model.host.inventory import EventTopic
 from vmtune.services.events import EventBus
 from vmtune.services.migrations.job import progress_data
@@ -35,7 +36,6 @@ from vmtune.storage import Store
 
 log = structlog.get_logger(__name__)
 
-JOB_KIND = "run"
 _INTERRUPTED = "the service ended in the middle of the run"
 _CANCELLED = "cancelled before its end"
 _WRITE_ATTEMPTS = 5
@@ -68,7 +68,7 @@ class RunJob:
 
     def register(self, jobs: JobEngine) -> None:
         """Give the job engine the phases."""
-        jobs.register(JOB_KIND, (("measure", self.measure), ("settle", self.settle)))
+        jobs.register(RUN_KIND, (("measure", self.measure), ("settle", self.settle)))
 
     async def measure(self, job_id: str) -> None:
         """Wait for its turn, run, and record what came of it."""

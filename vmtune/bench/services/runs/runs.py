@@ -19,13 +19,14 @@ from vmtune.bench.model.scenario.any_kind import AnyScenario, kind_of, to_json
 from vmtune.bench.model.scenario.block import BlockScenario
 from vmtune.bench.model.scenario.migration import Scenario
 from vmtune.bench.services.runs.files import read_run
-from vmtune.bench.services.runs.job import JOB_KIND, event_data
+from vmtune.bench.services.runs.job import event_data
 from vmtune.bench.services.runs.live import LiveRuns, LiveVm
 from vmtune.bench.services.runs.scenarios import chosen_scenario
 from vmtune.bench.services.runs.sites import BenchPlaces
 from vmtune.documents.dataclass_json import check_storable
 from vmtune.errors import Blocked, InvalidInput, Problem, TooLate
 from vmtune.jobs.base import JobEngine
+from vmtune.jobs.kinds import RUN_KIND
 from vmtune.model.host.inventory import EventTopic
 from vmtune.model.profile import Revision
 from vmtune.model.tunables.built_in import BUILT_IN
@@ -140,7 +141,7 @@ class RunService:
             id=request.id,
         )
         await self._tell(run)
-        await self._jobs.submit(JOB_KIND, str(run.id))
+        await self._jobs.submit(RUN_KIND, str(run.id))
         return await self._queued(run)
 
     async def check(self, request: RunRequest) -> AnyScenario:
@@ -196,7 +197,7 @@ class RunService:
         # Exports in running VMs are removed by the runs' jobs, which can wait for their hosts.
         for run in await asyncio.to_thread(self._store.runs.unfinished):
             if run.host == self._host:
-                await self._jobs.submit(JOB_KIND, str(run.id))
+                await self._jobs.submit(RUN_KIND, str(run.id))
 
     async def clear_live(self) -> None:
         """Remove the exports of runs that were killed: at the service's start, and again until
