@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.support.live import wait_for, why_no_lab
-from vmtune.client.demo.demo import LAB, PROFILES, ROUNDS
-from vmtune.client.demo.reaper import ARMS
+from vmtune.admin.demo.demo import LAB, PROFILES, ROUNDS
+from vmtune.admin.demo.reaper import ARMS
 from vmtune.lab import down, status
 from vmtune.lab.domain_xml import kvm_usable
 

@@ -14,7 +14,7 @@ from tests.perf.apply_latency import set_by_api
 from tests.perf.report import Check, environment, finish, spread
 from tests.perf.support import SETTINGS, folder
 from tests.support.qemu import installed, running
-from vmtune.client.demo.service import running_service
+from vmtune.admin.demo.service import running_service
 
 QEMUS = 100
 REPEATS = 5

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from tests.perf.report import Check, environment, finish, spread
 from tests.perf.support import folder, interleaved, timed_ms
-from vmtune.client.demo.service import running_service
+from vmtune.admin.demo.service import running_service
 from vmtune.hook import HookSettings, Script
 from vmtune.lab import VmSettings
 from vmtune.lab.domain_xml import VmFiles, build_domain_xml

@@ -21,8 +21,8 @@ import libvirt_qemu
 
 from tests.perf.report import Check, environment, finish, spread
 from tests.perf.support import LAB, folder
+from vmtune.admin.demo.service import Service, running_service
 from vmtune.client.connection.http import Client
-from vmtune.client.demo.service import Service, running_service
 from vmtune.lab import HostStatus, LabVm, VmSettings, define_vm, down, up, virsh
 from vmtune.model.workload import Workload
 

@@ -19,8 +19,8 @@ from pathlib import Path
 from tests.perf.migrate_overhead import Observer, stage
 from tests.perf.report import Check, environment, finish, spread
 from tests.perf.support import folder
+from vmtune.admin.demo.service import Service
 from vmtune.client.connection.http import Client, Document
-from vmtune.client.demo.service import Service
 from vmtune.lab import HostStatus, VmSettings, virsh
 from vmtune.model.workload import Workload
 

@@ -24,8 +24,8 @@ from tests.perf.report import Check, environment, finish, spread
 from tests.perf.support import folder
 from tests.support.live import wait_for
 from tests.support.qemu import cpu_s, installed, running
+from vmtune.admin.demo.service import running_service
 from vmtune.client.connection.http import Client
-from vmtune.client.demo.service import running_service
 from vmtune.engine.watch import watch
 from vmtune.hypervisor.protocol import MigrateOrder
 from vmtune.hypervisor.qmp.driver import QmpDriver

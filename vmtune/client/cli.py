@@ -21,13 +21,14 @@ from vmtune.errors import VmtuneError
 
 _MADE_BETWEEN_COLLECTIONS = 50_000
 _HERE = "vmtune.client.commands."
+_ADMIN = "vmtune.admin.commands."  # by name alone: the client imports nothing of it
 COMMANDS = {
-    "serve": (_HERE + "service.serve:serve", "Run the service."),
+    "serve": (_ADMIN + "serve:serve", "Run the service."),
     "health": (_HERE + "service.health:health", "Check the health of the service."),
-    "demo": (_HERE + "service.demo:demo", "Migrate a real VM with two profiles and compare them."),
-    "lab": (_HERE + "hosts.lab:lab", "Two libvirt hosts on this machine, for experiments."),
+    "demo": (_ADMIN + "demo:demo", "Migrate a real VM with two profiles and compare them."),
+    "lab": (_ADMIN + "lab:lab", "Two libvirt hosts on this machine, for experiments."),
     "doctor": (
-        _HERE + "hosts.doctor:doctor",
+        _ADMIN + "doctor:doctor",
         "Host diagnostics: problems of a host and how to fix them.",
     ),
     "host": (_HERE + "hosts.host:host", "Hosts that vmtune manages."),
@@ -38,7 +39,7 @@ COMMANDS = {
         "List the tunables, or show one.",
     ),
     "pack": (
-        _HERE + "tuning.pack:pack",
+        _ADMIN + "pack:pack",
         "Tunable packs: files that add the tunables of a patched QEMU.",
     ),
     "profile": (_HERE + "tuning.profile:profile", "Profiles: named sets of tunable values."),
@@ -85,11 +86,11 @@ COMMANDS = {
     "token": (_HERE + "service.token:token", "API tokens and their permissions."),
     "audit": (_HERE + "service.audit:audit", "Show the audit log: changes and refused requests."),
     "install-hook": (
-        _HERE + "hosts.hook:install_hook",
+        _ADMIN + "hook:install_hook",
         "Install the libvirt hook that tunes VMs on the destination of a migration.",
     ),
-    "uninstall-hook": (_HERE + "hosts.hook:uninstall_hook", "Remove the libvirt hook."),
-    "db": ("vmtune.admin.commands.db:db", "Databases of the service: schema, backups, checks."),
+    "uninstall-hook": (_ADMIN + "hook:uninstall_hook", "Remove the libvirt hook."),
+    "db": (_ADMIN + "db:db", "Databases of the service: schema, backups, checks."),
     "completion": (
         _HERE + "service.completion:completion",
         "Print the completion script for a shell.",

@@ -13,7 +13,7 @@ import pytest
 from tests.support.fakes import VM
 from tests.support.samples import make_samples
 from tests.unit.client.conftest import Ran, Vmtune
-from vmtune.client.demo.service import running_service
+from vmtune.admin.demo.service import running_service
 from vmtune.model.migration.record import Kept, MigrationState
 from vmtune.storage import Store, upgrade
 

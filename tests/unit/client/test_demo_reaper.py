@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from tests.support.stub_service import Reply, StubService
+from vmtune.admin.demo import reaper as demo_reaper
+from vmtune.admin.demo.demo import _runs
+from vmtune.admin.demo.reaper import ARMS, CHANGES, measure, report
 from vmtune.bench.services.runs.scenarios import chosen_scenario
 from vmtune.client.connection.http import Client
-from vmtune.client.demo import reaper as demo_reaper
-from vmtune.client.demo.demo import _runs
-from vmtune.client.demo.reaper import ARMS, CHANGES, measure, report
 from vmtune.errors import SetupError
 
 RUN = "abcdef01-2222-3333-4444-555555555555"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from vmtune.client.demo.demo import report
-from vmtune.client.demo.verdict import compared
+from vmtune.admin.demo.demo import report
+from vmtune.admin.demo.verdict import compared
 from vmtune.stats.model import Design, Verdict
 
 

@@ -22,7 +22,7 @@ def defined(monkeypatch: pytest.MonkeyPatch) -> list[tuple[VmSettings, str]]:
         asked.append((vm, host))
         return LabVm(vm.name, "uuid", host, "uri", "tcg", settings.folder / "serial.log")
 
-    monkeypatch.setattr("vmtune.client.commands.hosts.lab.define_vm", define_vm)
+    monkeypatch.setattr("vmtune.admin.commands.lab.define_vm", define_vm)
     return asked
 
 

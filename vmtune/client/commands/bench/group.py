@@ -21,7 +21,7 @@ COMMANDS = {
     "plot": (_HERE + "files:plot", "Write the plots of a run to a file."),
     "history": (_HERE + "history:history", "Show a metric of a scenario over time."),
     "export": (_HERE + "files:export", "Write a run to a file."),
-    "import": (_HERE + "files:import_", "Import runs from files."),
+    "import": ("vmtune.admin.commands.import_runs:import_", "Import runs from files."),
 }
 """Each subcommand: its module and its line of help."""
 

@@ -6,18 +6,22 @@ from collections.abc import Iterator
 
 import click
 
-from vmtune.client.commands.hosts.doctor import finding_lines
-from vmtune.client.commands.hosts.pools import carry_out_limits, host_limits, host_pools
+from vmtune.client.commands.hosts.pools import host_limits, host_pools
 from vmtune.client.complete import hosts
 from vmtune.client.connection.http import Document, segment
+from vmtune.client.lazy import LazyGroup
 from vmtune.client.session import Session, common, pass_session
+from vmtune.client.views.diagnosis import finding_lines
 from vmtune.client.views.output import Column, fields, table
 from vmtune.client.views.render import moment, problems, size
 
 _COLUMNS = 4  # of the list, where one service drives every host
 
+_COMMANDS = {"carry-out-limits": ("vmtune.admin.commands.limits:carry_out_limits", "")}
+"""Of the systemd unit of root, on the host itself."""
 
-@click.group()
+
+@click.group(cls=LazyGroup, commands=_COMMANDS)
 @common
 def host() -> None:
     """Hosts that vmtune manages."""
@@ -25,7 +29,6 @@ def host() -> None:
 
 host.add_command(host_pools, "pools")
 host.add_command(host_limits, "limits")
-host.add_command(carry_out_limits, "carry-out-limits")
 
 
 @host.command()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import click
 
@@ -155,15 +154,3 @@ def _limit_lines(rows: Sequence[Document]) -> Iterator[str]:
     for row in rows:
         if row["held"]:
             yield f"{row['tunable']} stays at {row['value']}: {row['held']}"
-
-
-@click.command(hidden=True)
-@click.argument("wishes", type=click.Path(path_type=Path))
-@common
-@pass_session
-def carry_out_limits(session: Session, wishes: Path) -> None:
-    """Set the limits that the service requests in the file WISHES. For the systemd unit of root."""
-    from vmtune.api.wiring.limits import carry_out  # noqa: PLC0415 - of the service, and heavy
-
-    found = carry_out(wishes)
-    session.report(found, ", ".join(f"{name} {value}" for name, value in found.items()))

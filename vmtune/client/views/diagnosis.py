@@ -1,14 +1,10 @@
-"""``vmtune doctor``: host diagnostics."""
+"""What ``doctor`` and ``host add`` show of a host's findings."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-import click
-
-from vmtune.client.complete import hosts
-from vmtune.client.connection.http import Document, segment
-from vmtune.client.session import CLEAN, DIFFERENCES, Session, common, pass_session
+from vmtune.client.connection.http import Document
 from vmtune.client.views.output import paint
 
 _COLORS = {"blocker": "red", "warning": "yellow", "info": "cyan"}
@@ -16,34 +12,11 @@ _INFO = "info"
 _HIDDEN = ("where",)
 
 
-@click.command()
-@click.argument("host", required=False, shell_complete=hosts)
-@click.option("--all", "all_", is_flag=True, help="Show notes too, and what could not be checked.")
-@common
-@pass_session
-def doctor(session: Session, host: str | None, all_: bool) -> int:
-    """Host diagnostics: problems of a host and how to fix them.
+def diagnosis_lines(found: Sequence[Document], all_: bool) -> Iterator[str]:
+    """Diagnoses of hosts, one after the other.
 
-    Without HOST it checks this machine and needs no service; with --url it checks every host
-    of that service. Changes nothing. Exits 2 if there are problems.
+    :param all_: notes too, and the checks that could not run.
     """
-    found: list[Document]
-    if host is None and not session.url:
-        from vmtune.admin.doctor import diagnose_here  # noqa: PLC0415 - only without a service
-
-        found = [diagnose_here()]
-    elif host is not None:
-        found = [session.client.get(f"/hosts/{segment(host)}/findings")]
-    else:
-        names = [row["name"] for row in session.client.items("/hosts")]
-        found = [session.client.get(f"/hosts/{segment(name)}/findings") for name in names]
-    one = host is not None or not session.url
-    document = found[0] if one else {"items": found, "next": None}
-    session.show(document, lambda: _lines(found, all_))
-    return CLEAN if all(each["healthy"] for each in found) else DIFFERENCES
-
-
-def _lines(found: Sequence[Document], all_: bool) -> Iterator[str]:
     for number, diagnosis in enumerate(found):
         if number:
             yield ""

@@ -17,10 +17,10 @@ from typing import Any
 
 import click
 
+from vmtune.admin.demo import reaper as demo_reaper
+from vmtune.admin.demo.service import Service, running_service
 from vmtune.client.connection.errors import ClientError
 from vmtune.client.connection.http import Client, Document
-from vmtune.client.demo import reaper as demo_reaper
-from vmtune.client.demo.service import Service, running_service
 from vmtune.client.views.output import Column, table
 from vmtune.client.views.progress import viewer
 from vmtune.client.views.render import size, value
@@ -194,7 +194,7 @@ def report(records: Sequence[Document], runs: Sequence[Document] = ()) -> Iterat
     """
     yield ""
     # Takes a second, and only here.
-    from vmtune.client.demo import verdict as demo_verdict  # noqa: PLC0415
+    from vmtune.admin.demo import verdict as demo_verdict  # noqa: PLC0415
 
     yield from demo_verdict.lines(records, tuple(PROFILES), _CONVERGES_WITHIN_S * 1000)
     yield ""

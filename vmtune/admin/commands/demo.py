@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from vmtune.client.demo.demo import run
+from vmtune.admin.demo.demo import run
 from vmtune.client.session import Session, common, pass_session
 
 
