@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from vmtune.client.cli import PLACES
+from vmtune.client.cli import COMMANDS
 from vmtune.config.settings import Settings
 from vmtune.config.template import settings_file
 
@@ -91,7 +91,7 @@ def test_socket_and_service_agree() -> None:
     text = (FOLDER / "vmtune.service").read_text()
     assert "VMTUNE_" not in text, "a variable would go before the operator's settings file"
     for command in re.findall(r"/usr/bin/vmtune (\w+)", text):
-        assert command in PLACES
+        assert command in COMMANDS
 
 
 def test_the_settings_of_the_package_suit_the_units(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from tests.support.api import Api
 from tests.support.fakes import VM
-from vmtune.client.cli import PLACES
+from vmtune.client.cli import COMMANDS
 from vmtune.errors import CommandRefused
 from vmtune.jobs.base import JobStatus
 from vmtune.jobs.inline import InlineEngine
@@ -94,4 +94,4 @@ def test_each_id_has_a_command_that_shows_its_record() -> None:
               "campaign_id": "bench"}  # fmt: skip
     assert set(RECORD.values()) == places.keys()
     assert set(RECORD) == set(JOBS)
-    assert set(places.values()) | {"application"} <= set(PLACES)
+    assert set(places.values()) | {"application"} <= set(COMMANDS)
