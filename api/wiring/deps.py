@@ -25,6 +25,8 @@ from vmtune.bench.services.runs.scenarios import ScenarioService
 from vmtune.config.settings import Settings
 from vmtune.errors import VmtuneError
 from vmtune.hypervisor.guard import OPEN, Guard
+from vmtune.hypervisor.libvirt.arriving_xml import LibvirtArrivingXml
+from vmtune.hypervisor.linux.doctor_probe import examine
 from vmtune.hypervisor.protocol import Driver
 from vmtune.jobs.base import JobEngine
 from vmtune.model.host.facts import Connection
@@ -41,7 +43,7 @@ from vmtune.services.evacuations.evacuations import EvacuationService
 from vmtune.services.evacuations.job import EvacuationJob
 from vmtune.services.evacuations.plan import EvacuationPlanner
 from vmtune.services.events import EventBus
-from vmtune.services.hosts.doctor import DoctorService, Eyes
+from vmtune.services.hosts.doctor import DoctorService
 from vmtune.services.hosts.hosts import DriverFactory, HostService
 from vmtune.services.hosts.limits import HostLimits
 from vmtune.services.hosts.pools import PoolService
@@ -166,12 +168,10 @@ async def open_container(
     driver_factory: DriverFactory | None = None,
     jobs: JobEngine | None = None,
     bench_tools: BenchTools | None = None,
-    eyes: Eyes | None = None,
 ) -> AsyncIterator[Container]:
     """Everything, ready to serve: the store is open, interrupted work is settled or found
     again, and jobs run. All is closed at the end.
 
-    :param eyes: how the doctor looks at this machine; None for as it is.
     :raise SchemaMismatch: the database is of another version; names what mends it.
     :raise SetupError: a database cannot be opened.
     :raise InvalidInput: a tunable pack cannot be accepted.
@@ -260,10 +260,10 @@ async def open_container(
             campaigns=bench.campaigns,
             comparisons=ComparisonService(store),
             history=HistoryService(store),
-            hooks=HookService(store, bus, assignments, permissions),
+            hooks=HookService(store, bus, assignments, permissions, LibvirtArrivingXml()),
             queries=Queries(store, hosts, tunables),
             exposition=Exposition(store, __version__, head_revision(), fleet.name if fleet else ""),
-            doctor=DoctorService(store, hosts, profiles, eyes),
+            doctor=DoctorService(store, hosts, profiles, examine),
             drift=drift,
             fleet=fleet,
         )

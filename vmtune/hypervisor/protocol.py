@@ -55,6 +55,20 @@ class MigrateOrder:
     destination_values: Mapping[str, Value]
 
 
+class ArrivingXml(Protocol):
+    """Reads and edits the XML of a VM that libvirt is about to take in. Blocks, and may be called
+    from any thread."""
+
+    def identify(self, xml: str) -> tuple[UUID, str]:
+        """The UUID and the name of the domain that *xml* describes.
+
+        :raise InvalidInput: it is no domain's.
+        """
+
+    def edit(self, xml: str, values: Mapping[str, Value]) -> str | None:
+        """*xml* so that the VM's QEMU is started with *values*; None where it is so already."""
+
+
 class MigrationHandle(Protocol):
     """A migration that this driver started and whose end it will hear of."""
 

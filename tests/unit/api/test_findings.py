@@ -9,6 +9,7 @@ import pytest
 from tests.support.api import Api
 from tests.unit.services.hosts.test_doctor import eyes
 from vmtune.admin.doctor import diagnose_here
+from vmtune.hypervisor.linux.doctor_probe import examine
 from vmtune.model.findings.table import FINDINGS
 from vmtune.services.hosts.doctor import DoctorService
 
@@ -22,7 +23,8 @@ def ill(api: Api, tmp_path: Path) -> Api:
     (folder / "proc/sys/vm/unprivileged_userfaultfd").write_text("0")
     (folder / "proc/sys/kernel/osrelease").write_text("5.10.0-28-amd64")
     on = api.container
-    doctor = DoctorService(on.queries._store, on.hosts, on.profiles, eyes(folder))
+    store = on.queries._store
+    doctor = DoctorService(store, on.hosts, on.profiles, lambda: examine(eyes(folder)))
     object.__setattr__(on, "doctor", doctor)
     return api
 

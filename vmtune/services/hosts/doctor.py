@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from vmtune.errors import Conflict
-from vmtune.hypervisor.linux.doctor_probe import Eyes, examine
 from vmtune.model.doctor.facts import Examined, KvmSeen, Seen, Unseen, Wanted
 from vmtune.model.doctor.rules import Diagnosis, diagnose
 from vmtune.model.host.facts import Connection, HostFacts
@@ -17,8 +16,6 @@ from vmtune.model.tunables.tunable import Value
 from vmtune.services.hosts.hosts import HostService
 from vmtune.services.tuning.profiles import ProfileService
 from vmtune.storage import Store
-
-__all__ = ["DoctorService", "Eyes", "known_by"]
 
 _BY_LIBVIRT = "libvirt"
 _ELSEWHERE = (
@@ -37,15 +34,22 @@ _NOT_FROM_HERE = (
 
 
 class DoctorService:
-    """Examines the hosts that vmtune drives."""
+    """Examines the hosts that vmtune drives.
+
+    :param examine: looks at this machine; may block.
+    """
 
     def __init__(
-        self, store: Store, hosts: HostService, profiles: ProfileService, eyes: Eyes | None = None
+        self,
+        store: Store,
+        hosts: HostService,
+        profiles: ProfileService,
+        examine: Callable[[], Examined],
     ) -> None:
         self._store = store
         self._hosts = hosts
         self._profiles = profiles
-        self._eyes = eyes
+        self._examine = examine
 
     async def diagnose(self, host: str) -> Diagnosis:
         """What of a host will hurt, and what could not be seen. Changes nothing.
@@ -55,7 +59,7 @@ class DoctorService:
         """
         facts = await self._hosts.facts(host)
         if facts.local:
-            seen = known_by(await asyncio.to_thread(examine, self._eyes), facts)
+            seen = known_by(await asyncio.to_thread(self._examine), facts)
         else:
             seen = known_by(Examined(), facts)
             unseen = tuple(Unseen(what, _ELSEWHERE) for what in _NOT_FROM_HERE)

@@ -13,8 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from vmtune.errors import InvalidInput, NotFound
-from vmtune.hypervisor.libvirt.domain_xml import parse
-from vmtune.hypervisor.libvirt.domain_xml_edit import edit_arriving_xml
+from vmtune.hypervisor.protocol import ArrivingXml
 from vmtune.model.host.inventory import EventTopic
 from vmtune.model.migration.arriving import Arrival, split
 from vmtune.model.migration.record import Trigger
@@ -22,8 +21,6 @@ from vmtune.model.plan.situation import Permissions
 from vmtune.services.events import EventBus
 from vmtune.services.tuning.profiles import UNTUNED, AssignmentService, Chosen
 from vmtune.storage import Store
-
-_MOST_NAME = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +35,10 @@ class Answer:
 
 
 class HookService:
-    """Answers the hook, and tells of what arrives."""
+    """Answers the hook, and tells of what arrives.
+
+    :param xml: reads and edits what libvirt gives to its hook.
+    """
 
     def __init__(
         self,
@@ -46,7 +46,9 @@ class HookService:
         bus: EventBus,
         assignments: AssignmentService,
         permissions: Permissions,
+        xml: ArrivingXml,
     ) -> None:
+        self._xml = xml
         self._store = store
         self._bus = bus
         self._assignments = assignments
@@ -62,7 +64,7 @@ class HookService:
         :raise Conflict: two label selectors tie for the VM's profile.
         """
         text = _text(xml)
-        vm, name = await asyncio.to_thread(identify, text)
+        vm, name = await asyncio.to_thread(self._xml.identify, text)
         host, migration = await asyncio.to_thread(self._known, vm)
         chosen = UNTUNED
         if migration is None:
@@ -87,30 +89,9 @@ class HookService:
         self, xml: str, vm: UUID, name: str, chosen: Chosen, migration: UUID | None
     ) -> tuple[str | None, Arrival]:
         given, withheld = split(chosen.values, self._permissions)
-        changed = edit_arriving_xml(xml, given) if given else None
+        changed = self._xml.edit(xml, given) if given else None
         arrival = Arrival(vm, name, chosen.profile, chosen.revision, given, withheld, migration)
         return changed, arrival
-
-
-def identify(xml: str) -> tuple[UUID, str]:
-    """The UUID and the name of the domain that *xml* describes.
-
-    :raise InvalidInput: it is no domain's.
-    """
-    root = parse(xml)
-    name = (root.findtext("name") or "").strip()
-    try:
-        vm = UUID((root.findtext("uuid") or "").strip())
-    except ValueError:
-        vm = None
-    if root.tag != "domain" or vm is None or not name:
-        raise InvalidInput(
-            "the XML is no domain's: it has no UUID, no name, or another element around it",
-            field="xml",
-            code="no_domain",
-            remedy="send the XML that libvirt gives to its hooks",
-        )
-    return vm, name[:_MOST_NAME]
 
 
 def _text(xml: bytes) -> str:

@@ -10,7 +10,7 @@ from tests.support.facts import direct_host, host
 from tests.support.fakes import VM
 from tests.support.world import World, world
 from vmtune.errors import HostUnreachable, NotFound
-from vmtune.hypervisor.linux.doctor_probe import Eyes
+from vmtune.hypervisor.linux.doctor_probe import Eyes, examine
 from vmtune.model.doctor.facts import Examined, KvmSeen, Seen
 from vmtune.model.doctor.rules import diagnose
 from vmtune.model.profile import Target
@@ -34,7 +34,7 @@ def eyes(root: Path) -> Eyes:
 
 
 def service(on: World, root: Path) -> DoctorService:
-    return DoctorService(on.store, on.hosts, on.profiles, eyes(root))
+    return DoctorService(on.store, on.hosts, on.profiles, lambda: examine(eyes(root)))
 
 
 async def test_channels_are_those_of_profiles_that_the_hosts_vms_get(tmp_path: Path) -> None:
