@@ -20,6 +20,7 @@ from sqlalchemy.orm import Session, UOWTransaction
 from vmtune.model.access.audit import FIRST, MOST_REASON, Act, Change, Entry, Outcome
 from vmtune.model.access.scopes import SERVICE
 from vmtune.storage.columns import storable
+from vmtune.storage.mapping import Mapper, stored_identity
 from vmtune.storage.tables.access import AuditRow, TokenRow, WebSessionRow
 from vmtune.storage.tables.campaigns import CampaignRow
 from vmtune.storage.tables.core import (
@@ -41,6 +42,7 @@ ACT: ContextVar[Act | None] = ContextVar("vmtune_act", default=None)
 _TABLE = cast(Table, AuditRow.__table__)
 _INSERT = _TABLE.insert()
 _NEWEST = select(_TABLE.c.number, _TABLE.c.hash).order_by(_TABLE.c.number.desc()).limit(1)
+ENTRIES = Mapper(Entry, AuditRow, actor=stored_identity("actor"))
 _KEY = "vmtune_changes"
 _MOST_TEXT = 300
 
@@ -246,26 +248,7 @@ def append(
     act.entries += 1
     connection.execute(
         _INSERT,
-        {
-            "number": entry.number,
-            "at": entry.at,
-            "actor_kind": entry.actor.kind,
-            "actor": entry.actor.id,
-            "actor_name": entry.actor.name,
-            "origin": entry.origin,
-            "action": entry.action,
-            "subject": entry.subject,
-            "outcome": entry.outcome,
-            "status": entry.status,
-            "reason": entry.reason,
-            "request": entry.request,
-            "codes": list(entry.codes),
-            "changes": [
-                {"what": c.what, "key": c.key, "before": c.before, "after": c.after}
-                for c in entry.changes
-            ],
-            "hash": entry.hash,
-        },
+        ENTRIES.columns(entry),
     )
     return entry
 

@@ -3,41 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import datetime
-from typing import TypedDict
 from uuid import UUID
 
 import structlog
 
-from vmtune.errors import Problem
 from vmtune.model.host.inventory import EventTopic
-from vmtune.model.migration.controller_record import ReaperReport, StepRecord
-from vmtune.model.migration.record import AbortState, Migration, MigrationState, Totals
-from vmtune.model.plan.changes import Change
-from vmtune.model.plan.outcome import Outcome
+from vmtune.model.migration.controller_record import StepRecord
+from vmtune.model.migration.record import Migration
 from vmtune.services.events import EventBus
 from vmtune.services.metrics import telemetry
 from vmtune.services.retry import patiently
 from vmtune.storage import Store
+from vmtune.storage.repositories.migrations import MigrationFields
 
 log = structlog.get_logger(__name__)
 
 
-class Fields(TypedDict, total=False):
-    """The fields of a migration's record that a change may name."""
-
-    destination: str
-    state: MigrationState
-    abort: AbortState
-    journal: tuple[Change, ...]
-    outcomes: tuple[Outcome, ...]
-    totals: Totals | None
-    failure: str
-    problems: tuple[Problem, ...]
-    started_at: datetime
-    active_at: datetime
-    ended_at: datetime
-    reaper: ReaperReport | None
+Fields = MigrationFields
 
 
 class MigrationRecords:

@@ -13,8 +13,8 @@ from vmtune.model.access.scopes import EVERYTHING, Reach
 from vmtune.model.plan.changes import Change
 from vmtune.model.plan.outcome import Application, ApplicationState, Outcome
 from vmtune.model.tunables.tunable import Value
-from vmtune.storage import codec
 from vmtune.storage.database import Database
+from vmtune.storage.mapping import Mapper
 from vmtune.storage.paging import Page, check_limit, make_cursor, page, read_cursor
 from vmtune.storage.repositories import operations
 from vmtune.storage.repositories import tuning_states as tunings
@@ -22,6 +22,7 @@ from vmtune.storage.repositories.operations import Operation
 from vmtune.storage.repositories.reach import within
 from vmtune.storage.tables.core import ApplicationRow
 
+APPLICATIONS = Mapper(Application, ApplicationRow)
 _S = ApplicationState
 TRANSITIONS: Mapping[ApplicationState, frozenset[ApplicationState]] = {
     _S.INTENDED: frozenset({_S.APPLIED, _S.FAILED, _S.UNKNOWN}),
@@ -58,24 +59,26 @@ class ApplicationRepository:
         """
         with self._database.write() as session:
             now = self._database.now()
-            row = ApplicationRow(
-                id=uuid4(),
-                vm=vm,
-                host=host,
-                profile=profile,
-                revision=revision,
-                wanted=dict(wanted),
-                state=ApplicationState.INTENDED,
-                best_effort=best_effort,
-                journal=codec.dump(journal),
-                outcomes=[],
-                problems=[],
-                created_at=now,
+            row = APPLICATIONS.row(
+                Application(
+                    id=uuid4(),
+                    vm=vm,
+                    host=host,
+                    profile=profile,
+                    revision=revision,
+                    wanted=wanted,
+                    state=ApplicationState.INTENDED,
+                    best_effort=best_effort,
+                    journal=tuple(journal),
+                    outcomes=(),
+                    problems=(),
+                    created_at=now,
+                )
             )
             operations.take(session, vm, Operation.APPLICATION, row.id, now, self._database.service)
             session.add(row)
             session.flush()
-            return as_application(row)
+            return APPLICATIONS.record(row)
 
     def begin_revert(self, id: UUID) -> Application:
         """Record that it is to be reverted, before anything is put back. Takes the VM.
@@ -94,7 +97,7 @@ class ApplicationRepository:
             )
             row.state, row.ended_at = ApplicationState.REVERTING, None
             session.flush()
-            return as_application(row)
+            return APPLICATIONS.record(row)
 
     def finish(
         self,
@@ -116,16 +119,13 @@ class ApplicationRepository:
             if state.open or (state != row.state and state not in TRANSITIONS[_S(row.state)]):
                 raise _illegal(row, state)
             before, row.state = row.state, state
-            if outcomes is not None:
-                row.outcomes = codec.dump(outcomes)
-            if problems is not None:
-                row.problems = codec.dump(problems)
+            APPLICATIONS.change(row, {"outcomes": outcomes, "problems": problems})
             now = self._database.now()
             row.ended_at = row.ended_at or now
             operations.release(session, row.vm, row.id)
             session.flush()
             tunings.note_end(session, row, before, now)
-            return as_application(row)
+            return APPLICATIONS.record(row)
 
     def record_journal(self, id: UUID, journal: Sequence[Change]) -> Application:
         """Replace what undoes an open application: after more was read, before it is set.
@@ -137,9 +137,9 @@ class ApplicationRepository:
             row = _row(session, id)
             if not _S(row.state).open:
                 raise Conflict(f"application {id} has ended: it is {row.state}", field="state")
-            row.journal = codec.dump(journal)
+            APPLICATIONS.change(row, {"journal": journal})
             session.flush()
-            return as_application(row)
+            return APPLICATIONS.record(row)
 
     def get(self, id: UUID) -> Application:
         """The application of that UUID.
@@ -147,7 +147,7 @@ class ApplicationRepository:
         :raise NotFound: there is none.
         """
         with self._database.read() as session:
-            return as_application(_row(session, id))
+            return APPLICATIONS.record(_row(session, id))
 
     def list(
         self,
@@ -174,7 +174,10 @@ class ApplicationRepository:
         with self._database.read() as session:
             rows = session.scalars(query).all()
             return page(
-                rows, limit, as_application, lambda row: make_cursor("applications", row.number)
+                rows,
+                limit,
+                APPLICATIONS.record,
+                lambda row: make_cursor("applications", row.number),
             )
 
     def open(self) -> tuple[Application, ...]:
@@ -183,13 +186,13 @@ class ApplicationRepository:
         query = select(ApplicationRow).where(ApplicationRow.state.in_(states))
         with self._database.read() as session:
             rows = session.scalars(query.order_by(ApplicationRow.number))
-            return tuple(map(as_application, rows))
+            return tuple(map(APPLICATIONS.record, rows))
 
     def standing(self, vm: UUID) -> Application | None:
         """The newest application of *vm* that is applied and not reverted."""
         with self._database.read() as session:
             row = tunings.standing(session, vm)
-            return as_application(row) if row is not None else None
+            return APPLICATIONS.record(row) if row is not None else None
 
 
 def _row(session: Session, id: UUID) -> ApplicationRow:
@@ -205,22 +208,4 @@ def _illegal(row: ApplicationRow, state: ApplicationState) -> Conflict:
         field="state",
         code="illegal_transition",
         remedy="look at it again: it has changed in the meantime",
-    )
-
-
-def as_application(row: ApplicationRow) -> Application:
-    return Application(
-        id=row.id,
-        vm=row.vm,
-        host=row.host,
-        profile=row.profile,
-        revision=row.revision,
-        wanted=row.wanted,
-        state=ApplicationState(row.state),
-        best_effort=row.best_effort,
-        journal=codec.changes(row.journal),
-        outcomes=codec.outcomes(row.outcomes),
-        problems=codec.problems(row.problems),
-        created_at=row.created_at,
-        ended_at=row.ended_at,
     )

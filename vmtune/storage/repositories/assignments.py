@@ -17,8 +17,11 @@ from vmtune.model.profile import (
     parse_selector,
 )
 from vmtune.storage.database import Database
+from vmtune.storage.mapping import Mapper
 from vmtune.storage.paging import Page, check_limit, make_cursor, page, read_cursor
 from vmtune.storage.tables.core import AssignmentRow, ProfileRow
+
+ASSIGNMENTS = Mapper(Assignment, AssignmentRow)
 
 
 class AssignmentRepository:
@@ -52,7 +55,7 @@ class AssignmentRepository:
             )
             session.add(row)
             session.flush()
-            return to_assignment(row)
+            return ASSIGNMENTS.record(row)
 
     def list(
         self, profile: str | None = None, after: str | None = None, limit: int = 100
@@ -66,13 +69,15 @@ class AssignmentRepository:
             query = query.where(AssignmentRow.id > number)
         with self._database.read() as session:
             rows = session.scalars(query).all()
-            return page(rows, limit, to_assignment, lambda row: make_cursor("assignments", row.id))
+            return page(
+                rows, limit, ASSIGNMENTS.record, lambda row: make_cursor("assignments", row.id)
+            )
 
     def all(self) -> tuple[Assignment, ...]:
         """Every assignment, for vmtune.model.profile.explain."""
         with self._database.read() as session:
             rows = session.scalars(select(AssignmentRow).order_by(AssignmentRow.id))
-            return tuple(map(to_assignment, rows))
+            return tuple(map(ASSIGNMENTS.record, rows))
 
     def get(self, id: int) -> Assignment:
         """The assignment of that number.
@@ -80,7 +85,7 @@ class AssignmentRepository:
         :raise NotFound: there is none.
         """
         with self._database.read() as session:
-            return to_assignment(_row(session, id))
+            return ASSIGNMENTS.record(_row(session, id))
 
     def remove(self, id: int) -> None:
         """Remove an assignment. Its number is not given again.
@@ -94,7 +99,7 @@ class AssignmentRepository:
     def _check_free(session: Session, target: Target, key: str, profile: str) -> None:
         same_target = select(AssignmentRow).where(AssignmentRow.target == target)
         for row in session.scalars(same_target.order_by(AssignmentRow.id)):
-            other = to_assignment(row)
+            other = ASSIGNMENTS.record(row)
             if row.key == key:
                 raise DuplicateName(
                     f"{describe(other)} exists already (number {row.id}, profile {row.profile})",
@@ -146,8 +151,3 @@ def _row(session: Session, id: int) -> AssignmentRow:
             remedy="vmtune assign list shows them",
         )
     return row
-
-
-def to_assignment(row: AssignmentRow) -> Assignment:
-    """The domain's object for a row."""
-    return Assignment(row.id, Target(row.target), row.key, row.profile, row.created_at)

@@ -13,14 +13,12 @@ from sqlalchemy.orm import Session
 from vmtune.model.access.audit import (
     NO_CUT,
     Act,
-    Change,
     Cut,
     Entry,
     Integrity,
     Outcome,
     check,
 )
-from vmtune.model.access.scopes import Identity, Kind
 from vmtune.storage import auditing
 from vmtune.storage.database import Database
 from vmtune.storage.paging import Page, check_limit, make_cursor, page, read_cursor
@@ -68,14 +66,16 @@ class AuditRepository:
             query = query.where(AuditRow.number < number)
         with self._database.read() as session:
             rows = session.scalars(query).all()
-            return page(rows, limit, _entry, lambda row: make_cursor("audit", row.number))
+            return page(
+                rows, limit, auditing.ENTRIES.record, lambda row: make_cursor("audit", row.number)
+            )
 
     def oldest_first(self, wanted: AuditFilter, after: int = 0) -> Sequence[Entry]:
         """Up to a thousand entries after the one numbered *after*, oldest first."""
         query = _filtered(wanted).where(AuditRow.number > after)
         with self._database.read() as session:
             rows = session.scalars(query.order_by(AuditRow.number).limit(_BATCH))
-            return [_entry(row) for row in rows]
+            return [auditing.ENTRIES.record(row) for row in rows]
 
     def check(self) -> Integrity:
         """Whether all entries follow from each other, from those on that were dropped."""
@@ -110,21 +110,3 @@ def _filtered(wanted: AuditFilter) -> Select[AuditRow]:
     if wanted.until is not None:
         query = query.where(AuditRow.at < wanted.until)
     return query
-
-
-def _entry(row: AuditRow) -> Entry:
-    return Entry(
-        row.number,
-        row.at,
-        Identity(Kind(row.actor_kind), row.actor, row.actor_name),
-        row.origin,
-        row.action,
-        row.subject,
-        Outcome(row.outcome),
-        row.status,
-        row.reason,
-        row.request,
-        tuple(row.codes),
-        tuple(Change(**change) for change in row.changes),
-        row.hash,
-    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 from uuid import UUID, uuid4
 
 from sqlalchemy import select
@@ -19,17 +20,26 @@ from vmtune.bench.model.campaign.record import (
     CampaignState,
     Forecast,
 )
-from vmtune.bench.model.runs.run import RunState
-from vmtune.documents.dataclass_json import from_json, to_json
+from vmtune.documents.dataclass_json import from_json
 from vmtune.errors import Conflict, NotFound
-from vmtune.stats.model import Design, NoiseFloor, Scale
+from vmtune.stats.model import NoiseFloor
 from vmtune.storage.columns import storable
 from vmtune.storage.database import Database
+from vmtune.storage.mapping import Mapper, Stored
 from vmtune.storage.paging import Page, check_limit, make_cursor, page, read_cursor
 from vmtune.storage.tables.campaigns import CampaignRow, NoiseFloorRow
 from vmtune.storage.tables.core import RunRow
 
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+_MAP = Mapper(
+    CampaignRecord,
+    CampaignRow,
+    campaign=Stored(campaign_file.to_json, lambda stored: campaign_file.from_json(stored, {})),
+    forecast=Stored(load=partial(from_json, Forecast)),
+)
+_RUNS = Mapper(CampaignRun, RunRow)
+_FLOORS = Mapper(NoiseFloor, NoiseFloorRow)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,20 +61,18 @@ class CampaignRepository:
     ) -> CampaignRecord:
         """Record a campaign before its first run; it runs from now on."""
         with self._database.write() as session:
-            row = CampaignRow(
+            made = CampaignRecord(
                 id=id or uuid4(),
-                name=campaign.name,
-                campaign=campaign_file.to_json(campaign),
-                forecast=to_json(forecast),
+                campaign=campaign,
+                forecast=forecast,
                 state=CampaignState.RUNNING,
-                reason="",
                 host=host,
                 created_at=self._database.now(),
-                ended_at=None,
             )
+            row = _MAP.row(made, name=campaign.name)
             session.add(row)
             session.flush()
-            return _record(row)
+            return _MAP.record(row)
 
     def enter(self, id: UUID, state: CampaignState, reason: str = "") -> CampaignRecord:
         """Set its state.
@@ -85,12 +93,12 @@ class CampaignRepository:
             if state.ended:
                 row.ended_at = self._database.now()
             session.flush()
-            return _record(row)
+            return _MAP.record(row)
 
     def get(self, id: UUID) -> CampaignRecord:
         """:raise NotFound: there is no such campaign."""
         with self._database.read() as session:
-            return _record(_find(session, id))
+            return _MAP.record(_find(session, id))
 
     def named(self, name: str) -> CampaignRecord:
         """The campaign of that id, or the newest of that name.
@@ -108,7 +116,7 @@ class CampaignRepository:
                     field="campaign",
                     remedy="`vmtune bench campaign list` lists them",
                 )
-            return _record(row)
+            return _MAP.record(row)
 
     def list(
         self,
@@ -132,74 +140,39 @@ class CampaignRepository:
             query = query.where(CampaignRow.number < number)
         with self._database.read() as session:
             rows = session.scalars(query).all()
-            return page(rows, limit, _record, lambda row: make_cursor("campaigns", row.number))
+            return page(rows, limit, _MAP.record, lambda row: make_cursor("campaigns", row.number))
 
     def unfinished(self) -> tuple[CampaignRecord, ...]:
         """Those that have not ended, oldest first."""
         states = [state for state in CampaignState if not state.ended]
         query = select(CampaignRow).where(CampaignRow.state.in_(states))
         with self._database.read() as session:
-            return tuple(map(_record, session.scalars(query.order_by(CampaignRow.number))))
+            return tuple(map(_MAP.record, session.scalars(query.order_by(CampaignRow.number))))
 
     def runs(self, id: UUID) -> tuple[CampaignRun, ...]:
         """All its runs in the order in which they were made."""
-        query = select(
-            RunRow.id,
-            RunRow.scenario,
-            RunRow.arm,
-            RunRow.block,
-            RunRow.position,
-            RunRow.state,
-            RunRow.started_at,
-            RunRow.ended_at,
-        ).where(RunRow.campaign == id)
+        query = select(*_RUNS.selected).where(RunRow.campaign == id).order_by(RunRow.number)
         with self._database.read() as session:
-            return tuple(
-                CampaignRun(
-                    run, scenario, arm or "", block or 0, place or 0, RunState(state), begun, ended
-                )
-                for run, scenario, arm, block, place, state, begun, ended in session.execute(
-                    query.order_by(RunRow.number)
-                )
-            )
+            return tuple(map(_RUNS.record, session.execute(query)))
 
     def keep_floors(self, campaign: UUID, floors: Sequence[StoredFloor]) -> None:
         """Keep what a calibration found, in the place of what an earlier one found."""
         with self._database.write() as session:
             for each in floors:
-                floor = each.floor
-                session.merge(
-                    NoiseFloorRow(
-                        environment=floor.environment,
-                        scenario=each.scenario,
-                        metric=floor.metric,
-                        scale=floor.scale,
-                        design=floor.design,
-                        size=floor.size,
-                        effect=floor.effect,
-                        observed=floor.observed,
-                        campaign=campaign,
-                        made_at=self._database.now(),
-                    )
+                row = _FLOORS.row(
+                    each.floor,
+                    scenario=each.scenario,
+                    campaign=campaign,
+                    made_at=self._database.now(),
                 )
+                session.merge(row)
 
     def floors(self, environments: Collection[str]) -> tuple[StoredFloor, ...]:
         """Noise floors of these environments, the newest first."""
         query = select(NoiseFloorRow).where(NoiseFloorRow.environment.in_(environments))
         with self._database.read() as session:
             return tuple(
-                StoredFloor(
-                    row.scenario,
-                    NoiseFloor(
-                        row.metric,
-                        row.environment,
-                        Scale(row.scale),
-                        Design(row.design),
-                        row.size,
-                        row.effect,
-                        row.observed,
-                    ),
-                )
+                StoredFloor(row.scenario, _FLOORS.record(row))
                 for row in session.scalars(
                     query.order_by(NoiseFloorRow.made_at.desc(), NoiseFloorRow.scenario)
                 )
@@ -215,16 +188,3 @@ def _find(session: Session, id: UUID) -> CampaignRow:
             remedy="`vmtune bench campaign list` lists them",
         )
     return row
-
-
-def _record(row: CampaignRow) -> CampaignRecord:
-    return CampaignRecord(
-        id=row.id,
-        campaign=campaign_file.from_json(row.campaign, {}),
-        forecast=from_json(Forecast, row.forecast),
-        state=CampaignState(row.state),
-        host=row.host,
-        created_at=row.created_at,
-        reason=row.reason,
-        ended_at=row.ended_at,
-    )

@@ -12,9 +12,13 @@ from vmtune.errors import Conflict, NotFound
 from vmtune.model.cluster import JobOrder, Service, ServiceState
 from vmtune.model.host.inventory import Host
 from vmtune.storage.database import Database, Lease, rows_met
-from vmtune.storage.repositories.inventory import as_host, host_row, open_operation
+from vmtune.storage.mapping import Mapper
+from vmtune.storage.repositories.inventory import HOSTS, host_row, open_operation
 from vmtune.storage.tables.cluster import OrderRow, ServiceRow
 from vmtune.storage.tables.core import HostRow, OperationRow
+
+_SERVICES = Mapper(Service, ServiceRow)
+_ORDERS = Mapper(JobOrder, OrderRow)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,7 @@ class FleetRepository:
             row.epoch, row.beats = row.epoch + 1, row.beats + 1
             row.started_at = row.seen_at = now
             session.flush()
-            joined = _service(row)
+            joined = _SERVICES.record(row)
         self._database.lease = Lease(name, joined.epoch)
         return joined
 
@@ -78,13 +82,13 @@ class FleetRepository:
     def all(self) -> tuple[Service, ...]:
         """Every service, by name."""
         with self._database.read() as session:
-            return tuple(map(_service, session.scalars(select(ServiceRow).order_by(_NAME))))
+            return tuple(map(_SERVICES.record, session.scalars(select(ServiceRow).order_by(_NAME))))
 
     def get(self, name: str) -> Service | None:
         """The service of that name; None where there never was one."""
         with self._database.read() as session:
             row = session.get(ServiceRow, name)
-            return _service(row) if row is not None else None
+            return _SERVICES.record(row) if row is not None else None
 
     def take_over(self, dead: Service, heir: str, machine: str) -> TakenHosts | None:
         """Give a service's hosts and orders to *heir*, and refuse what it still writes.
@@ -156,7 +160,7 @@ class FleetRepository:
             _refuse_busy(session, row)
             row.owner = service
             session.flush()
-            return as_host(row)
+            return HOSTS.record(row)
 
     def order(self, job: str, kind: str, host: str, here: str = "") -> str:
         """Leave a job to the service that drives a host. Ordering it again changes nothing.
@@ -178,13 +182,13 @@ class FleetRepository:
         query = select(OrderRow).where(OrderRow.service == service)
         with self._database.read() as session:
             rows = session.scalars(query.order_by(OrderRow.ordered_at, OrderRow.job))
-            return tuple(map(_order, rows))
+            return tuple(map(_ORDERS.record, rows))
 
     def ordered(self, job: str) -> JobOrder | None:
         """A job that is ordered and not begun."""
         with self._database.read() as session:
             row = session.get(OrderRow, job)
-            return _order(row) if row is not None else None
+            return _ORDERS.record(row) if row is not None else None
 
     def cancel_order(self, job: str) -> bool:
         """Note that a job is to end as soon as it begins; False where it has begun."""
@@ -219,22 +223,3 @@ def _refuse_busy(session: Session, host: HostRow) -> None:
             code="host_in_use",
             remedy="wait until it has ended, or abort it",
         )
-
-
-def _service(row: ServiceRow) -> Service:
-    return Service(
-        name=row.name,
-        machine=row.machine,
-        pid=row.pid,
-        version=row.version,
-        state=ServiceState(row.state),
-        epoch=row.epoch,
-        beats=row.beats,
-        heir=row.heir,
-        started_at=row.started_at,
-        seen_at=row.seen_at,
-    )
-
-
-def _order(row: OrderRow) -> JobOrder:
-    return JobOrder(row.job, row.kind, row.service, row.cancelled)

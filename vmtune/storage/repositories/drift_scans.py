@@ -10,18 +10,21 @@ from sqlalchemy import func, or_, select, tuple_
 
 from vmtune.errors import NotFound
 from vmtune.model.access.scopes import EVERYTHING, Reach
-from vmtune.model.host.inventory import Vm
 from vmtune.model.plan.drift import Drift, DriftScan, Found
 from vmtune.model.plan.outcome import Application, ApplicationState
 from vmtune.model.plan.tuning_state import TuningState
-from vmtune.storage import codec
 from vmtune.storage.database import Database
+from vmtune.storage.mapping import Mapper
 from vmtune.storage.paging import Page, check_limit, make_cursor, page, read_cursor
-from vmtune.storage.repositories.applications import as_application
+from vmtune.storage.repositories.applications import APPLICATIONS
+from vmtune.storage.repositories.inventory import VMS
 from vmtune.storage.repositories.reach import within
-from vmtune.storage.repositories.tuning_states import as_tuning
+from vmtune.storage.repositories.tuning_states import TUNINGS
 from vmtune.storage.tables.core import ApplicationRow, HostRow, OperationRow, TuningRow, VmRow
 from vmtune.storage.tables.retention import DriftScanRow
+
+_SCANS = Mapper(DriftScan, DriftScanRow)
+_FOUND = Mapper(Found, DriftScanRow)
 
 
 class DriftScanRepository:
@@ -127,7 +130,7 @@ class DriftScanRepository:
         )
         with self._database.read() as session:
             rows = session.scalars(select(ApplicationRow).where(ApplicationRow.number.in_(newest)))
-            return {row.vm: as_application(row) for row in rows}
+            return {row.vm: APPLICATIONS.record(row) for row in rows}
 
     def busy(self, vms: Collection[UUID]) -> frozenset[UUID]:
         """Which of some VMs are being applied to or migrated."""
@@ -164,40 +167,15 @@ class DriftScanRepository:
 
 
 def _drift(vm: VmRow, tuning: TuningRow) -> Drift:
-    return Drift(Vm(vm.uuid, vm.name, vm.host, vm.labels, vm.seen_at), as_tuning(tuning))
+    return Drift(VMS.record(vm), TUNINGS.record(tuning))
 
 
 def _row(scan: DriftScan, found: Found) -> DriftScanRow:
-    return DriftScanRow(
-        host=scan.host,
-        asked=scan.asked,
-        answered=scan.answered,
-        service=scan.service,
-        ended_at=scan.ended_at,
-        looked_at=found.looked_at,
-        drifted=found.drifted,
-        nothing_wanted=found.nothing_wanted,
-        left_out=found.left_out,
-        failed=found.failed,
-        took_ms=found.took_ms,
-        problems=codec.dump(found.problems),
-    )
+    return _SCANS.row(scan, **_FOUND.columns(found))
 
 
 def _of(host: str, row: DriftScanRow | None) -> DriftScan:
     """A host's scan, of its row where it has one."""
     if row is None:
         return DriftScan(host)
-    found = Found(
-        row.looked_at,
-        row.drifted,
-        row.nothing_wanted,
-        row.left_out,
-        row.failed,
-        row.took_ms,
-        codec.problems(row.problems),
-    )
-    made = row.ended_at is not None
-    return DriftScan(
-        row.host, row.asked, row.answered, row.service, row.ended_at, found if made else None
-    )
+    return _SCANS.record(row, found=_FOUND.record(row) if row.ended_at is not None else None)

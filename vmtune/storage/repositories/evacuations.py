@@ -9,7 +9,6 @@ from uuid import UUID, uuid4
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from vmtune.documents.dataclass_json import to_json
 from vmtune.errors import Conflict, NotFound
 from vmtune.model.access.scopes import EVERYTHING, Reach
 from vmtune.model.evacuation.evacuation import (
@@ -24,11 +23,28 @@ from vmtune.model.evacuation.evacuation import (
 from vmtune.model.findings.table import FINDINGS, Finding
 from vmtune.storage.columns import storable
 from vmtune.storage.database import Database
+from vmtune.storage.mapping import Mapper, Stored
 from vmtune.storage.paging import Page, check_limit, make_cursor, page, read_cursor
+from vmtune.storage.tables.core import JsonList
 from vmtune.storage.tables.evacuations import EvacuationRow, LeavingVmRow
 
 _OPEN = tuple(state.value for state in EvacuationState if not state.ended)
 _PENDING = tuple(state.value for state in LeavingState if not state.over)
+
+
+def _findings(stored: JsonList) -> tuple[Finding, ...]:
+    """Without those of a pack that is no longer loaded, or of a later vmtune."""
+    return tuple(Finding(**each) for each in stored if each["code"] in FINDINGS)
+
+
+_MAP = Mapper(Evacuation, EvacuationRow)
+_VMS = Mapper(
+    LeavingVm,
+    LeavingVmRow,
+    name=Stored(storable),
+    reason=Stored(storable),
+    findings=Stored(load=_findings),
+)
 
 
 class EvacuationRepository:
@@ -57,25 +73,26 @@ class EvacuationRepository:
         """
         with self._database.write() as session:
             _refuse_against_others(session, host, {vm.destination for vm in vms})
-            row = EvacuationRow(
-                id=id or uuid4(),
-                host=host,
-                destinations=list(destinations),
-                order=order,
-                priority=priority,
-                max_outgoing=max_outgoing,
-                stop_after_failures=stop_after_failures,
-                profile=profile,
-                state=EvacuationState.RUNNING,
-                reason="",
-                created_at=self._database.now(),
-                ended_at=None,
+            row = _MAP.row(
+                Evacuation(
+                    id=id or uuid4(),
+                    host=host,
+                    destinations=tuple(destinations),
+                    order=order,
+                    priority=priority,
+                    max_outgoing=max_outgoing,
+                    stop_after_failures=stop_after_failures,
+                    profile=profile,
+                    state=EvacuationState.RUNNING,
+                    reason="",
+                    created_at=self._database.now(),
+                )
             )
             session.add(row)
             session.flush()
             session.add_all(_row(row.number, place, vm) for place, vm in enumerate(vms))
             session.flush()
-            return _evacuation(row)
+            return _MAP.record(row)
 
     def add(self, id: UUID, vms: Sequence[LeavingVm]) -> None:
         """Add VMs that came to the host meanwhile, behind those that it has.
@@ -116,7 +133,7 @@ class EvacuationRepository:
             if state.ended:
                 row.ended_at = self._database.now()
             session.flush()
-            return _evacuation(row)
+            return _MAP.record(row)
 
     def get(self, id: UUID, host: str | None = None) -> Evacuation:
         """:raise NotFound: there is no such evacuation, or it is not of *host*."""
@@ -124,7 +141,7 @@ class EvacuationRepository:
             row = _find(session, id)
             if host is not None and row.host != host:
                 raise _none(id)
-            return _evacuation(row)
+            return _MAP.record(row)
 
     def list(
         self,
@@ -152,20 +169,20 @@ class EvacuationRepository:
         with self._database.read() as session:
             rows = session.scalars(query).all()
             return page(
-                rows, limit, _evacuation, lambda row: make_cursor("evacuations", row.number)
+                rows, limit, _MAP.record, lambda row: make_cursor("evacuations", row.number)
             )
 
     def unfinished(self) -> tuple[Evacuation, ...]:
         """Those that have not ended, oldest first."""
         query = select(EvacuationRow).where(EvacuationRow.state.in_(_OPEN))
         with self._database.read() as session:
-            return tuple(map(_evacuation, session.scalars(query.order_by(EvacuationRow.number))))
+            return tuple(map(_MAP.record, session.scalars(query.order_by(EvacuationRow.number))))
 
     def vms(self, id: UUID) -> tuple[LeavingVm, ...]:
         """All its VMs, in the order of moving."""
         with self._database.read() as session:
             query = select(LeavingVmRow).where(LeavingVmRow.evacuation == _find(session, id).number)
-            return tuple(map(_vm, session.scalars(query.order_by(LeavingVmRow.position))))
+            return tuple(map(_VMS.record, session.scalars(query.order_by(LeavingVmRow.position))))
 
     def vm_page(self, id: UUID, after: str | None = None, limit: int = 100) -> Page[LeavingVm]:
         """Likewise, page by page."""
@@ -176,7 +193,9 @@ class EvacuationRepository:
                 (position,) = read_cursor("evacuation_vms", after, int)
                 query = query.where(LeavingVmRow.position > position)
             rows = session.scalars(query).all()
-            return page(rows, limit, _vm, lambda row: make_cursor("evacuation_vms", row.position))
+            return page(
+                rows, limit, _VMS.record, lambda row: make_cursor("evacuation_vms", row.position)
+            )
 
     def note(
         self,
@@ -201,11 +220,10 @@ class EvacuationRepository:
             if row is None:
                 raise NotFound(f"the evacuation has no VM {vm}", field="vm")
             row.state, row.reason = state, storable(reason)
-            row.destination = row.destination if destination is None else destination
-            row.findings = row.findings if findings is None else _dump(findings)
-            row.migration = migration or row.migration
+            changed = {"destination": destination, "findings": findings, "migration": migration}
+            _VMS.change(row, changed)
             session.flush()
-            return _vm(row)
+            return _VMS.record(row)
 
     def tallies(self, ids: Collection[UUID]) -> Mapping[UUID, Tally]:
         """How far each of these is."""
@@ -269,20 +287,7 @@ def _refuse_against_others(session: Session, host: str, destinations: Collection
 
 
 def _row(evacuation: int, position: int, vm: LeavingVm) -> LeavingVmRow:
-    return LeavingVmRow(
-        evacuation=evacuation,
-        position=position,
-        vm=vm.vm,
-        name=storable(vm.name),
-        memory_bytes=vm.memory_bytes,
-        priority=vm.priority,
-        state=vm.state,
-        destination=vm.destination,
-        reason=storable(vm.reason),
-        findings=_dump(vm.findings),
-        overrides=list(vm.overrides),
-        migration=vm.migration,
-    )
+    return _VMS.row(vm, evacuation=evacuation, position=position)
 
 
 def _find(session: Session, id: UUID) -> EvacuationRow:
@@ -294,45 +299,3 @@ def _find(session: Session, id: UUID) -> EvacuationRow:
 
 def _none(id: UUID) -> NotFound:
     return NotFound(f"there is no evacuation {id}", field="evacuation")
-
-
-def _evacuation(row: EvacuationRow) -> Evacuation:
-    return Evacuation(
-        id=row.id,
-        host=row.host,
-        destinations=tuple(row.destinations),
-        order=Order(row.order),
-        priority=row.priority,
-        max_outgoing=row.max_outgoing,
-        stop_after_failures=row.stop_after_failures,
-        profile=row.profile,
-        state=EvacuationState(row.state),
-        reason=row.reason,
-        created_at=row.created_at,
-        ended_at=row.ended_at,
-    )
-
-
-def _vm(row: LeavingVmRow) -> LeavingVm:
-    # A finding whose pack is no longer loaded, or of a later vmtune, has no row to tell of it.
-    findings = [
-        Finding(f["code"], f["tunable"], f["evidence"])
-        for f in row.findings
-        if f["code"] in FINDINGS
-    ]
-    return LeavingVm(
-        vm=row.vm,
-        name=row.name,
-        memory_bytes=row.memory_bytes,
-        priority=row.priority,
-        state=LeavingState(row.state),
-        destination=row.destination,
-        reason=row.reason,
-        findings=tuple(findings),
-        overrides=tuple(row.overrides),
-        migration=row.migration,
-    )
-
-
-def _dump(findings: Sequence[Finding]) -> list[dict[str, object]]:
-    return [to_json(finding) for finding in findings]

@@ -8,8 +8,11 @@ from sqlalchemy import delete, func, select
 
 from vmtune.model.host.inventory import Event, EventTopic
 from vmtune.storage.database import Database
+from vmtune.storage.mapping import Mapper
 from vmtune.storage.paging import check_limit
 from vmtune.storage.tables.core import EventRow
+
+_EVENTS = Mapper(Event, EventRow)
 
 
 class EventRepository:
@@ -27,7 +30,7 @@ class EventRepository:
             row = EventRow(at=self._database.now(), topic=topic, subject=subject, data=dict(data))
             session.add(row)
             session.flush()
-            return _event(row)
+            return _EVENTS.record(row)
 
     def since(
         self,
@@ -44,7 +47,7 @@ class EventRepository:
             query = query.where(EventRow.subject == subject)
         query = query.order_by(EventRow.id).limit(check_limit(limit))
         with self._database.read() as session:
-            return tuple(map(_event, session.scalars(query)))
+            return tuple(map(_EVENTS.record, session.scalars(query)))
 
     def newest_id(self) -> int:
         """The newest event's number; 0 where there is none."""
@@ -71,7 +74,3 @@ class EventRepository:
             number = session.scalar(select(func.count()).select_from(EventRow).where(older)) or 0
             session.execute(delete(EventRow).where(older))
             return number
-
-
-def _event(row: EventRow) -> Event:
-    return Event(row.id, row.at, EventTopic(row.topic), row.subject, row.data)

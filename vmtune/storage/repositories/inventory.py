@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, bindparam, delete, select
+from sqlalchemy import bindparam, delete, select
 from sqlalchemy.orm import Session
 
 from vmtune.bench.model.scenario.block_target import VM_HOST
@@ -17,6 +16,7 @@ from vmtune.model.host.inventory import Host, Vm
 from vmtune.model.migration.record import MigrationState
 from vmtune.model.plan.outcome import ApplicationState
 from vmtune.storage.database import Database
+from vmtune.storage.mapping import Mapper
 from vmtune.storage.paging import Page, check_limit, make_cursor, page, read_cursor
 from vmtune.storage.tables.core import (
     ApplicationRow,
@@ -27,6 +27,8 @@ from vmtune.storage.tables.core import (
     VmRow,
 )
 
+HOSTS = Mapper(Host, HostRow)
+VMS = Mapper(Vm, VmRow)
 # Without an object for each row, whose bookkeeping takes longer than the rest of a list.
 _HOST_COLUMNS = tuple(HostRow.__table__.columns)
 _VM_COLUMNS = tuple(VmRow.__table__.columns)
@@ -51,17 +53,9 @@ class HostRepository:
                     field="name",
                     remedy="choose another name, or change that host",
                 )
-            row = HostRow(
-                name=host.name,
-                uri=host.uri,
-                peer_uri=host.peer_uri,
-                migration_address=host.migration_address,
-                created_at=host.created_at,
-                owner=host.owner,
-                machine=host.machine,
-            )
+            row = HOSTS.row(host)
             session.add(row)
-            return as_host(row)
+            return HOSTS.record(row)
 
     def get(self, name: str) -> Host:
         """The host of that name.
@@ -69,7 +63,7 @@ class HostRepository:
         :raise NotFound: there is none.
         """
         with self._database.read() as session:
-            return as_host(host_row(session, name))
+            return HOSTS.record(host_row(session, name))
 
     def list(
         self, after: str | None = None, limit: int = 100, reach: Reach = EVERYTHING
@@ -83,7 +77,7 @@ class HostRepository:
             query = query.where(HostRow.name > name)
         with self._database.read() as session:
             rows = session.execute(query).all()
-            return page(rows, limit, as_host, lambda row: make_cursor("hosts", row.name))
+            return page(rows, limit, HOSTS.record, lambda row: make_cursor("hosts", row.name))
 
     def update(
         self,
@@ -99,12 +93,10 @@ class HostRepository:
         """
         with self._database.write() as session:
             row = host_row(session, name)
-            row.uri = row.uri if uri is None else uri
-            row.peer_uri = row.peer_uri if peer_uri is None else peer_uri
-            if migration_address is not None:
-                row.migration_address = migration_address
+            changed = {"uri": uri, "peer_uri": peer_uri, "migration_address": migration_address}
+            HOSTS.change(row, changed)
             session.flush()
-            return as_host(row)
+            return HOSTS.record(row)
 
     def remove(self, name: str) -> None:
         """Forget a host and its VMs, with their labels. Records of what was done stay, and
@@ -175,14 +167,14 @@ class VmRepository:
         :raise NotFound: it was never seen.
         """
         with self._database.read() as session:
-            return _vm(_vm_row(session, uuid))
+            return VMS.record(_vm_row(session, uuid))
 
     def on_hosts(self, hosts: Collection[str]) -> dict[str, dict[UUID, Vm]]:
         """The VMs that were last seen on each of these hosts, by UUID."""
         found: dict[str, dict[UUID, Vm]] = {host: {} for host in hosts}
         with self._database.read() as session:
             for row in session.execute(_ON_HOSTS, {"hosts": [*found]}):
-                found[row.host][row.uuid] = _vm(row)
+                found[row.host][row.uuid] = VMS.record(row)
         return found
 
     def set_labels(self, uuid: UUID, labels: Mapping[str, str]) -> Vm:
@@ -194,7 +186,7 @@ class VmRepository:
             row = _vm_row(session, uuid)
             row.labels = dict(labels)
             session.flush()
-            return _vm(row)
+            return VMS.record(row)
 
     def forget_host(self, host: str) -> None:
         """Forget all VMs that were last seen on a host, with their labels."""
@@ -248,19 +240,3 @@ def _vm_row(session: Session, uuid: UUID) -> VmRow:
             remedy="vmtune vm list shows them",
         )
     return row
-
-
-def as_host(row: HostRow | Row[Any]) -> Host:
-    return Host(
-        row.name,
-        row.uri,
-        row.peer_uri,
-        row.migration_address,
-        row.created_at,
-        row.owner,
-        row.machine,
-    )
-
-
-def _vm(row: VmRow | Row[Any]) -> Vm:
-    return Vm(row.uuid, row.name, row.host, row.labels, row.seen_at)

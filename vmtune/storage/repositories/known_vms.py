@@ -13,6 +13,7 @@ from vmtune.model.host.inventory import Vm
 from vmtune.model.plan.tuning_state import TuningState
 from vmtune.storage.database import Database
 from vmtune.storage.paging import Page, check_limit, make_cursor, page, read_cursor
+from vmtune.storage.repositories.inventory import VMS
 from vmtune.storage.tables.core import TuningRow, VmRow
 
 _stands = func.coalesce(TuningRow.state, TuningState.UNTUNED.value)
@@ -59,7 +60,7 @@ class KnownVms:
             found = page(
                 rows,
                 limit,
-                lambda row: Vm(row.uuid, row.name, row.host, row.labels, row.seen_at),
+                VMS.record,
                 lambda row: make_cursor(listing, row.name, str(row.uuid), row.host),
             )
         return found, counts

@@ -14,8 +14,10 @@ from sqlalchemy.orm import Session
 
 from vmtune.model.migration.admission import Limits, Place, Slot, admit, why_waiting
 from vmtune.storage.database import Database
+from vmtune.storage.mapping import Mapper
 from vmtune.storage.tables.evacuations import SlotRow
 
+_SLOTS = Mapper(Slot, SlotRow)
 _HEADS = 64
 """Of each source so many are looked at, those whose turn is next: what is looked at grows with
 the hosts that wait, not with the migrations."""
@@ -89,17 +91,7 @@ class SlotRepository:
 
 def take(session: Session, slot: Slot) -> None:
     """Give a migration that begins its row. The session must be a writing one."""
-    session.add(
-        SlotRow(
-            number=slot.number,
-            migration=slot.migration,
-            source=slot.source,
-            destination=slot.destination,
-            priority=slot.priority,
-            running=slot.running,
-            held=slot.held,
-        )
-    )
+    session.add(_SLOTS.row(slot))
 
 
 def redirect(session: Session, number: int, destination: str) -> None:
@@ -125,15 +117,4 @@ def _heads() -> ColumnElement[int]:
 
 
 def _slots(session: Session, *conditions: ColumnElement[bool]) -> Sequence[Slot]:
-    return [
-        Slot(
-            row.number,
-            row.migration,
-            row.source,
-            row.destination,
-            row.priority,
-            row.running,
-            row.held,
-        )
-        for row in session.scalars(select(SlotRow).where(*conditions))
-    ]
+    return [_SLOTS.record(row) for row in session.scalars(select(SlotRow).where(*conditions))]

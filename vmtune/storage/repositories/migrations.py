@@ -4,41 +4,51 @@ revisions of the database's schema.)"""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict, Unpack
 from uuid import UUID, uuid4
 
 from sqlalchemy import Row, bindparam, func, select
 from sqlalchemy.orm import Session
 
+from vmtune.documents.dataclass_json import to_json
 from vmtune.errors import Conflict, DuplicateName, NotFound, Problem, TooLate
 from vmtune.model.access.scopes import EVERYTHING, Reach
 from vmtune.model.migration.admission import Slot
 from vmtune.model.migration.controller_record import ReaperReport, ReaperRound, StepRecord
 from vmtune.model.migration.record import (
     AbortState,
-    Kept,
     Migration,
     MigrationState,
     Sample,
     Totals,
     Trigger,
 )
-from vmtune.model.migration.steps import Step, dump_steps
+from vmtune.model.migration.steps import Step, dump_steps, load_steps
 from vmtune.model.plan.changes import Change
 from vmtune.model.plan.outcome import Outcome
 from vmtune.model.tunables.tunable import Value
-from vmtune.storage import codec
 from vmtune.storage.columns import storable
 from vmtune.storage.database import Database
+from vmtune.storage.mapping import Mapper, Stored
 from vmtune.storage.paging import Page, check_limit, make_cursor, page, read_cursor
 from vmtune.storage.repositories import migration_queue as slots
 from vmtune.storage.repositories import operations
 from vmtune.storage.repositories.operations import Operation
 from vmtune.storage.repositories.reach import within
 from vmtune.storage.series.chunks import ROUNDS, SAMPLES
-from vmtune.storage.tables.core import MigrationRow
+from vmtune.storage.tables.core import JsonObject, MigrationRow
+
+
+def _without_rounds(report: ReaperReport | None) -> JsonObject | None:
+    """The report as it is stored: its rounds are in chunks."""
+    if report is None:
+        return None
+    stored: JsonObject = to_json(replace(report, rounds=()))
+    del stored["rounds"]
+    return stored
+
 
 _S = MigrationState
 _ENDS = frozenset(state for state in MigrationState if state.ended)
@@ -55,10 +65,34 @@ TRANSITIONS: Mapping[MigrationState, frozenset[MigrationState]] = {
 }
 """Which state may follow which. Any state may be recorded again: steps can run twice."""
 assert set(TRANSITIONS) == set(MigrationState), "a state without its followers"
+_MAP = Mapper(
+    Migration,
+    MigrationRow,
+    steps=Stored(dump_steps, load_steps),
+    failure=Stored(storable),
+    reaper=Stored(_without_rounds),
+)
 _COLUMNS = MigrationRow.__table__.columns
 """Read without an object for each row, whose bookkeeping takes a while for a page of them."""
 _BY_ID = select(*_COLUMNS).where(MigrationRow.id == bindparam("id"))
 _NUMBER = select(MigrationRow.number).where(MigrationRow.id == bindparam("id"))
+
+
+class MigrationFields(TypedDict, total=False):
+    """What :meth:`MigrationRepository.update` may change; None leaves a field as it is."""
+
+    destination: str | None
+    state: MigrationState | None
+    abort: AbortState | None
+    journal: Sequence[Change] | None
+    outcomes: Sequence[Outcome] | None
+    totals: Totals | None
+    failure: str | None
+    problems: Sequence[Problem] | None
+    started_at: datetime | None
+    active_at: datetime | None
+    ended_at: datetime | None
+    reaper: ReaperReport | None
 
 
 class MigrationRepository:
@@ -99,28 +133,25 @@ class MigrationRepository:
         assert not state.ended, "a migration cannot begin with its end"
         with self._database.write() as session:
             now = self._database.now()
-            row = MigrationRow(
-                id=id or uuid4(),
-                vm=vm,
-                vm_name=vm_name,
-                source=source,
-                destination=destination,
-                trigger=trigger,
-                profile=profile,
-                revision=revision,
-                wanted=dict(wanted or {}),
-                steps=dump_steps(steps),
-                step_records=[],
-                overrides=list(overrides),
-                state=state,
-                abort=AbortState.NONE,
-                journal=codec.dump(journal),
-                outcomes=[],
-                failure="",
-                problems=[],
-                created_at=now,
-                started_at=started_at,
-                active_at=active_at,
+            row = _MAP.row(
+                Migration(
+                    id=id or uuid4(),
+                    vm=vm,
+                    vm_name=vm_name,
+                    source=source,
+                    destination=destination,
+                    trigger=trigger,
+                    profile=profile,
+                    revision=revision,
+                    wanted=wanted or {},
+                    overrides=tuple(overrides),
+                    state=state,
+                    created_at=now,
+                    journal=tuple(journal),
+                    started_at=started_at,
+                    active_at=active_at,
+                    steps=tuple(steps),
+                )
             )
             if id is not None and _find(session, id) is not None:
                 raise DuplicateName(f"there is a migration {id} already", field="id")
@@ -129,25 +160,9 @@ class MigrationRepository:
             session.flush()
             runs = state is not MigrationState.QUEUED
             slots.take(session, Slot(row.number, row.id, source, destination, priority, runs))
-            return _migration(row)
+            return _MAP.record(row)
 
-    def update(
-        self,
-        id: UUID,
-        *,
-        destination: str | None = None,
-        state: MigrationState | None = None,
-        abort: AbortState | None = None,
-        journal: Sequence[Change] | None = None,
-        outcomes: Sequence[Outcome] | None = None,
-        totals: Totals | None = None,
-        failure: str | None = None,
-        problems: Sequence[Problem] | None = None,
-        started_at: datetime | None = None,
-        active_at: datetime | None = None,
-        ended_at: datetime | None = None,
-        reaper: ReaperReport | None = None,
-    ) -> Migration:
+    def update(self, id: UUID, **fields: Unpack[MigrationFields]) -> Migration:
         """Record what happened; None leaves a field as it is.
 
         A state that is an end releases the VM, sets the time of the end where *ended_at* does
@@ -159,24 +174,15 @@ class MigrationRepository:
         """
         with self._database.write() as session:
             row = _row(session, id)
+            state, destination = fields.pop("state", None), fields.pop("destination", None)
             if state is not None:
                 self._enter(session, row, state)
             if destination and destination != row.destination:
                 row.destination = destination
                 slots.redirect(session, row.number, destination)
-            # Each, so that a misspelt column is an error when types are checked.
-            row.abort = row.abort if abort is None else abort
-            row.journal = row.journal if journal is None else codec.dump(journal)
-            row.outcomes = row.outcomes if outcomes is None else codec.dump(outcomes)
-            row.totals = row.totals if totals is None else asdict(totals)
-            row.failure = row.failure if failure is None else storable(failure)
-            row.problems = row.problems if problems is None else codec.dump(problems)
-            row.started_at = started_at or row.started_at
-            row.active_at = active_at or row.active_at
-            row.ended_at = ended_at or row.ended_at
-            row.reaper = row.reaper if reaper is None else codec.dump_report(reaper)
+            _MAP.change(row, fields)
             session.flush()
-            return _migration(row)
+            return _MAP.record(row)
 
     def note_step(self, id: UUID, record: StepRecord, undo: Sequence[Change] = ()) -> Migration:
         """Record a step: that it is about to be done, and afterwards what became of it.
@@ -189,19 +195,19 @@ class MigrationRepository:
         with self._database.write() as session:
             row = _row(session, id)
             # QEMU's words are not ours to refuse.
-            told = replace(record, detail=storable(record.detail))
-            records = list(codec.step_records(row.step_records))
+            noted = replace(record, detail=storable(record.detail))
+            records = list(_MAP.record(row).step_records)
             pending = [n for n, known in enumerate(records) if _still_open(known, record)]
             if pending:
-                records[pending[-1]] = told
+                records[pending[-1]] = noted
             else:
-                records.append(told)
-            row.step_records = codec.dump(records)
+                records.append(noted)
+            row.step_records = to_json(records)
             known_changes = {(item["tunable"], item["owner"]) for item in row.journal}
             fresh = [c for c in undo if (c.tunable, c.owner) not in known_changes]
-            row.journal = [*row.journal, *codec.dump(fresh)]
+            row.journal = [*row.journal, *to_json(fresh)]
             session.flush()
-            return _migration(row)
+            return _MAP.record(row)
 
     def request_abort(self, id: UUID) -> Migration:
         """Record that it is to be aborted. Asking twice is asking once.
@@ -219,7 +225,7 @@ class MigrationRepository:
             if row.abort == AbortState.NONE:
                 row.abort = AbortState.REQUESTED
                 session.flush()
-            return _migration(row)
+            return _MAP.record(row)
 
     def get(self, id: UUID) -> Migration:
         """The migration of that UUID.
@@ -227,7 +233,7 @@ class MigrationRepository:
         :raise NotFound: there is none.
         """
         with self._database.read() as session:
-            return _migration(_plain_row(session, id))
+            return _MAP.record(_plain_row(session, id))
 
     def list(
         self,
@@ -261,7 +267,7 @@ class MigrationRepository:
             query = query.where(MigrationRow.number < number)
         with self._database.read() as session:
             rows = session.execute(query).all()
-            return page(rows, limit, _migration, lambda row: make_cursor("migrations", row.number))
+            return page(rows, limit, _MAP.record, lambda row: make_cursor("migrations", row.number))
 
     def unfinished(self) -> tuple[Migration, ...]:
         """Those that have not ended, oldest first: to be looked at after a restart."""
@@ -301,7 +307,7 @@ class MigrationRepository:
         with self._database.read() as session:
             row = _plain_row(session, id)
             taken = SAMPLES.read(session, row.number, after_ms, limit)
-        return _migration(row), tuple(taken)
+        return _MAP.record(row), tuple(taken)
 
     def sample_count(self, id: UUID) -> int:
         """How many samples there are.
@@ -324,7 +330,7 @@ class MigrationRepository:
             row = _row(session, id)
             ROUNDS.append(session, row.number, done)
             if report is not None:
-                row.reaper = codec.dump_report(report)
+                _MAP.change(row, {"reaper": report})
 
     def rounds(
         self, id: UUID, after_ms: int | None = None, limit: int | None = None
@@ -363,7 +369,7 @@ class MigrationRepository:
     def _in_states(self, *states: MigrationState) -> tuple[Migration, ...]:
         query = select(MigrationRow).where(MigrationRow.state.in_(states))
         with self._database.read() as session:
-            return tuple(map(_migration, session.scalars(query.order_by(MigrationRow.number))))
+            return tuple(map(_MAP.record, session.scalars(query.order_by(MigrationRow.number))))
 
 
 def _find(session: Session, id: UUID) -> MigrationRow | None:
@@ -393,37 +399,6 @@ def _number(session: Session, id: UUID) -> int:
 
 def _no_migration(id: UUID) -> NotFound:
     return NotFound(f"there is no migration {id}", field="migration")
-
-
-def _migration(row: MigrationRow | Row[Any]) -> Migration:
-    return Migration(
-        id=row.id,
-        vm=row.vm,
-        vm_name=row.vm_name,
-        source=row.source,
-        destination=row.destination,
-        trigger=Trigger(row.trigger),
-        profile=row.profile,
-        revision=row.revision,
-        wanted=row.wanted,
-        overrides=tuple(row.overrides),
-        state=MigrationState(row.state),
-        created_at=row.created_at,
-        abort=AbortState(row.abort),
-        journal=codec.changes(row.journal),
-        outcomes=codec.outcomes(row.outcomes),
-        totals=codec.totals(row.totals),
-        failure=row.failure,
-        problems=codec.problems(row.problems),
-        started_at=row.started_at,
-        active_at=row.active_at,
-        ended_at=row.ended_at,
-        steps=codec.steps(row.steps),
-        step_records=codec.step_records(row.step_records),
-        reaper=codec.report(row.reaper),
-        samples_kept=Kept(row.samples_kept),
-        samples_thinned_s=row.samples_thinned_s,
-    )
 
 
 def _still_open(known: StepRecord, record: StepRecord) -> bool:

@@ -13,15 +13,16 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from vmtune.errors import Conflict, DuplicateName, NotFound, StaleRevision
-from vmtune.model.migration.steps import Step, dump_steps
+from vmtune.model.migration.steps import Step, dump_steps, load_steps
 from vmtune.model.profile import Profile, Revision, describe
 from vmtune.model.tunables.tunable import Value
-from vmtune.storage import codec
 from vmtune.storage.database import Database
+from vmtune.storage.mapping import Mapper, Stored
 from vmtune.storage.paging import Page, check_limit, make_cursor, page, read_cursor
-from vmtune.storage.repositories.assignments import to_assignment
+from vmtune.storage.repositories.assignments import ASSIGNMENTS
 from vmtune.storage.tables.core import AssignmentRow, ProfileRow, RevisionRow
 
+_MAP = Mapper(Revision, RevisionRow, steps=Stored(dump_steps, load_steps))
 _NAMED_IN_ERROR = 5
 
 
@@ -143,7 +144,7 @@ class ProfileRepository:
         :raise NotFound: there is none.
         """
         with self._database.read() as session:
-            return _revision(_revision_row(session, name, number))
+            return _MAP.record(_revision_row(session, name, number))
 
     def revisions(self, name: str, after: str | None = None, limit: int = 100) -> Page[Revision]:
         """Revisions of a profile, newest first, also of one that was deleted.
@@ -163,7 +164,7 @@ class ProfileRepository:
             if session.get(ProfileRow, name) is None:
                 raise _no_profile(name)
             rows = session.scalars(query).all()
-            return page(rows, limit, _revision, lambda row: make_cursor("revisions", row.number))
+            return page(rows, limit, _MAP.record, lambda row: make_cursor("revisions", row.number))
 
     def delete(self, name: str) -> None:
         """Delete a profile; its revisions stay readable, its name is free.
@@ -180,7 +181,7 @@ class ProfileRepository:
                 .limit(_NAMED_IN_ERROR + 1)
             ).all()
             if found:
-                users = [describe(to_assignment(user)) for user in found[:_NAMED_IN_ERROR]]
+                users = [describe(ASSIGNMENTS.record(user)) for user in found[:_NAMED_IN_ERROR]]
                 more = ", ..." if len(found) > _NAMED_IN_ERROR else ""
                 raise Conflict(
                     f"profile {name} is used by {', '.join(users)}{more}",
@@ -199,13 +200,8 @@ class ProfileRepository:
         note: str,
     ) -> Profile:
         row.current += 1
-        revision = RevisionRow(
-            profile=row.name,
-            number=row.current,
-            values=dict(values),
-            steps=dump_steps(steps),
-            note=note,
-            created_at=self._database.now(),
+        revision = _MAP.row(
+            Revision(row.name, row.current, values, note, self._database.now(), tuple(steps))
         )
         session.add(revision)
         session.flush()
@@ -244,9 +240,4 @@ def _revision_row(session: Session, name: str, number: int) -> RevisionRow:
 
 
 def _profile(row: ProfileRow, current: RevisionRow) -> Profile:
-    return Profile(row.name, row.description, _revision(current), row.created_at)
-
-
-def _revision(row: RevisionRow) -> Revision:
-    steps = codec.steps(row.steps)
-    return Revision(row.profile, row.number, row.values, row.note, row.created_at, steps)
+    return Profile(row.name, row.description, _MAP.record(current), row.created_at)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -11,10 +11,11 @@ from uuid import UUID
 from sqlalchemy import Select, insert, select
 from sqlalchemy.orm import Session
 
-from vmtune.bench.model.runs.run import Place, Run, RunRecord, RunState, Slot
+from vmtune.bench.model.runs.run import Run, RunRecord, RunState, Slot
 from vmtune.bench.model.runs.series import KINDS, Head, apart
 from vmtune.documents.dataclass_json import from_json, to_json
 from vmtune.errors import Conflict, DuplicateName, NotFound
+from vmtune.storage.mapping import Mapper, Stored
 from vmtune.storage.series.packing import pack
 from vmtune.storage.tables.core import (
     EnvironmentRow,
@@ -39,6 +40,24 @@ TRANSITIONS: Mapping[RunState, frozenset[RunState]] = {
 assert set(TRANSITIONS) == set(RunState), "a state without its followers"
 
 Environment = Mapping[str, Any]  # any JSON: vmtune.bench.machine.environment
+
+
+def _slot(
+    campaign: UUID | None, arm: str | None, block: int | None, position: int | None
+) -> Slot | None:
+    return Slot(campaign, arm or "", block or 0, position or 0) if campaign is not None else None
+
+
+RUNS = Mapper(
+    Run,
+    RunRow,
+    slot=Stored(
+        lambda slot: astuple(slot) if slot is not None else (None,) * 4,
+        _slot,
+        ("campaign", "arm", "block", "position"),
+    ),
+    fingerprint=Stored(lambda text: text or None, lambda stored: stored or ""),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,31 +130,7 @@ def add(session: Session, run: Run) -> RunRow:
             field="id",
             remedy="it is the same run: counted twice it would mislead",
         )
-    slot = run.slot
-    row = RunRow(
-        id=run.id,
-        scenario=run.scenario,
-        setup=dict(run.setup),
-        values=dict(run.values),
-        profile=run.profile,
-        revision=run.revision,
-        place=run.place,
-        qemu=run.qemu,
-        options=dict(run.options),
-        host=run.host,
-        state=run.state,
-        failure=run.failure,
-        fingerprint=None,
-        conditions=dict(run.conditions),
-        campaign=slot.campaign if slot else None,
-        arm=slot.arm if slot else None,
-        block=slot.block if slot else None,
-        position=slot.position if slot else None,
-        imported_from=run.imported_from,
-        created_at=run.created_at,
-        started_at=run.started_at,
-        ended_at=run.ended_at,
-    )
+    row = RUNS.row(replace(run, fingerprint=""))
     session.add(row)
     session.flush()
     return row
@@ -248,32 +243,4 @@ def as_run(
     row: RunRow, metrics: Mapping[str, float] | None = None, environment: Environment | None = None
 ) -> Run:
     """The run of a row."""
-    return Run(
-        id=row.id,
-        scenario=row.scenario,
-        setup=row.setup,
-        values=row.values,
-        state=RunState(row.state),
-        created_at=row.created_at,
-        profile=row.profile,
-        revision=row.revision,
-        place=Place(row.place),
-        qemu=row.qemu,
-        options=row.options,
-        host=row.host,
-        slot=_slot(row),
-        started_at=row.started_at,
-        ended_at=row.ended_at,
-        failure=row.failure,
-        fingerprint=row.fingerprint or "",
-        environment=environment or {},
-        conditions=row.conditions,
-        metrics=metrics or {},
-        imported_from=row.imported_from,
-    )
-
-
-def _slot(row: RunRow) -> Slot | None:
-    if row.campaign is None:
-        return None
-    return Slot(row.campaign, row.arm or "", row.block or 0, row.position or 0)
+    return RUNS.record(row, environment=environment or {}, metrics=metrics or {})

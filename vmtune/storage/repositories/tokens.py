@@ -13,12 +13,46 @@ from vmtune.errors import DuplicateName, NotFound
 from vmtune.model.access.scopes import Identity, Kind, Reach, Rights, Scope
 from vmtune.model.access.tokens import Token
 from vmtune.storage.database import Database
+from vmtune.storage.mapping import Mapper, Stored, stored_identity
 from vmtune.storage.paging import Page, check_limit, make_cursor, page, read_cursor
 from vmtune.storage.tables.access import TokenRow, WebSessionRow
 from vmtune.storage.tables.core import JsonObject
 
 _DEEPEST = 16
 """Tokens that were made by tokens that were made by tokens..."""
+
+
+def dump_rights(rights: Rights) -> JsonObject:
+    """*rights* as JSON."""
+    reach = rights.reach
+    return {
+        "scopes": sorted(rights.scopes),
+        "hosts": None if reach.hosts is None else sorted(reach.hosts),
+        "labels": dict(sorted(reach.labels)),
+    }
+
+
+def load_rights(stored: JsonObject) -> Rights:
+    """The rights that :func:`dump_rights` made."""
+    hosts = stored.get("hosts", [])
+    reach = Reach(
+        None if hosts is None else frozenset(hosts),
+        frozenset(stored.get("labels", {}).items()),
+    )
+    return Rights(frozenset(map(Scope, stored.get("scopes", ()))), reach)
+
+
+_RIGHTS = ("scopes", "hosts", "labels")
+_MAP = Mapper(
+    Token,
+    TokenRow,
+    rights=Stored(
+        lambda rights: tuple(dump_rights(rights).values()),
+        lambda *values: load_rights(dict(zip(_RIGHTS, values, strict=True))),
+        _RIGHTS,
+    ),
+    creator=stored_identity("creator"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,24 +122,10 @@ class TokenRepository:
                     field="name",
                     remedy="choose another name, or revoke that token",
                 )
-            reach = token.rights.reach
-            row = TokenRow(
-                id=token.id,
-                name=token.name,
-                secret_hash=secret_hash,
-                scopes=sorted(token.rights.scopes),
-                hosts=None if reach.hosts is None else sorted(reach.hosts),
-                labels=dict(sorted(reach.labels)),
-                creator_kind=token.creator.kind,
-                creator=token.creator.id,
-                creator_name=token.creator.name,
-                created_at=token.created_at,
-                expires_at=token.expires_at,
-                used_from="",
-            )
+            row = _MAP.row(token, secret_hash=secret_hash)
             session.add(row)
             session.flush()
-            return _token(row)
+            return _MAP.record(row)
 
     def get(self, id: str) -> Token:
         """The token of that id.
@@ -113,7 +133,7 @@ class TokenRepository:
         :raise NotFound: there is none.
         """
         with self._database.read() as session:
-            return _token(_row(session, id))
+            return _MAP.record(_row(session, id))
 
     def find(self, id: str) -> Found | None:
         """The token of that id with those who made it; None where there is none."""
@@ -130,7 +150,9 @@ class TokenRepository:
             query = query.where((TokenRow.name > name) | later)
         with self._database.read() as session:
             rows = session.scalars(query).all()
-            return page(rows, limit, _token, lambda row: make_cursor("tokens", row.name, row.id))
+            return page(
+                rows, limit, _MAP.record, lambda row: make_cursor("tokens", row.name, row.id)
+            )
 
     def revoke(self, id: str) -> Token:
         """Let nobody in with it any more; browsers that signed in with it are signed out.
@@ -143,7 +165,7 @@ class TokenRepository:
             row.revoked_at = row.revoked_at or self._database.now()
             session.execute(delete(WebSessionRow).where(WebSessionRow.token == id))
             session.flush()
-            return _token(row)
+            return _MAP.record(row)
 
     def used(self, uses: Mapping[str, tuple[datetime, str]]) -> None:
         """Note when tokens were used last and from where, by their ids."""
@@ -250,29 +272,9 @@ class TokenRepository:
             session.execute(delete(WebSessionRow).where(over))
 
 
-def dump_rights(rights: Rights) -> JsonObject:
-    """*rights* as JSON."""
-    reach = rights.reach
-    return {
-        "scopes": sorted(rights.scopes),
-        "hosts": None if reach.hosts is None else sorted(reach.hosts),
-        "labels": dict(sorted(reach.labels)),
-    }
-
-
-def load_rights(stored: JsonObject) -> Rights:
-    """The rights that :func:`dump_rights` made."""
-    hosts = stored.get("hosts", [])
-    reach = Reach(
-        None if hosts is None else frozenset(hosts),
-        frozenset(stored.get("labels", {}).items()),
-    )
-    return Rights(frozenset(map(Scope, stored.get("scopes", ()))), reach)
-
-
 def _signed_in(row: WebSessionRow, token: TokenRow | None) -> SignedIn:
     if token is not None:
-        identity = _token(token).identity
+        identity = _MAP.record(token).identity
     else:
         identity = Identity(Kind.OIDC, row.subject, row.name, load_rights(row.rights or {}))
     times = (row.created_at, row.seen_at, row.expires_at)
@@ -303,20 +305,6 @@ def _find(session: Session, id: str) -> Found | None:
         above = session.get(TokenRow, maker.creator)
         if above is None or len(creators) >= _DEEPEST:
             return None  # nobody can answer for it
-        creators.append(_token(above))
+        creators.append(_MAP.record(above))
         maker = above
-    return Found(_token(row), row.secret_hash, tuple(creators))
-
-
-def _token(row: TokenRow) -> Token:
-    return Token(
-        row.id,
-        row.name,
-        load_rights({"scopes": row.scopes, "hosts": row.hosts, "labels": row.labels}),
-        Identity(Kind(row.creator_kind), row.creator, row.creator_name),
-        row.created_at,
-        row.expires_at,
-        row.revoked_at,
-        row.used_at,
-        row.used_from,
-    )
+    return Found(_MAP.record(row), row.secret_hash, tuple(creators))

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from vmtune.model.plan.outcome import ApplicationState, Outcome
 from vmtune.model.plan.tuning_state import Tuning, TuningState, differing, tuning_state
-from vmtune.storage import codec
 from vmtune.storage.database import Database
+from vmtune.storage.mapping import Mapper, converter
 from vmtune.storage.tables.core import ApplicationRow, OperationRow, TuningRow
+
+TUNINGS = Mapper(Tuning, TuningRow)
+_OUTCOMES = converter(tuple[Outcome, ...])
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +41,13 @@ class TuningRepository:
         """Every VM's that has one."""
         with self._database.read() as session:
             rows = session.execute(select(*TuningRow.__table__.columns))
-            return {row.vm: as_tuning(row) for row in rows}
+            return {row.vm: TUNINGS.record(row) for row in rows}
 
     def get(self, vm: UUID) -> Tuning | None:
         """A VM's; None where nothing was ever applied to it or held against it."""
         with self._database.read() as session:
             row = session.get(TuningRow, vm)
-            return as_tuning(row) if row is not None else None
+            return TUNINGS.record(row) if row is not None else None
 
     def note(
         self,
@@ -164,7 +166,7 @@ def note_end(session: Session, row: ApplicationRow, before: str, now: datetime) 
 
 
 def _of(row: ApplicationRow, as_of: datetime) -> TuningRow:
-    outcomes = codec.outcomes(row.outcomes)
+    outcomes = _OUTCOMES(row.outcomes)
     return _row(row.vm, row.profile, row.revision, row.id, outcomes, as_of)
 
 
@@ -185,18 +187,4 @@ def _row(
         differing=list(differing(outcomes)),
         as_of=as_of,
         since=as_of,
-    )
-
-
-def as_tuning(row: TuningRow | Row[Any]) -> Tuning:  # any: the columns of the table
-    """Of a row of the table, or of its columns alone."""
-    return Tuning(
-        row.vm,
-        TuningState(row.state),
-        row.profile,
-        row.revision,
-        row.application,
-        tuple(row.differing),
-        row.as_of,
-        row.since,
     )

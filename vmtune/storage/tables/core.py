@@ -18,7 +18,7 @@ VERSION_TABLE = "vmtune_schema_version"
 """Where Alembic notes the schema's revision. Its usual name, alembic_version, is taken
 where the database is shared with a program that uses Alembic too."""
 
-JsonObject = dict[str, Any]  # any JSON: vmtune.storage.codec gives it its types
+JsonObject = dict[str, Any]  # any JSON: vmtune.storage.mapping gives it its types
 JsonList = list[JsonObject]
 
 
