@@ -32,6 +32,7 @@ from vmtune.jobs.base import JobEngine
 from vmtune.model.host.facts import Connection
 from vmtune.model.host.inventory import Host
 from vmtune.model.migration.admission import Limits
+from vmtune.model.migration.record import Trigger
 from vmtune.model.plan.situation import Permissions
 from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.registry import TunableRegistry
@@ -51,11 +52,9 @@ from vmtune.services.instrumented_jobs import instrumented
 from vmtune.services.metrics import telemetry
 from vmtune.services.metrics.exposition import Exposition
 from vmtune.services.migrations.admission import Admission
-from vmtune.services.migrations.finalize import Settler
 from vmtune.services.migrations.hook import HookService
 from vmtune.services.migrations.job import MigrationJob
 from vmtune.services.migrations.migrations import MigrationService
-from vmtune.services.migrations.observed_job import ObservedJob
 from vmtune.services.migrations.observer import Observer
 from vmtune.services.migrations.records import MigrationRecords
 from vmtune.services.queries import Queries
@@ -197,15 +196,15 @@ async def open_container(
         plans = PlanService(hosts, assignments, permissions, tunables)
         limits = make_limits(settings, hosts, bus)
         applications = ApplyService(store, bus, hosts, plans, limits)
-        settler = Settler(hosts, applications, tunables)
         admission = Admission(store, bus, _limits(settings))
         stack.push_async_callback(admission.close)
-        job = MigrationJob(store, bus, hosts, plans, settler, admission, settings.sample_hz)
+        migrating = store, bus, hosts, plans, applications, admission, settings.sample_hz
+        job = MigrationJob(*migrating)
         own = await asyncio.to_thread(make_jobs, settings, jobs)
         engine = shared_jobs(own, store, fleet)
         migrations = MigrationService(store, bus, hosts, plans, engine, job)
         job.register(engine)
-        found = ObservedJob(store, bus, hosts, plans, settler, admission, settings.sample_hz)
+        found = MigrationJob(*migrating, Trigger.OBSERVED)
         found.register(engine)
         planner = EvacuationPlanner(store, hosts, plans)
         evacuating = EvacuationJob(store, bus, planner, migrations, job, admission, engine)
@@ -222,7 +221,7 @@ async def open_container(
         if settings.observe_migrations:
             records = MigrationRecords(store, bus)
             observer = Observer(
-                store, hosts, assignments, engine, found, records, ignored=is_of_a_run
+                store, hosts, assignments, engine, found.departed, records, ignored=is_of_a_run
             )
             stack.push_async_callback(observer.close)
             await observer.start()

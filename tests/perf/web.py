@@ -26,7 +26,7 @@ from vmtune.api.pages.web import BUILT
 from vmtune.client.connection.http import Client
 from vmtune.model.host.inventory import EventTopic
 from vmtune.model.migration.record import MigrationState
-from vmtune.services.migrations.job import progress_data
+from vmtune.services.migrations.records import progress_data
 from vmtune.storage import Store
 
 KIB = 1024

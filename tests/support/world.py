@@ -14,7 +14,7 @@ from vmtune.hypervisor.protocol import Driver
 from vmtune.jobs.inline import InlineEngine
 from vmtune.model.host.inventory import Host
 from vmtune.model.migration.admission import Limits
-from vmtune.model.migration.record import Migration, MigrationState
+from vmtune.model.migration.record import Migration, MigrationState, Trigger
 from vmtune.model.plan.situation import Permissions
 from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.services.evacuations.evacuations import EvacuationService
@@ -23,10 +23,8 @@ from vmtune.services.evacuations.plan import EvacuationPlanner
 from vmtune.services.events import EventBus
 from vmtune.services.hosts.hosts import HostService
 from vmtune.services.migrations.admission import Admission
-from vmtune.services.migrations.finalize import Settler
 from vmtune.services.migrations.job import MigrationJob
 from vmtune.services.migrations.migrations import MigrationRequest, MigrationService
-from vmtune.services.migrations.observed_job import ObservedJob
 from vmtune.services.migrations.observer import Observer
 from vmtune.services.migrations.records import MigrationRecords
 from vmtune.services.tuning.applications import ApplyService
@@ -138,14 +136,16 @@ def assemble(
     assignments = AssignmentService(store, bus, profiles)
     plans = PlanService(hosts, assignments, Permissions(), BUILT_IN)
     applications = ApplyService(store, bus, hosts, plans)
-    settler = Settler(hosts, applications, BUILT_IN)
     admission = Admission(store, bus, limits)
-    job = MigrationJob(store, bus, hosts, plans, settler, admission, sample_hz=50)
+    migrating = store, bus, hosts, plans, applications, admission, 50
+    job = MigrationJob(*migrating)
     jobs = jobs or InlineEngine()
     job.register(jobs)
-    found = ObservedJob(store, bus, hosts, plans, settler, admission, sample_hz=50)
+    found = MigrationJob(*migrating, Trigger.OBSERVED)
     found.register(jobs)
-    observer = Observer(store, hosts, assignments, jobs, found, MigrationRecords(store, bus))
+    observer = Observer(
+        store, hosts, assignments, jobs, found.departed, MigrationRecords(store, bus)
+    )
     migrations = MigrationService(store, bus, hosts, plans, jobs, job)
     planner = EvacuationPlanner(store, hosts, plans)
     evacuating = EvacuationJob(store, bus, planner, migrations, job, admission, jobs)

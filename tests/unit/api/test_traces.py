@@ -103,7 +103,7 @@ async def test_a_collector_receives_requests_jobs_and_changes(
     spans = {span.name: span for span in collector.spans}
     assert any("/vms/{vm}" in name for name in spans), list(spans)
     assert "libvirt Connection.hostname" in spans
-    phases = [f"migration: {phase}" for phase in ("prepare", "carry", "settle")]
+    phases = [f"migration: {phase}" for phase in ("prepare", "run", "finalize")]
     assert set(phases) <= spans.keys()
     for phase in phases:  # a record's id leads to its trace
         assert spans[phase].trace_id == UUID(started["id"]).bytes

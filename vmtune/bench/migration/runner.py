@@ -11,11 +11,10 @@ from contextlib import asynccontextmanager
 from vmtune.bench.migration.direct_stage import direct_stage
 from vmtune.bench.migration.guest_passes import stretches
 from vmtune.bench.migration.libvirt_stage import libvirt_stage
+from vmtune.bench.migration.measured import MeasuredMigration, Verdict, plan_run
 from vmtune.bench.migration.order import DirectPlace, Phase, RunOrder, RunProgress, RunResult
-from vmtune.bench.migration.proof import Proof
 from vmtune.bench.migration.recorder import Recorder
 from vmtune.bench.migration.stage import Stage
-from vmtune.bench.migration.trip import Trip, Verdict
 from vmtune.bench.model.runs.run import HostSide, RunState
 from vmtune.bench.model.scenario.migration import Scenario
 from vmtune.engine.watch import fraction
@@ -47,37 +46,41 @@ async def run_migration(order: RunOrder, on_progress: Callable[[RunProgress], No
     """
     scenario = order.effective
     kvm = _choose_kvm(order, scenario)
-    telling = _Telling(scenario, on_progress)
-    telling.tell(Phase.STARTING)
+    progress = _Progress(scenario, on_progress)
+    progress.report(Phase.STARTING)
     async with _stage(order, scenario, kvm) as stage:
         recorder = Recorder(stage, await _guest_starts(stage))
-        trip = Trip(order, scenario, stage, recorder, telling.sample)
+        migration = MeasuredMigration(order, scenario, stage, recorder, progress.sample)
         recorder.start()
         try:
-            verdict = await _run(scenario, stage, recorder, trip, telling)
-            record = recorder.record(trip.controllers)
+            verdict = await _run(scenario, stage, recorder, migration, progress)
+            record = recorder.record(migration.controllers)
         finally:
             await recorder.stop()
-        telling.tell(Phase.TIDYING)
+        progress.report(Phase.TIDYING)
     return RunResult(verdict.state, record, verdict.failure, kvm)
 
 
 async def _run(
-    scenario: Scenario, stage: Stage, recorder: Recorder, trip: Trip, telling: _Telling
+    scenario: Scenario,
+    stage: Stage,
+    recorder: Recorder,
+    migration: MeasuredMigration,
+    progress: _Progress,
 ) -> Verdict:
     """The parts of a run, once the guest works. What goes wrong is its result."""
     try:
-        telling.begins(recorder.origin)
-        telling.tell(Phase.WARM_UP)
+        progress.begins(recorder.origin)
+        progress.report(Phase.WARM_UP)
         # Probing takes time, under libvirt seconds: then rather before the guest's pace is known.
-        proof = await Proof.plan(stage, scenario.values, trip.overrides)
-        await _warm_up(scenario, stage, recorder, telling)
-        verdict = await trip.make(proof)
+        plan = await plan_run(stage, scenario.values, migration.overrides)
+        await _warm_up(scenario, stage, recorder, progress)
+        verdict = await migration.run(plan)
     except VmtuneError as error:
         return Verdict(RunState.FAILED, await _with_last_words(str(error), stage))
     until = time.monotonic() + scenario.cooldown_s
     while (left := until - time.monotonic()) > 0 and _alive(stage):
-        telling.tell(Phase.COOL_DOWN)
+        progress.report(Phase.COOL_DOWN)
         await asyncio.sleep(min(left, _LOOK_EVERY_S))
     if verdict.state is RunState.FAILED:
         return Verdict(verdict.state, await _with_last_words(verdict.failure, stage))
@@ -145,7 +148,9 @@ async def _guest_starts(stage: Stage) -> float:
     return start.at
 
 
-async def _warm_up(scenario: Scenario, stage: Stage, recorder: Recorder, telling: _Telling) -> None:
+async def _warm_up(
+    scenario: Scenario, stage: Stage, recorder: Recorder, progress: _Progress
+) -> None:
     """Let the guest work, until its own pace is known.
 
     :raise SetupError: its QEMU has ended.
@@ -153,7 +158,7 @@ async def _warm_up(scenario: Scenario, stage: Stage, recorder: Recorder, telling
     enough_ms = scenario.warmup_s * 1000
     most_ms = enough_ms + max(_REPORTS_WITHIN * scenario.warmup_s, _REPORTS_WITHIN_LEAST_S) * 1000
     while (at_ms := recorder.at_ms()) < most_ms:
-        telling.tell(Phase.WARM_UP)
+        progress.report(Phase.WARM_UP)
         if stage.pid(HostSide.SOURCE) is None:
             raise SetupError("the source's QEMU has ended in warm-up", code="qemu_ended")
         if at_ms >= enough_ms and _pace_is_known(stage, recorder):
@@ -173,8 +178,8 @@ def _pace_is_known(stage: Stage, recorder: Recorder) -> bool:
     return all(calm[worker] >= LEAST_STRETCHES for worker in workers)
 
 
-class _Telling:
-    """Tells where the run stands. The share never goes back."""
+class _Progress:
+    """Reports where the run stands. The share never goes back."""
 
     def __init__(self, scenario: Scenario, to: Callable[[RunProgress], None]) -> None:
         self._to = to
@@ -197,11 +202,11 @@ class _Telling:
         self._origin = origin
 
     def sample(self, sample: Sample) -> None:
-        """The migration was looked at."""
+        """A sample of the migration came."""
         self._last = sample
-        self.tell(Phase.MIGRATING, fraction(sample))
+        self.report(Phase.MIGRATING, fraction(sample))
 
-    def tell(self, phase: Phase, done: float | None = None) -> None:
+    def report(self, phase: Phase, done: float | None = None) -> None:
         """It is in *phase*, of which *done* is done: as its time goes where that is None."""
         now = time.monotonic()
         if phase is not self._phase:

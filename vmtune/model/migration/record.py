@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypedDict
 from uuid import UUID
 
 from vmtune.errors import Problem
@@ -295,3 +295,20 @@ class Migration:
             if self.steps[record.number].action is deed:
                 return record
         return None
+
+
+class MigrationFields(TypedDict, total=False):
+    """The fields of a migration's record that a change may name. None leaves one as it is."""
+
+    destination: str
+    state: MigrationState
+    abort: AbortState
+    journal: tuple[Change, ...]
+    outcomes: tuple[Outcome, ...]
+    totals: Totals | None
+    failure: str
+    problems: tuple[Problem, ...]
+    started_at: datetime
+    active_at: datetime
+    ended_at: datetime
+    reaper: ReaperReport | None

@@ -130,6 +130,10 @@ class Plan:
         stopped = {f.tunable for f in self.blockers()}
         return [item for item in self.items if item.route in routes and item.tunable not in stopped]
 
+    def migrate_values(self) -> dict[str, Value]:
+        """What is set for the migration alone, as it is started."""
+        return {change.tunable: change.value for change in self.changes(Route.MIGRATE)}
+
     @property
     def readings(self) -> Mapping[str, Reading]:
         """What each planned tunable was set to when the plan was made."""

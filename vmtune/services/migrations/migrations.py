@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from uuid import UUID
 
+from vmtune.engine.steps.executor import carry_out, prior_values
 from vmtune.errors import (
+    CommandRefused,
     Conflict,
     InvalidInput,
     NotFound,
@@ -18,7 +21,15 @@ from vmtune.jobs.base import JobEngine
 from vmtune.jobs.kinds import MIGRATION_KIND
 from vmtune.model.findings.table import FINDINGS, Severity
 from vmtune.model.migration.admission import LEAST_PRIORITY, MOST_PRIORITY
-from vmtune.model.migration.record import AbortState, Migration, MigrationState, Trigger
+from vmtune.model.migration.controller_record import StepEffect, StepRecord
+from vmtune.model.migration.record import (
+    AbortState,
+    Migration,
+    MigrationFields,
+    MigrationState,
+    Trigger,
+)
+from vmtune.model.migration.step_text import told
 from vmtune.model.migration.steps import SetValues
 from vmtune.model.plan.plan import refuse
 from vmtune.model.tunables.built_in import BUILT_IN
@@ -27,12 +38,13 @@ from vmtune.model.tunables.rules import accept_values
 from vmtune.model.tunables.tunable import Value
 from vmtune.services.events import EventBus
 from vmtune.services.hosts.hosts import HostElsewhere, HostService
-from vmtune.services.migrations.controllers import Controlling
 from vmtune.services.migrations.job import MigrationJob, check_source
-from vmtune.services.migrations.records import Fields, MigrationRecords
+from vmtune.services.migrations.records import MigrationRecords
 from vmtune.services.tuning.planning import PlanService
 from vmtune.services.tuning.profiles import RawSteps
 from vmtune.storage import Store
+
+BY_USER = "asked for by a user"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +89,6 @@ class MigrationService:
         self._jobs = jobs
         self._job = job
         self._records = MigrationRecords(store, bus)
-        self._controlling = Controlling(store, self._records)
 
     async def start(self, request: MigrationRequest) -> Migration:
         """Begin a migration; it goes on as a job, also across a restart of the service.
@@ -117,9 +128,9 @@ class MigrationService:
             priority=request.priority,
             id=request.id,
         )
-        await self._records.tell(record)
+        await self._records.publish(record)
         if self._hosts.drives(record.source):
-            self._job.remember(record.id, planned)
+            self._job.remember(record.id, plan)
         await self._jobs.submit(MIGRATION_KIND, str(record.id), on=record.source)
         return record
 
@@ -137,7 +148,7 @@ class MigrationService:
                 remedy="migrate the VM back if it should not be there",
             )
         record = await asyncio.to_thread(self._store.migrations.request_abort, migration)
-        await self._records.tell(record)
+        await self._records.publish(record)
         if record.state in (MigrationState.QUEUED, MigrationState.PREPARING):
             await self._jobs.cancel(str(migration))
         else:
@@ -165,7 +176,29 @@ class MigrationService:
                 remedy="wait until it is active, or set it in the profile",
             )
         source = await self._hosts.driver(record.source)
-        return await self._controlling.change(record, accepted, source)
+        try:
+            snapshot = await source.migration(record.vm)
+        except NotFound as error:
+            raise TooLate("the VM has left the source", field="migration") from error
+        if not snapshot.status.running:
+            raise TooLate(f"QEMU says that it is {snapshot.status.value}", field="migration")
+        since = datetime.now(UTC) - (record.started_at or record.created_at)
+        step = StepRecord(
+            number=None,
+            at_ms=round(since.total_seconds() * 1000),
+            iteration=snapshot.sample.iteration if snapshot.sample else 0,
+            action=told(accepted),
+            reason=BY_USER,
+            effect=StepEffect.PENDING,
+        )
+        before = await prior_values(source, record.vm, accepted)
+        await self._records.step(record.id, step, before)
+        effect, detail = await carry_out(source, record.vm, accepted)
+        step = replace(step, effect=effect, detail=detail)
+        changed = await self._records.step(record.id, step, ())
+        if effect is StepEffect.REFUSED:
+            raise CommandRefused(detail, field="values", remedy="set something else")
+        return changed
 
     async def _abort_on_source(self, record: Migration) -> None:
         try:
@@ -181,7 +214,7 @@ class MigrationService:
             # request is kept, and the job aborts as soon as there is.
             if record.state is MigrationState.STARTING:
                 return
-            await self._records.save(record.id, Fields(abort=AbortState.TOO_LATE))
+            await self._records.save(record.id, MigrationFields(abort=AbortState.TOO_LATE))
             gone = isinstance(error, NotFound)
             raise TooLate(
                 "the VM has left the source" if gone else error.message,

@@ -22,11 +22,11 @@ from vmtune.hypervisor.protocol import Driver, DriverEvent, EventKind
 from vmtune.jobs.base import JobEngine
 from vmtune.jobs.kinds import OBSERVED_KIND
 from vmtune.model.host.facts import VmState
-from vmtune.model.migration.record import Migration, QemuStatus, Snapshot, Trigger
+from vmtune.model.migration.record import Migration, MigrationFields, QemuStatus, Snapshot, Trigger
 from vmtune.services.hosts.hosts import HostService
 from vmtune.services.metrics import telemetry
-from vmtune.services.migrations.observed_job import STARTED, ObservedJob, started_at
-from vmtune.services.migrations.records import Fields, MigrationRecords
+from vmtune.services.migrations.departures import STARTED, Departures, started_at
+from vmtune.services.migrations.records import MigrationRecords
 from vmtune.services.tuning.profiles import UNTUNED, AssignmentService, Chosen
 from vmtune.storage import Store
 
@@ -58,7 +58,7 @@ class Observer:
         hosts: HostService,
         assignments: AssignmentService,
         jobs: JobEngine,
-        job: ObservedJob,
+        departed: Departures,
         records: MigrationRecords,
         ignored: Callable[[str], bool] = lambda name: False,
     ) -> None:
@@ -66,7 +66,7 @@ class Observer:
         self._hosts = hosts
         self._assignments = assignments
         self._jobs = jobs
-        self._job = job
+        self._departed = departed
         self._records = records
         self._ignored = ignored
         self._watching: dict[str, asyncio.Task[None]] = {}
@@ -138,7 +138,7 @@ class Observer:
             case EventKind.VM_STATE if event.detail == VmState.INCOMING.value:
                 self._arriving[event.vm] = host
             case EventKind.VM_STATE if event.detail == VmState.MIGRATED.value:
-                self._job.departed.add(where)
+                self._departed.add(where)
             case EventKind.VM_STATE if event.detail == VmState.SHUT_OFF.value:
                 self._arrived(where)
             case EventKind.MIGRATION_STATUS if event.detail in _ENDS:
@@ -155,7 +155,7 @@ class Observer:
         first = status == QemuStatus.SETUP.value
         if first:
             self._seen.discard(where)
-            self._job.departed.discard(where)
+            self._departed.discard(where)
         told = status in _BEGINNINGS
         if where not in self._seen and where not in self._looking:
             self._look_soon(where, driver, heard_at, told, first)
@@ -167,7 +167,7 @@ class Observer:
             return
         self._seen.discard(where)
         if status == QemuStatus.COMPLETED.value:
-            self._job.departed.add(where)
+            self._departed.add(where)
 
     def _arrived(self, where: _Where) -> None:
         host, vm = where
@@ -308,9 +308,9 @@ class Observer:
         )
         log.info("observed", migration_id=str(record.id), vm=str(vm), host=host)
         if why_none is not None:
-            await self._records.save(record.id, Fields(problems=tuple(why_none.problems)))
+            await self._records.save(record.id, MigrationFields(problems=tuple(why_none.problems)))
         await self._jobs.submit(OBSERVED_KIND, str(record.id))
-        await self._records.tell(record)
+        await self._records.publish(record)
 
     async def _choose(self, vm: UUID, host: str) -> tuple[Chosen, VmtuneError | None]:
         """The assigned profile; where assignments tie it is only recorded, with the reason."""

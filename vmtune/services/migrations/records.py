@@ -1,53 +1,66 @@
-"""A migration's record as the services change it, and tell of it."""
+"""A migration's record as the services change it, and the events about it."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
 from uuid import UUID
 
 import structlog
 
+from vmtune.engine.controllers import Controllers
+from vmtune.engine.watch import fraction
+from vmtune.errors import SetupError
 from vmtune.model.host.inventory import EventTopic
-from vmtune.model.migration.controller_record import StepRecord
-from vmtune.model.migration.record import Migration
+from vmtune.model.migration.controller_record import ReaperRound, StepEffect, StepRecord
+from vmtune.model.migration.record import Migration, MigrationFields, Sample, Snapshot
+from vmtune.model.plan.changes import Change
 from vmtune.services.events import EventBus
 from vmtune.services.metrics import telemetry
 from vmtune.services.retry import patiently
 from vmtune.storage import Store
-from vmtune.storage.repositories.migrations import MigrationFields
 
 log = structlog.get_logger(__name__)
 
-
-Fields = MigrationFields
+_FLUSH_SAMPLES = 20
 
 
 class MigrationRecords:
-    """Writes a migration's record, and tells of it once it is written.
+    """Writes a migration's record, and publishes it as an event once it is written.
 
     :param patient: wait while the database cannot be used, as jobs do.
     """
 
     def __init__(self, store: Store, bus: EventBus, patient: bool = False) -> None:
-        self._store = store
-        self._bus = bus
+        self.store = store
+        self.bus = bus
         self._patient = patient
 
-    async def save(self, migration: UUID, fields: Fields) -> Migration:
-        """Change the record; a changed state or abort is told as an event."""
+    async def save(self, migration: UUID, fields: MigrationFields) -> Migration:
+        """Change the record; a changed state or abort is published."""
 
         async def update() -> Migration:
-            return await asyncio.to_thread(self._store.migrations.update, migration, **fields)
+            return await asyncio.to_thread(self.store.migrations.update, migration, **fields)
 
         record = await (patiently(update) if self._patient else update())
         if "state" in fields or "abort" in fields:
-            await self.tell(record)
+            await self.publish(record)
         if "state" in fields and record.state.ended:
             _note_end(record)
         return record
 
-    async def tell(self, record: Migration, step: StepRecord | None = None) -> None:
-        """Tell where the migration stands, or what became of a step."""
+    async def step(self, id: UUID, step: StepRecord, undo: Sequence[Change]) -> Migration:
+        """Record a step, once before it is done and once after."""
+        record = await asyncio.to_thread(self.store.migrations.note_step, id, step, undo)
+        if step.effect is not StepEffect.PENDING:
+            log.info("a step", migration_id=str(id), action=step.action, effect=step.effect.value)
+            telemetry.step_came_due(step.effect)
+            await self.publish(record, step)
+        return record
+
+    async def publish(self, record: Migration, step: StepRecord | None = None) -> None:
+        """Publish where the migration stands, or what became of a step."""
         data: dict[str, object] = {
             "state": record.state.value,
             "abort": record.abort.value,
@@ -65,9 +78,100 @@ class MigrationRecords:
             }
 
         async def out() -> None:
-            await self._bus.tell(EventTopic.MIGRATION, record.id, data)
+            await self.bus.tell(EventTopic.MIGRATION, record.id, data)
 
         await (patiently(out) if self._patient else out())
+
+
+class DurableNotes:
+    """The :class:`~vmtune.engine.notes.Notes` of a service: the record in the database, samples
+    packed as they come, progress as events."""
+
+    def __init__(self, records: MigrationRecords, migration: UUID) -> None:
+        self.share = 0.0
+        self._records = records
+        self._id = migration
+        self._samples: list[Sample] = []
+        self._store_at = _FLUSH_SAMPLES
+
+    async def record(self) -> Migration:
+        """The record, from the database."""
+        get = self._records.store.migrations.get
+        return await patiently(lambda: asyncio.to_thread(get, self._id))
+
+    async def save(self, fields: MigrationFields) -> Migration:
+        """Change the record."""
+        return await self._records.save(self._id, fields)
+
+    async def step(self, step: StepRecord, undo: Sequence[Change]) -> None:
+        """Record a step."""
+        await self._records.step(self._id, step, undo)
+
+    async def sampled(self, snapshot: Snapshot, controllers: Controllers) -> None:
+        """Keep the sample, store some at a time, and show the progress."""
+        sample = snapshot.sample
+        if sample is None:
+            return
+        self._samples.append(sample)
+        if len(self._samples) >= self._store_at:
+            await self.flush(controllers)
+        self.share = max(self.share, min(fraction(sample), 0.99))
+        shown = progress_data(sample, self.share) | _reaper_progress(controllers.latest_round)
+        self._records.bus.progress(EventTopic.MIGRATION, self._id, shown)
+
+    async def flush(self, controllers: Controllers) -> None:
+        """Store what is not stored yet; what cannot be is kept for the next time."""
+        try:
+            await self.store_samples(controllers)
+        except SetupError as error:
+            # The migration goes on, and is watched on.
+            self._store_at = len(self._samples) + _FLUSH_SAMPLES
+            log.info("samples are not stored yet", migration_id=str(self._id), reason=str(error))
+
+    async def store_samples(self, controllers: Controllers | None) -> None:
+        """Store the samples, and the reaper's rounds and report so far.
+
+        :raise SetupError: the database cannot be used; nothing is lost by it.
+        """
+        samples, self._samples = self._samples, []
+        migrations = self._records.store.migrations
+        try:
+            if samples:
+                await asyncio.to_thread(migrations.add_samples, self._id, samples)
+        except SetupError:
+            self._samples = samples + self._samples
+            raise
+        self._store_at = _FLUSH_SAMPLES
+        report = controllers.report if controllers is not None else None
+        if controllers is not None and report is not None:
+            done = controllers.take_rounds()
+            report = replace(report, rounds=())
+            await asyncio.to_thread(migrations.add_rounds, self._id, done, report)
+
+
+def progress_data(sample: Sample, share: float) -> dict[str, object]:
+    """What a progress bar shows: the share done (0 to 1, never going back) and the rates."""
+    return {
+        "share": round(share, 4),
+        "at_ms": sample.at_ms,
+        "status": sample.status.value,
+        "iteration": sample.iteration,
+        "transferred_bytes": sample.transferred_bytes,
+        "remaining_bytes": sample.remaining_bytes,
+        "total_bytes": sample.total_bytes,
+        "dirty_bytes_per_s": sample.dirty_pages_per_s * sample.page_size_bytes,
+        "throughput_bytes_per_s": sample.throughput_bytes_per_s,
+        "throttle_percent": sample.throttle_percent,
+        "expected_downtime_ms": sample.expected_downtime_ms,
+    }
+
+
+def _reaper_progress(latest: ReaperRound | None) -> dict[str, object]:
+    """What a progress bar shows of the reaper; nothing where none runs."""
+    if latest is None:
+        return {}
+    shown = {"interval_ms": latest.interval_ms, "fullest": round(latest.fullest, 3)}
+    return {"reaper": shown}
 
 
 def _note_end(record: Migration) -> None:

@@ -6,28 +6,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, TypedDict, Unpack
+from typing import Any, Unpack
 from uuid import UUID, uuid4
 
 from sqlalchemy import Row, bindparam, func, select
 from sqlalchemy.orm import Session
 
 from vmtune.documents.dataclass_json import to_json
-from vmtune.errors import Conflict, DuplicateName, NotFound, Problem, TooLate
+from vmtune.errors import Conflict, DuplicateName, NotFound, TooLate
 from vmtune.model.access.scopes import EVERYTHING, Reach
 from vmtune.model.migration.admission import Slot
 from vmtune.model.migration.controller_record import ReaperReport, ReaperRound, StepRecord
 from vmtune.model.migration.record import (
     AbortState,
     Migration,
+    MigrationFields,
     MigrationState,
     Sample,
-    Totals,
     Trigger,
 )
 from vmtune.model.migration.steps import Step, dump_steps, load_steps
 from vmtune.model.plan.changes import Change
-from vmtune.model.plan.outcome import Outcome
 from vmtune.model.tunables.tunable import Value
 from vmtune.storage.columns import storable
 from vmtune.storage.database import Database
@@ -76,23 +75,6 @@ _COLUMNS = MigrationRow.__table__.columns
 """Read without an object for each row, whose bookkeeping takes a while for a page of them."""
 _BY_ID = select(*_COLUMNS).where(MigrationRow.id == bindparam("id"))
 _NUMBER = select(MigrationRow.number).where(MigrationRow.id == bindparam("id"))
-
-
-class MigrationFields(TypedDict, total=False):
-    """What :meth:`MigrationRepository.update` may change; None leaves a field as it is."""
-
-    destination: str | None
-    state: MigrationState | None
-    abort: AbortState | None
-    journal: Sequence[Change] | None
-    outcomes: Sequence[Outcome] | None
-    totals: Totals | None
-    failure: str | None
-    problems: Sequence[Problem] | None
-    started_at: datetime | None
-    active_at: datetime | None
-    ended_at: datetime | None
-    reaper: ReaperReport | None
 
 
 class MigrationRepository:

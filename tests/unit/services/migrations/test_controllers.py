@@ -246,7 +246,7 @@ class TestSteps:
     async def test_a_guest_that_cannot_be_resumed_is_told(
         self, it: World, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("vmtune.services.migrations.finalize.SETTLES_WITHIN_S", 0.1)
+        monkeypatch.setattr("vmtune.engine.finalize.ANSWERS_WITHIN_S", 0.1)
         await self.profile(it, step(do="pause"))
         it.waiting.faults += [
             Fault(FaultKind.REFUSE, "cont", at, "Resetting") for at in range(1, 9)
@@ -500,7 +500,7 @@ class TestAnotherService:
         )
         pending = StepRecord(None, 5, 1, "set x to y", "asked for", StepEffect.PENDING)
         it.store.migrations.note_step(record.id, pending)
-        await it.job.settle(str(record.id))
+        await it.job.finalize(str(record.id))
         (taken,) = it.store.migrations.get(record.id).step_records
         assert taken.effect is StepEffect.UNKNOWN
         assert "vmtune ended before" in taken.detail

@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.fakes import OLDEST, VM, only
 from tests.support.world import World, assemble, world
+from vmtune.engine import session as migration_session
 from vmtune.errors import (
     Blocked,
     InvalidInput,
@@ -21,7 +22,6 @@ from vmtune.errors import (
 from vmtune.hypervisor.protocol import MigrationHandle
 from vmtune.model.migration.record import AbortState, Migration, MigrationState, QemuStatus
 from vmtune.model.plan.outcome import Outcome, Status
-from vmtune.services.migrations import job as migration_job
 from vmtune.services.migrations.migrations import MigrationRequest
 from vmtune.testing.fake.qemu import DIRTIED_BYTES_PER_S, Fault, FaultKind
 
@@ -115,7 +115,7 @@ async def test_one_that_has_ended_before_it_was_looked_at_is_proven(
         assert isinstance(handle, MigrationHandle)
         await handle.wait()
 
-    monkeypatch.setattr(migration_job, "watch", too_late)
+    monkeypatch.setattr(migration_session, "watch", too_late)
     await it.profile(**TUNED)
     done = await it.ended(await it.migrations.start(MigrationRequest(VM, "b", "p")))
     assert done.state is MigrationState.COMPLETED
@@ -123,7 +123,7 @@ async def test_one_that_has_ended_before_it_was_looked_at_is_proven(
 
 
 async def test_a_cancel_that_hangs_is_told(it: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(migration_job, "CANCELS_WITHIN_S", 0.1)
+    monkeypatch.setattr(migration_session, "CANCELS_WITHIN_S", 0.1)
     record = await begin(it)
     it.source.paced = True  # it goes on only when told to
     it.source.outgoing.status = QemuStatus.CANCELLING
@@ -203,7 +203,7 @@ async def test_hosts_that_go_silent_make_it_unknown_until_they_answer(
     it: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("vmtune.engine.watch._LOST_AFTER_S", 0.1)
-    monkeypatch.setattr("vmtune.services.migrations.end_state.SETTLES_WITHIN_S", 0.1)
+    monkeypatch.setattr("vmtune.engine.end_state.AGREES_WITHIN_S", 0.1)
     record = await begin(it)
     it.source.lose()
     it.drivers["a"].reachable = it.drivers["b"].reachable = False
@@ -324,7 +324,7 @@ async def test_abort_before_it_began(it: World) -> None:
     await it.jobs.stop()
     asked = it.store.migrations.request_abort(record.id)
     assert asked.abort is AbortState.REQUESTED
-    await it.job.settle(str(record.id))
+    await it.job.finalize(str(record.id))
     done = it.store.migrations.get(record.id)
     assert (done.state, done.abort) == (MigrationState.CANCELLED, AbortState.ABORTED)
 
@@ -334,7 +334,7 @@ async def test_what_began_although_it_was_to_be_aborted_is_aborted(it: World) ->
     record = await begin(it)
     await it.jobs.stop()
     it.store.migrations.request_abort(record.id)
-    await it.job.settle(str(record.id))
+    await it.job.finalize(str(record.id))
     done = it.store.migrations.get(record.id)
     assert (done.state, done.abort) == (MigrationState.CANCELLED, AbortState.ABORTED)
     assert not it.source.outgoing.status.running
@@ -363,7 +363,7 @@ async def test_an_error_of_ours_still_completes_the_record(
     async def broken(*_: object) -> None:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr(it.job, "_start", broken)
+    monkeypatch.setattr(it.drivers["a"], "start_migration", broken)
     done = await it.migrate()
     assert done.state is MigrationState.FAILED
     assert only(it.drivers["a"]).status == "running"

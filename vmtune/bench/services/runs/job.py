@@ -31,7 +31,7 @@ from vmtune.jobs.base import JobEngine
 from vmtune.jobs.kinds import RUN_KIND
 from vmtune.model.host.inventory import EventTopic
 from vmtune.services.events import EventBus
-from vmtune.services.migrations.job import progress_data
+from vmtune.services.migrations.records import progress_data
 from vmtune.storage import Store
 
 log = structlog.get_logger(__name__)

@@ -1,4 +1,7 @@
-"""How a migration ended, found out by asking both hosts."""
+"""How a migration ended: found out by asking both hosts, never assumed.
+
+:func:`conclude` is the decision, and pure; what feeds it asks the hosts.
+"""
 
 from __future__ import annotations
 
@@ -8,22 +11,33 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from vmtune.errors import NotFound, VmtuneError
+import structlog
+
+from vmtune.errors import CommandRefused, NotFound, OutcomeUnknown, VmtuneError
 from vmtune.hypervisor.protocol import Driver, MigrationHandle
 from vmtune.model.host.facts import VmState
-from vmtune.model.migration.record import Migration, MigrationState, QemuStatus, Snapshot
+from vmtune.model.migration.record import (
+    AbortState,
+    Migration,
+    MigrationState,
+    QemuStatus,
+    Snapshot,
+)
+from vmtune.model.migration.steps import Deed
 
-LOOK_AGAIN_S = 0.2
-SETTLES_WITHIN_S = 5.0
+log = structlog.get_logger(__name__)
+
+RETRY_S = 0.2
+AGREES_WITHIN_S = 5.0
 _LIBVIRT_ENDS_WITHIN_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What the process that carried a migration knows of its end; nothing after a restart.
+    """What this process knows of a migration's end; nothing after a restart.
 
     :param error: why a phase broke off.
-    :param left: the source was heard to say that the VM has migrated away.
+    :param left: the source has reported that the VM has migrated away.
     """
 
     handle: MigrationHandle | None = None
@@ -44,7 +58,7 @@ class End:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class HostView:
     """What a host says of the VM.
 
     :param state: None where the host does not have it.
@@ -69,8 +83,9 @@ class _Seen:
 
     @property
     def left_behind(self) -> bool:
-        """QEMU has sent all of it, and libvirt no longer waits to be told that it arrived: it was
-        ended meanwhile (qemuProcessRecoverMigrationOut in libvirt's src/qemu/qemu_process.c)."""
+        """QEMU has sent all of it, and libvirt no longer waits for the destination's word: it
+        was ended meanwhile (qemuProcessRecoverMigrationOut in libvirt's
+        src/qemu/qemu_process.c)."""
         done = self.status is QemuStatus.COMPLETED and not self.leaving
         return done and self.state is VmState.PAUSED
 
@@ -79,7 +94,34 @@ class _Seen:
         return self.leaving or (self.status is not None and self.status.running)
 
 
-async def look(
+async def find_end(
+    record: Migration, evidence: Evidence, source: Driver, destination: Driver | None
+) -> End:
+    """How a migration ended that nobody watches any more: what its starter says, where that is
+    known for certain, else what both hosts say."""
+    asked = record.abort is AbortState.REQUESTED
+    step = record.did(Deed.ABORT)
+    stopped = MigrationState.CANCELLED if asked or step else MigrationState.FAILED
+    if evidence.handle is not None and evidence.handle.done:
+        try:
+            await evidence.handle.wait()
+        except CommandRefused as refusal:
+            by_step = f"aborted by a convergence step: {step.reason}" if step else ""
+            return End(stopped, "aborted as asked" if asked else by_step or refusal.message)
+        except OutcomeUnknown:
+            log.info("the migration's end was missed: asking both", migration_id=str(record.id))
+        else:
+            return End(MigrationState.COMPLETED)
+    error = evidence.error
+    if record.state in (MigrationState.QUEUED, MigrationState.PREPARING):
+        why = str(error) if error else "it was stopped before it began"
+        return End(stopped, why)
+    if isinstance(error, CommandRefused) and evidence.snapshot is None:
+        return End(stopped, str(error))
+    return await ask_both(record, stopped, evidence, source, destination)
+
+
+async def ask_both(
     record: Migration,
     stopped: MigrationState,
     evidence: Evidence,
@@ -89,31 +131,31 @@ async def look(
     """Ask both hosts, and ask again while they are not yet done. What was to be aborted before
     it began, and began all the same, is aborted here.
 
-    One look is several questions, and a VM may go from one host to the other between two of them:
-    that a migration did not complete is believed only when a second look says the same.
+    Each round is several questions, and a VM may go from one host to the other between two of
+    them: that a migration did not complete is believed only when a second round says the same.
     """
-    deadline = time.monotonic() + SETTLES_WITHIN_S
+    deadline = time.monotonic() + AGREES_WITHIN_S
     before: End | None = None
     while True:
-        here, there = await asyncio.gather(_see(source, record.vm), _see(destination, record.vm))
-        here = _remembering(here, evidence)
+        here, there = await asyncio.gather(_ask(source, record.vm), _ask(destination, record.vm))
+        here = _with_memory(here, evidence)
         if stopped is MigrationState.CANCELLED and here.status is not None and here.status.running:
             with suppress(VmtuneError):
                 await source.abort_migration(record.vm)
-        end = _conclude(here, there, stopped)
+        end = conclude(here, there, stopped)
         if there.nowhere and not here.moving and end == before:
-            return end  # looking longer would show nothing else
-        patience_s = _LIBVIRT_ENDS_WITHIN_S if here.leaving else 0
+            return end  # asking again would show nothing else
+        extra_s = _LIBVIRT_ENDS_WITHIN_S if here.leaving else 0
         certain = end.state is MigrationState.COMPLETED or end == before
         if certain and end.state is not MigrationState.UNKNOWN:
             return end
-        if before is not None and time.monotonic() > deadline + patience_s:
+        if before is not None and time.monotonic() > deadline + extra_s:
             return replace(end, state=MigrationState.UNKNOWN)
         before = end
-        await asyncio.sleep(LOOK_AGAIN_S)
+        await asyncio.sleep(RETRY_S)
 
 
-def _remembering(here: _Seen, evidence: Evidence) -> _Seen:
+def _with_memory(here: HostView, evidence: Evidence) -> HostView:
     """What the source says, with what it said while it had the VM."""
     last = evidence.snapshot
     completed = last is not None and last.status is QemuStatus.COMPLETED
@@ -123,7 +165,7 @@ def _remembering(here: _Seen, evidence: Evidence) -> _Seen:
     return replace(here, left=left)
 
 
-def _conclude(here: _Seen, there: _Seen, stopped: MigrationState) -> End:
+def conclude(here: HostView, there: HostView, stopped: MigrationState) -> End:
     """The end, from what both hosts say. Only a VM that runs on the destination has migrated;
     where nobody knows the destination, one that its source says to have migrated away."""
     if there.present and not here.present and not here.silent:
@@ -148,22 +190,22 @@ def _conclude(here: _Seen, there: _Seen, stopped: MigrationState) -> End:
     return End(MigrationState.FAILED, here.why or "the VM runs on neither host")
 
 
-async def _see(driver: Driver | None, vm: UUID) -> _Seen:
+async def _ask(driver: Driver | None, vm: UUID) -> HostView:
     if driver is None:
-        return _Seen(nowhere=True)
+        return HostView(nowhere=True)
     try:
         vms = await driver.list_vms()
     except VmtuneError as error:
-        return _Seen(silent=error.message)
+        return HostView(silent=error.message)
     state = next((v.state for v in vms if v.uuid == vm), None)
     if state not in (VmState.RUNNING, VmState.PAUSED):
-        return _Seen(state)
+        return HostView(state)
     try:
         snapshot = await driver.migration(vm)
         done = snapshot.status is QemuStatus.COMPLETED
         leaving = done and vm in await driver.outgoing()
     except NotFound:
-        return _Seen()
+        return HostView()
     except VmtuneError as error:
-        return _Seen(silent=error.message)
-    return _Seen(state, "", snapshot.status, snapshot.error, leaving)
+        return HostView(silent=error.message)
+    return HostView(state, "", snapshot.status, snapshot.error, leaving)

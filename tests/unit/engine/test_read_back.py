@@ -7,8 +7,8 @@ from uuid import UUID
 import pytest
 
 from tests.support.fakes import VM
-from vmtune.engine import arrival as arrived
-from vmtune.engine.arrival import read_arrived
+from vmtune.engine import read_back as arrived
+from vmtune.engine.read_back import read_arrived
 from vmtune.errors import CommandRefused, NotFound, VmtuneError
 from vmtune.hypervisor.protocol import Driver
 from vmtune.model.host.facts import Reading
@@ -31,7 +31,7 @@ async def read(*refusals: VmtuneError) -> Mapping[str, Reading]:
 
 
 async def test_it_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrived, "_ASK_AGAIN_S", 0.001)
+    monkeypatch.setattr(arrived, "_RETRY_S", 0.001)
     found = await read(CommandRefused("not yet"), CommandRefused("not yet"))
     assert found == {"announce_rounds": Reading(3)}
 

@@ -10,6 +10,8 @@ from uuid import UUID, uuid4
 import pytest
 
 from tests.support.fakes import VM
+from vmtune.engine import end_state
+from vmtune.engine.end_state import Evidence, ask_both
 from vmtune.errors import NotFound
 from vmtune.hypervisor.protocol import Driver
 from vmtune.model.host.facts import VmState, VmSummary
@@ -20,8 +22,6 @@ from vmtune.model.migration.record import (
     Snapshot,
     Trigger,
 )
-from vmtune.services.migrations import end_state as settling_look
-from vmtune.services.migrations.end_state import Evidence, look
 
 Said = tuple[VmState | None, QemuStatus]
 """The VM's state as a host says, None where it does not have it, and QEMU's last migration."""
@@ -59,18 +59,18 @@ class Host:
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settling_look, "LOOK_AGAIN_S", 0.001)
-    monkeypatch.setattr(settling_look, "SETTLES_WITHIN_S", 0.05)
+    monkeypatch.setattr(end_state, "RETRY_S", 0.001)
+    monkeypatch.setattr(end_state, "AGREES_WITHIN_S", 0.05)
 
 
-async def concluded(source: Host, destination: Host | None) -> settling_look.End:
+async def concluded(source: Host, destination: Host | None) -> end_state.End:
     record = Migration(
         *(uuid4(), VM, "vm", "a", "b", Trigger.OBSERVED, "", 0, {}, ()),
         MigrationState.ACTIVE,
         datetime.now(UTC),
     )
     asked = cast(Driver, source), cast(Driver | None, destination)
-    return await look(record, MigrationState.FAILED, Evidence(), *asked)
+    return await ask_both(record, MigrationState.FAILED, Evidence(), *asked)
 
 
 @pytest.mark.parametrize("there", [LEFT, ARRIVING])

@@ -11,11 +11,10 @@ import pytest
 from tests.support.facts import VM_UUID, direct_host, vm
 from tests.support.samples import make_samples
 from vmtune.bench.migration.guest_listener import Hearing
+from vmtune.bench.migration.measured import MeasuredMigration, Verdict, plan_run
 from vmtune.bench.migration.order import RunOrder
-from vmtune.bench.migration.proof import Proof
 from vmtune.bench.migration.recorder import Recorder
 from vmtune.bench.migration.stage import Side
-from vmtune.bench.migration.trip import Trip, Verdict
 from vmtune.bench.model.runs.run import HostSide, RunState
 from vmtune.bench.model.scenario.migration import Scenario
 from vmtune.errors import Blocked, CommandRefused, HostUnreachable, NotFound, TooLate, VmtuneError
@@ -58,6 +57,7 @@ class Host:
         self.arrived: Totals | None = None
         self.abort: VmtuneError | None = None
         self.done: list[str] = []
+        self.paused = False
 
     async def vm_facts(self, _: Any) -> Any:
         return vm()
@@ -89,13 +89,15 @@ class Host:
             raise self.abort
 
     async def vm_state(self, _: Any) -> VmState:
-        return VmState.RUNNING
+        return VmState.PAUSED if self.paused else VmState.RUNNING
 
     async def pause(self, _: Any) -> None:
         self.done.append("pause")
+        self.paused = True
 
     async def resume(self, _: Any) -> None:
         self.done.append("resume")
+        self.paused = False
 
     async def events(self) -> AsyncGenerator[Any, None]:
         await asyncio.Event().wait()
@@ -133,19 +135,19 @@ def hearing(tmp_path: Path) -> Iterator[Hearing]:
 
 
 class Made:
-    """A trip that was made."""
+    """A migration to measure."""
 
     def __init__(self, stage: FakeStage, scenario: Scenario) -> None:
         self.stage = stage
         self.recorder = Recorder(stage, 0.0)
         order = RunOrder(scenario, sample_hz=200)
-        self.trip = Trip(order, scenario, stage, self.recorder, lambda _: None)
+        self.migration = MeasuredMigration(order, scenario, stage, self.recorder, lambda _: None)
         self.scenario = scenario
 
     async def verdict(self) -> Verdict:
-        proof = await Proof.plan(self.stage, self.scenario.values, frozenset())
+        plan = await plan_run(self.stage, self.scenario.values, frozenset())
         async with asyncio.timeout(30):
-            return await self.trip.make(proof)
+            return await self.migration.run(plan)
 
 
 def made(hearing: Hearing, source: Host, **fields: Any) -> Made:
@@ -230,7 +232,7 @@ async def test_in_postcopy_there_is_no_limit(hearing: Hearing) -> None:
 async def test_one_that_never_ends_is_given_up(
     hearing: Hearing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vmtune.bench.migration.trip._ENDS_WITHIN_S", 2.0)
+    monkeypatch.setattr("vmtune.bench.migration.measured._ENDS_WITHIN_S", 2.0)
     it = made(hearing, Host(ACTIVE, end=False), most_seconds=1)
     verdict = await it.verdict()
     assert verdict == Verdict(RunState.FAILED, "it has not ended within 3 s")
@@ -242,6 +244,7 @@ async def test_a_paused_guest_goes_on_where_it_is(hearing: Hearing, arrives: boo
     end = COMPLETED if arrives else Snapshot(QemuStatus.FAILED, error="no")
     paused = (Step(AfterIterations(0), Deed.PAUSE),)
     it = made(hearing, Host(ACTIVE, end), steps=paused)
+    it.stage.there.paused = True  # as it arrives
     await it.verdict()
     here, there = it.stage.here.done, it.stage.there.done
     assert (here, there) == ((["pause"], ["resume"]) if arrives else (["pause", "resume"], []))
@@ -263,12 +266,12 @@ async def test_tracing_ends_with_the_migration_also_with_one_that_cannot_begin(
     scenario = Scenario("test/one", values=ring, count_ring_full=True)
     stage = FakeStage(hearing, Host(ACTIVE, COMPLETED, refuses=refuses))
     it = Made(stage, replace(scenario, values=ring))
-    proof = await Proof.plan(stage, {}, frozenset())
+    plan = await plan_run(stage, {}, frozenset())
     if refuses:
         with pytest.raises(CommandRefused):
-            await it.trip.make(proof)
+            await it.migration.run(plan)
     else:
-        await it.trip.make(proof)
+        await it.migration.run(plan)
     assert stage.traced == [True, False]
     assert it.recorder.ring_full_exits == 42
     assert it.recorder.ended is not None
@@ -277,10 +280,10 @@ async def test_tracing_ends_with_the_migration_also_with_one_that_cannot_begin(
 async def test_what_the_preflight_finds_is_told_by_field(hearing: Hearing) -> None:
     stage = FakeStage(hearing, Host(ACTIVE))
     with pytest.raises(Blocked) as caught:
-        await Proof.plan(stage, {"multifd_compression": "qpl", "multifd": True}, frozenset())
+        await plan_run(stage, {"multifd_compression": "qpl", "multifd": True}, frozenset())
     assert {p.field for p in caught.value.problems} == {"values.multifd_compression"}
     codes = frozenset(p.code for p in caught.value.problems)
-    assert await Proof.plan(stage, {"multifd_compression": "qpl", "multifd": True}, codes)
+    assert await plan_run(stage, {"multifd_compression": "qpl", "multifd": True}, codes)
 
 
 async def test_what_cannot_be_read_back_is_unknown(hearing: Hearing) -> None:

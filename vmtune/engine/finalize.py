@@ -1,0 +1,242 @@
+"""What completes a migration's record once nobody watches it any more: how it ended, its figures,
+what is read back on arrival, and what is restored."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from uuid import UUID
+
+import structlog
+
+from vmtune.engine.end_state import Evidence, find_end
+from vmtune.engine.notes import Hosts
+from vmtune.engine.read_back import close_outcomes, read_on_arrival
+from vmtune.engine.setting import restore, set_again
+from vmtune.errors import NotFound, Problem, VmtuneError
+from vmtune.hypervisor.protocol import Driver
+from vmtune.model.host.facts import Connection, VmState
+from vmtune.model.migration.controller_record import ReaperEnd
+from vmtune.model.migration.record import (
+    Migration,
+    MigrationFields,
+    MigrationState,
+    Snapshot,
+    Totals,
+    Trigger,
+)
+from vmtune.model.migration.steps import Deed
+from vmtune.model.plan.changes import Change
+from vmtune.model.plan.outcome import Outcome, Status
+from vmtune.model.tunables.built_in import BUILT_IN
+from vmtune.model.tunables.registry import TunableRegistry
+from vmtune.model.tunables.tunable import Route
+
+log = structlog.get_logger(__name__)
+
+RETRY_S = 0.2
+ANSWERS_WITHIN_S = 5.0
+
+CarryOver = Callable[[UUID, Driver], Awaitable[Sequence[Outcome]]]
+"""Sets what was applied to the VM before on the destination, too: it does not travel."""
+
+
+async def finalize(
+    record: Migration,
+    hosts: Hosts,
+    evidence: Evidence,
+    tunables: TunableRegistry,
+    carry_over: CarryOver,
+) -> MigrationFields:
+    """Find out how a migration ended, restore what was set for it, and return what completes its
+    record. May be repeated; where the hosts cannot be asked, the state is unknown and nothing
+    else is done.
+
+    :raise VmtuneError: there is no driver of one of the hosts here.
+    """
+    fields = MigrationFields()
+    source, destination = await hosts.source(), await hosts.destination()
+    end = await find_end(record, evidence, source, destination)
+    fields |= MigrationFields(state=end.state, failure=end.why, ended_at=datetime.now(UTC))
+    if record.reaper is not None and record.reaper.end is ReaperEnd.RUNNING:
+        record = replace(record, reaper=replace(record.reaper, end=ReaperEnd.INTERRUPTED))
+        fields["reaper"] = record.reaper
+    if end.state is MigrationState.UNKNOWN:
+        return fields
+    # Of an observed migration without libvirt, what is set is somebody else's.
+    libvirt = await hosts.connection() is Connection.LIBVIRT
+    resets = record.trigger is Trigger.VMTUNE or libvirt
+    if end.state is MigrationState.COMPLETED:
+        fields["totals"] = totals = await _totals(record.vm, evidence.snapshot, source, destination)
+        if destination is None:
+            outcomes = close_outcomes(record, "it is not known where the VM is now")
+            return fields | MigrationFields(outcomes=tuple(outcomes.values()))
+        paused = await resume_if_paused(record, destination)
+        outcomes = await _arrived(record, destination, totals, tunables)
+        lacks = await _carried_over(record.vm, destination, carry_over)
+        if resets:
+            await _reset(record.vm, source, destination)
+        problems = (*paused, *lacks, *await _left_behind(record, source))
+    else:
+        paused = await resume_if_paused(record, source)
+        if resets:
+            await _reset(record.vm, source)
+        problems = (*paused, *await _restore_journal(record, source))
+        outcomes = close_outcomes(record, "the migration did not complete")
+    problems = (*record.problems, *problems)
+    return fields | MigrationFields(outcomes=tuple(outcomes.values()), problems=problems)
+
+
+async def _arrived(
+    record: Migration, destination: Driver, totals: Totals | None, tunables: TunableRegistry
+) -> dict[str, Outcome]:
+    """The outcomes on the destination, where live values are set again."""
+    outcomes = await read_on_arrival(record, destination, tunables)
+    live_rows = {row.name for row in tunables.on(Route.LIVE)}
+    live = [
+        Change(name, record.wanted[name])
+        for name, outcome in outcomes.items()
+        if name in live_rows and outcome.status is Status.EFFECTIVE
+    ]
+    for outcome in await set_again(destination, record.vm, live) if live else ():
+        outcomes[outcome.tunable] = outcome
+    if totals and totals.missed_zero_copy and "zero_copy_send" in outcomes:
+        note = "the kernel copied all the same: the route or card lacks zero-copy"
+        outcomes["zero_copy_send"] = replace(outcomes["zero_copy_send"], reason=note)
+    return outcomes
+
+
+async def _carried_over(
+    vm: UUID, destination: Driver, carry_over: CarryOver
+) -> tuple[Problem, ...]:
+    """What the VM's standing application lacks on the destination."""
+    return tuple(
+        Problem(f"values.{o.tunable}", "not_carried_over", o.reason, "apply it again")
+        for o in await carry_over(vm, destination)
+        if o.status is not Status.EFFECTIVE
+    )
+
+
+async def _restore_journal(record: Migration, source: Driver) -> tuple[Problem, ...]:
+    """Restore the source's journal, but for what libvirt has put back by then; what could not be
+    restored."""
+    try:
+        by_libvirt = await _restored_by_libvirt(source) if record.journal else frozenset()
+        ours = [change for change in record.journal if change.tunable not in by_libvirt]
+        outcomes = await restore(source, record.vm, ours) if ours else []
+    except NotFound:
+        return ()  # its QEMU is gone, and with it what was set
+    except VmtuneError as error:
+        return tuple(error.problems)
+    return tuple(
+        Problem(f"values.{o.tunable}", "not_put_back", o.reason, "set it by hand")
+        for o in outcomes
+        if o.status is not Status.REVERTED
+    )
+
+
+async def _restored_by_libvirt(source: Driver) -> frozenset[str]:
+    """What libvirt puts back to what was there before the migration. The journal has what
+    libvirt set for it, where vmtune changed that on the way."""
+    facts = await source.host_facts()
+    if facts.connection is not Connection.LIBVIRT:
+        return frozenset()
+    return frozenset(
+        row.name
+        for row in BUILT_IN.on(Route.MIGRATE)
+        if row.libvirt is not None and (facts.libvirt is None or row.libvirt.since <= facts.libvirt)
+    )
+
+
+async def _totals(
+    vm: UUID, snapshot: Snapshot | None, source: Driver, destination: Driver | None
+) -> Totals | None:
+    """The figures of a completed migration, from whoever has them; None if nobody has."""
+    deadline = time.monotonic() + ANSWERS_WITHIN_S
+    while True:
+        if snapshot is not None and snapshot.totals is not None:
+            return snapshot.totals
+        try:
+            found = await destination.completed(vm) if destination is not None else None
+            if found is not None:
+                return _with_missed(found, snapshot)
+            snapshot = await source.migration(vm)
+        except NotFound:
+            if destination is None:
+                return None  # its QEMU is gone, and nobody else can be asked
+        except VmtuneError as error:
+            log.debug("no figures yet", vm=str(vm), reason=str(error))
+        if time.monotonic() > deadline:
+            return None
+        await asyncio.sleep(RETRY_S)
+
+
+def _with_missed(totals: Totals, snapshot: Snapshot | None) -> Totals:
+    """libvirt does not count silent copies; the last sample does."""
+    sample = snapshot.sample if snapshot else None
+    missed = sample.missed_zero_copy if sample else 0
+    return replace(totals, missed_zero_copy=max(totals.missed_zero_copy, missed))
+
+
+async def _reset(vm: UUID, *drivers: Driver) -> None:
+    for driver in drivers:
+        try:
+            await driver.reset_after_migration(vm)
+        except VmtuneError as error:
+            log.info("not reset", vm=str(vm), reason=str(error))
+
+
+async def _left_behind(record: Migration, source: Driver) -> tuple[Problem, ...]:
+    """What libvirt keeps on the source where it was ended before the destination's word came: the
+    VM's old copy, paused. A source that cannot be asked is given a while to answer; what is just
+    leaving may be gone when it is asked again."""
+    deadline = time.monotonic() + ANSWERS_WITHIN_S
+    seen = 0
+    while time.monotonic() < deadline:
+        try:
+            if await source.vm_state(record.vm) is not VmState.PAUSED:
+                return ()
+            seen += record.vm not in await source.outgoing()
+            if seen > 1:
+                return (
+                    Problem(
+                        "vm",
+                        "left_behind",
+                        f"{record.source} still holds the VM's old copy, paused: its libvirt "
+                        "was ended before it heard that the VM had arrived",
+                        f"never resume it, its disks are in use on {record.destination}; "
+                        f"`virsh destroy {record.vm}` on {record.source} ends it",
+                    ),
+                )
+        except NotFound:
+            return ()
+        except VmtuneError as error:
+            log.debug("the source does not answer", vm=str(record.vm), reason=str(error))
+        await asyncio.sleep(RETRY_S)
+    return ()
+
+
+async def resume_if_paused(record: Migration, driver: Driver) -> tuple[Problem, ...]:
+    """Resume a guest that a step has paused, where it now is. libvirt does so by itself; it
+    takes a moment on either side."""
+    if record.did(Deed.PAUSE) is None:
+        return ()
+    deadline = time.monotonic() + ANSWERS_WITHIN_S
+    while True:
+        try:
+            state = await driver.vm_state(record.vm)
+            if state is VmState.RUNNING:
+                return ()
+            if state is VmState.PAUSED:
+                await driver.resume(record.vm)
+                continue
+            why = f"it is {state.value}"
+        except VmtuneError as error:
+            why = error.message
+        if time.monotonic() > deadline:
+            remedy = "resume it by hand"
+            return (Problem("vm", "still_paused", f"a step has paused it, and {why}", remedy),)
+        await asyncio.sleep(RETRY_S)

@@ -1,0 +1,53 @@
+"""What a migration's session needs around it: a record to write to, and the two hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from vmtune.engine.controllers import Controllers
+from vmtune.hypervisor.protocol import Driver
+from vmtune.model.host.facts import Connection
+from vmtune.model.migration.controller_record import StepRecord
+from vmtune.model.migration.record import Migration, MigrationFields, Snapshot
+from vmtune.model.plan.changes import Change
+
+
+class Notes(Protocol):
+    """Where a session records what happens. What the service writes is durable when a call
+    returns; a benchmark keeps it in memory."""
+
+    async def record(self) -> Migration:
+        """The record as it stands: meanwhile a user may have asked for an abort."""
+
+    async def save(self, fields: MigrationFields) -> Migration:
+        """Change the record."""
+
+    async def step(self, step: StepRecord, undo: Sequence[Change]) -> None:
+        """Record a step; see :data:`vmtune.engine.context.NoteStep`."""
+
+    async def sampled(self, snapshot: Snapshot, controllers: Controllers) -> None:
+        """Called with each snapshot, before the session acts on it."""
+
+    async def flush(self, controllers: Controllers) -> None:
+        """Store samples and rounds that are not stored yet."""
+
+
+class Hosts(Protocol):
+    """The drivers of a migration's two sides, resolved when they are needed: a host may be
+    registered anew while a VM migrates."""
+
+    async def connection(self) -> Connection:
+        """How the source is driven, and with it the destination."""
+
+    async def source(self) -> Driver:
+        """The source.
+
+        :raise VmtuneError: there is no driver of it here.
+        """
+
+    async def destination(self) -> Driver | None:
+        """The destination; None where nobody knows to which host the VM goes.
+
+        :raise VmtuneError: there is no driver of it here.
+        """

@@ -1,0 +1,111 @@
+"""A migration that somebody else started: what of the VM's profile can still be applied is applied
+while the session observes it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Container
+from contextlib import asynccontextmanager
+from uuid import UUID
+
+import structlog
+
+from vmtune.engine.session import MigrationSession
+from vmtune.engine.setting import set_each
+from vmtune.errors import VmtuneError
+from vmtune.model.host.facts import Connection
+from vmtune.model.migration.observed import can_be_set, when_found, when_set
+from vmtune.model.migration.record import Migration, MigrationFields
+from vmtune.model.plan.changes import Change, undo
+from vmtune.model.plan.outcome import Outcome
+from vmtune.model.plan.plan import Plan
+
+log = structlog.get_logger(__name__)
+
+_APPLIES_WITHIN_S = 5.0
+"""How long its end waits for what is being applied to be recorded."""
+
+
+class Observed:
+    """The :class:`~vmtune.engine.session.Origin` of a migration that was found.
+
+    :param plan: what the record's values would change on the source.
+    :param find_destination: the host where the VM arrives; empty where none is found.
+    :param departed: the hosts, and the VMs of which they have reported that they migrated away.
+    """
+
+    reads_back = False
+    """What it runs with is read after it was applied."""
+
+    def __init__(
+        self,
+        plan: Callable[[Migration], Awaitable[Plan]],
+        find_destination: Callable[[Migration], Awaitable[str]],
+        departed: Container[tuple[str, UUID]],
+    ) -> None:
+        self._plan = plan
+        self._find_destination = find_destination
+        self._departed = departed
+
+    def left(self, record: Migration) -> bool:
+        """Whether the source has reported that the VM has migrated away."""
+        return (record.source, record.vm) in self._departed
+
+    @asynccontextmanager
+    async def alongside(self, session: MigrationSession) -> AsyncIterator[None]:
+        """Apply the profile while the migration is watched already: a short one would be over
+        before it was."""
+        applying = asyncio.create_task(self._adopt(session), name="apply to observed migration")
+        try:
+            yield
+            await asyncio.wait([applying], timeout=_APPLIES_WITHIN_S)
+        finally:
+            applying.cancel()
+            await asyncio.gather(applying, return_exceptions=True)
+
+    async def _adopt(self, session: MigrationSession) -> None:
+        """Find the destination, set what can be set, and read back what is. Where an earlier
+        process has begun with it, continue from what it has recorded."""
+        notes = session.notes
+        record = await notes.record()
+        try:
+            if not record.destination:
+                found = await self._find_destination(record)
+                if found:
+                    await notes.save(MigrationFields(destination=found))
+            if record.wanted:
+                await self._apply(session, record)
+        except VmtuneError as error:
+            log.info("not applied", migration_id=str(record.id), reason=error.message)
+            await notes.save(MigrationFields(problems=tuple(error.problems)))
+        except Exception:
+            # A fault of ours must not end the recording.
+            log.exception("an observed migration was not tuned", migration_id=str(record.id))
+
+    async def _apply(self, session: MigrationSession, record: Migration) -> None:
+        outcomes = record.outcomes or await self._journal(session, record)
+        changes = [
+            Change(o.tunable, record.wanted[o.tunable])
+            for o in outcomes
+            if can_be_set(o, session.tunables)
+        ]
+        source = await session.hosts.source()
+        refused = await set_each(source, record.vm, changes)
+        now = await source.read(record.vm, [outcome.tunable for outcome in outcomes])
+        libvirt = await session.hosts.connection() is Connection.LIBVIRT
+        applied = when_set(outcomes, now, refused, session.tunables, libvirt)
+        problems = (*record.problems, *applied.problems)
+        await session.notes.save(MigrationFields(outcomes=applied.outcomes, problems=problems))
+
+    async def _journal(self, session: MigrationSession, record: Migration) -> tuple[Outcome, ...]:
+        """Journal what is there before anything is set."""
+        plan = await self._plan(record)
+        outcomes = tuple(when_found(plan))
+        changes = [
+            Change(o.tunable, record.wanted[o.tunable])
+            for o in outcomes
+            if can_be_set(o, session.tunables)
+        ]
+        journal = tuple(undo(changes, plan.readings))
+        await session.notes.save(MigrationFields(journal=journal, outcomes=outcomes))
+        return outcomes

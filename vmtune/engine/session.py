@@ -1,0 +1,317 @@
+"""One migration, from its plan to its restored hosts: prepare, start, observe, finalize.
+
+Whoever asked for it, and whoever started it: the service's durable job, a migration that somebody
+else began, and a benchmark's run all go through here. What each of them records goes to its
+:class:`~vmtune.engine.notes.Notes`. Each part can be repeated by a new process: it reads the
+record, asks QEMU or libvirt what is true, and continues from there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Protocol
+from uuid import UUID
+
+import structlog
+
+from vmtune.engine.context import Clock, Monotonic
+from vmtune.engine.controllers import Controllers, Past
+from vmtune.engine.end_state import Evidence
+from vmtune.engine.finalize import CarryOver, finalize
+from vmtune.engine.notes import Hosts, Notes
+from vmtune.engine.read_back import read_running
+from vmtune.engine.reaper.settings import ReaperSettings, wanted_reaper
+from vmtune.engine.watch import watch
+from vmtune.errors import CommandRefused, InvalidInput, NotFound, Problem, TooLate, VmtuneError
+from vmtune.hypervisor.protocol import Driver, MigrateOrder, MigrationHandle
+from vmtune.model.host.facts import Connection
+from vmtune.model.migration.controller_record import StepEffect
+from vmtune.model.migration.record import (
+    AbortState,
+    Migration,
+    MigrationFields,
+    MigrationState,
+    QemuStatus,
+    Snapshot,
+)
+from vmtune.model.plan.changes import in_order, undo
+from vmtune.model.plan.outcome import Status
+from vmtune.model.plan.plan import Plan
+from vmtune.model.plan.readback import before_migrating, in_setup
+from vmtune.model.tunables.registry import TunableRegistry
+
+log = structlog.get_logger(__name__)
+
+CANCELS_WITHIN_S = 30.0
+"""QEMU ended what it was to cancel within a tenth of a second (medians of 20 and more). With
+multifd, 7.2 was seen not to in two minutes: its migration thread waited for channels that had ended
+(multifd_send_sync_main in QEMU's migration/multifd.c)."""
+
+_HANGS = Problem(
+    "vm",
+    "cancel_hangs",
+    f"QEMU was asked to cancel, and has not ended the migration within {CANCELS_WITHIN_S:g} s; "
+    "the guest runs on, on the source",
+    "wait; where it stays so, only another QEMU process frees it: shut the VM down and start it "
+    "again when that suits",
+)
+
+
+class Origin(Protocol):
+    """What depends on who started the migration."""
+
+    @property
+    def reads_back(self) -> bool:
+        """Whether the session reads back what QEMU runs with, as soon as QEMU shows it."""
+
+    def left(self, record: Migration) -> bool:
+        """Whether the source has reported that the VM has migrated away."""
+
+    def alongside(self, session: MigrationSession) -> AbstractAsyncContextManager[None]:
+        """What else is done while the session observes."""
+
+
+class Started:
+    """A migration that vmtune itself starts."""
+
+    reads_back = True
+
+    def left(self, record: Migration) -> bool:
+        """False: its handle says so."""
+        return False
+
+    def alongside(self, session: MigrationSession) -> AbstractAsyncContextManager[None]:
+        """Nothing."""
+        return nullcontext()
+
+
+class MigrationSession:
+    """One migration as this process knows it; what has to outlive the process is in its record.
+
+    :param tunables: packs included.
+    :param sample_hz: how often the source is asked while the migration runs.
+    """
+
+    def __init__(
+        self,
+        hosts: Hosts,
+        notes: Notes,
+        tunables: TunableRegistry,
+        sample_hz: float,
+        origin: Origin | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self.hosts = hosts
+        self.notes = notes
+        self.tunables = tunables
+        self.handle: MigrationHandle | None = None
+        self.snapshot: Snapshot | None = None
+        self.controllers: Controllers | None = None
+        self._origin = origin or Started()
+        self._clock = clock or Monotonic()
+        self._sample_hz = sample_hz
+        self._started = self._clock.now()
+        self._read_back = False
+        self._active = False
+        self._cancelling_since: float | None = None
+
+    async def prepare(self, plan: Plan) -> None:
+        """Journal what is set on the source, then set what goes through its monitor. Repeated, it
+        keeps the journal and sets again.
+
+        :raise VmtuneError: QEMU refuses, or cannot be asked.
+        """
+        record = await self.notes.record()
+        changes = plan.changes_now()
+        if record.state is MigrationState.QUEUED:
+            journal = tuple(undo(changes, plan.readings))
+            outcomes = tuple(before_migrating(item, plan) for item in plan.items)
+            fields = MigrationFields(
+                state=MigrationState.PREPARING, journal=journal, outcomes=outcomes
+            )
+            await self.notes.save(fields)
+        if changes:
+            source = await self.hosts.source()
+            await source.write(record.vm, in_order(changes, plan.readings))
+
+    async def find_running(self) -> bool:
+        """Whether a migration that was started before runs; samples then go on counting from its
+        start. False where it has ended, or never began, while nobody watched."""
+        record = await self.notes.record()
+        try:
+            running = (await (await self.hosts.source()).migration(record.vm)).status.running
+        except NotFound:
+            return False
+        if self.handle is None and record.started_at is not None:
+            since = datetime.now(UTC) - record.started_at
+            self._started = self._clock.now() - since.total_seconds()
+        return running
+
+    @asynccontextmanager
+    async def controlled(self) -> AsyncIterator[None]:
+        """Run the reaper and the convergence steps that the record asks for, beside the rest. What
+        an earlier process did is continued. What stands against a tunable stands against its
+        controller."""
+        record = await self.notes.record()
+        controllers = self.controllers = Controllers(
+            await self.hosts.source(),
+            record.vm,
+            reaper=_reaper(record),
+            steps=record.steps,
+            past=Past(record.reaper, record.step_records),
+            note_step=self.notes.step,
+        )
+        if record.state not in (MigrationState.QUEUED, MigrationState.PREPARING):
+            controllers.migration_starts(self._started)
+        async with controllers:
+            yield
+
+    async def start(self, plan: Plan) -> None:
+        """Start the migration that was prepared. Call it while :meth:`controlled`.
+
+        :raise VmtuneError: it could not be started.
+        """
+        fields = MigrationFields(state=MigrationState.STARTING, started_at=datetime.now(UTC))
+        record = await self.notes.save(fields)
+        source, destination = await self.hosts.source(), await self.hosts.destination()
+        assert destination is not None, "vmtune starts no migration without one"
+        self._started = self._clock.now()
+        controllers = self._controllers
+        controllers.migration_starts(self._started)
+        # Whoever takes over from now on knows that the reaper ran already.
+        await self.notes.flush(controllers)
+        order = MigrateOrder(record.vm, plan.migrate_values(), plan.destination_values())
+        self.handle = await source.start_migration(order, destination)
+        if await self.hosts.connection() is not Connection.LIBVIRT:
+            # All is set by now, and stays until it is reset: proven however soon it ends.
+            await self.read_back(final=False)
+
+    async def observe(self, within_s: float | None = None) -> bool:
+        """Watch the migration to its end, read back what it runs with, and carry out the steps
+        that come due. Call it while :meth:`controlled`.
+
+        :param within_s: how long to wait for its end.
+        :return: whether it has ended by then.
+        """
+        record = await self.notes.record()
+        source = await self.hosts.source()
+        try:
+            async with asyncio.timeout(within_s) as limit, self._origin.alongside(self):
+                await watch(
+                    source,
+                    record.vm,
+                    self._sample_hz,
+                    self._on_snapshot,
+                    self.handle,
+                    self._started,
+                )
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            return False
+        return True
+
+    async def read_back(self, *, final: bool) -> None:
+        """Read back what QEMU runs with, and record it.
+
+        :param final: the migration is active: nothing sets values any more.
+        """
+        record = await self.notes.record()
+        outcomes = await read_running(self.hosts, record.vm, record.outcomes, self.tunables)
+        if not final:
+            outcomes = [in_setup(outcome) for outcome in outcomes]
+        await self.notes.save(MigrationFields(outcomes=tuple(outcomes)))
+
+    async def finalize(
+        self, carry_over: CarryOver, error: VmtuneError | None = None
+    ) -> MigrationFields:
+        """What completes the record; see :func:`vmtune.engine.finalize.finalize`. A step that was
+        under way when the process ended is unknown from now on.
+
+        :param error: why a part of the session broke off.
+        """
+        record = await self.notes.record()
+        for step in record.step_records:
+            if step.effect is StepEffect.PENDING:
+                why = "vmtune ended before it could see what became of it"
+                await self.notes.step(replace(step, effect=StepEffect.UNKNOWN, detail=why), ())
+        left = self._origin.left(record)
+        evidence = Evidence(self.handle, self.snapshot, error, left)
+        record = await self.notes.record()
+        return await finalize(record, self.hosts, evidence, self.tunables, carry_over)
+
+    @property
+    def _controllers(self) -> Controllers:
+        assert self.controllers is not None, "controlled() comes first"
+        return self.controllers
+
+    async def _on_snapshot(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        await self.notes.sampled(snapshot, self._controllers)
+        if snapshot.status.running:
+            await self._on_running(snapshot)
+        missed = snapshot.status is QemuStatus.COMPLETED and not self._active
+        if missed and self._origin.reads_back:
+            # Nothing of one that has arrived is reset until it is finalized.
+            await self.read_back(final=False)
+        if snapshot.status is QemuStatus.CANCELLING:
+            await self._on_cancelling()
+        if snapshot.sample is not None:
+            await self._controllers.on_sample(snapshot.sample)
+
+    async def _on_running(self, snapshot: Snapshot) -> None:
+        """At QEMU's first sign, and again once it is active: read back. With libvirt, a short
+        migration is proven by the first, every other by the second: libvirt is still setting
+        values when its job is already in setup."""
+        active = snapshot.status is not QemuStatus.SETUP
+        if self._active or (self._read_back and not active):
+            return
+        self._read_back, self._active = True, active
+        if active:
+            await self._on_active()
+        if self._origin.reads_back:
+            await self.read_back(final=active)
+
+    async def _on_active(self) -> None:
+        """Record it; and abort, if that was asked for before there was anything to abort."""
+        record = await self.notes.record()
+        if record.state is MigrationState.STARTING:
+            fields = MigrationFields(state=MigrationState.ACTIVE, active_at=datetime.now(UTC))
+            record = await self.notes.save(fields)
+        if record.abort is AbortState.REQUESTED:
+            await _abort(await self.hosts.source(), record.vm)
+
+    async def _on_cancelling(self) -> None:
+        """Record it, once, where QEMU does not end what it was asked to cancel."""
+        now = self._clock.now()
+        if self._cancelling_since is None:
+            self._cancelling_since = now
+        if now - self._cancelling_since < CANCELS_WITHIN_S:
+            return
+        self._cancelling_since = math.inf
+        problems = (await self.notes.record()).problems
+        if _HANGS not in problems:
+            await self.notes.save(MigrationFields(problems=(*problems, _HANGS)))
+
+
+async def _abort(source: Driver, vm: UUID) -> None:
+    try:
+        await source.abort_migration(vm)
+    except (TooLate, NotFound, CommandRefused) as error:
+        log.info("abort came too late", vm=str(vm), reason=str(error))
+
+
+def _reaper(record: Migration) -> ReaperSettings | None:
+    """The reaper that a record asks for. A migration does not fail for settings that an older
+    vmtune has accepted and this one does not."""
+    rejected = {o.tunable for o in record.outcomes if o.status is Status.REJECTED}
+    try:
+        return wanted_reaper({n: v for n, v in record.wanted.items() if n not in rejected})
+    except (InvalidInput, ValueError) as error:
+        log.warning("no reaper", reason=str(error))
+        return None
