@@ -12,6 +12,9 @@ import re
 from enum import StrEnum
 from fractions import Fraction
 
+PAGE_BYTES = 4096
+"""A page of memory on x86."""
+
 
 class Unit(StrEnum):
     """What an integer counts. The value is the suffix used in names and in JSON."""

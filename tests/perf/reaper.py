@@ -23,8 +23,8 @@ from vmtune.bench.migration.runner import run_migration
 from vmtune.bench.model.runs.run import RunState
 from vmtune.bench.model.scenario.migration import MIB, Scenario, VmShape
 from vmtune.bench.reduce import reduce
-from vmtune.engine.reaper.settings import ReaperPolicy
 from vmtune.lab.domain_xml import kvm_usable
+from vmtune.model.tunables.rows.reaper import ReaperPolicy
 from vmtune.model.tunables.tunable import Value
 from vmtune.model.workload import Workload
 

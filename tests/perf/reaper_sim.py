@@ -14,7 +14,8 @@ from dataclasses import asdict
 
 from tests.data.dirty_rates.catalogue import HOPELESS, LARGE, MEDIUM, scenarios
 from tests.perf.report import Check, environment, finish
-from vmtune.engine.reaper.settings import ReaperPolicy, ReaperSettings
+from vmtune.engine.reaper.settings import ReaperSettings
+from vmtune.model.tunables.rows.reaper import ReaperPolicy
 from vmtune.testing import dirty_rate_traces as traces
 from vmtune.testing.dirty_rate_traces import Trace
 from vmtune.testing.reaper_simulation import Result, compare

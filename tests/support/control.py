@@ -9,9 +9,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from uuid import UUID
 
-from vmtune.engine.reaper.settings import PAGES_PER_MIB, usable_entries
+from vmtune.engine.reaper.settings import PAGES_PER_MIB
 from vmtune.errors import CommandRefused, TooLate, VmtuneError
-from vmtune.model.host.dirty_rates import DirtyRates
+from vmtune.model.host.dirty_rates import DirtyRates, usable_entries
 from vmtune.model.host.facts import Reading, VmState
 from vmtune.model.migration.record import QemuStatus, Sample, Snapshot
 from vmtune.model.plan.changes import Change

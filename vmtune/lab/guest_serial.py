@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from vmtune.errors import InvalidInput
-from vmtune.model.workload import GUEST_NAMES, PAGE_BYTES, Workload
+from vmtune.model.workload import GUEST_NAMES, Workload
+from vmtune.units import PAGE_BYTES
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from vmtune.errors import InvalidInput, Problem
-from vmtune.model.workload import PAGE_BYTES, Workload
+from vmtune.model.workload import Workload
+from vmtune.units import PAGE_BYTES
 
 MIB = 1 << 20
 # A socket's path has to fit into sockaddr_un's 108 bytes.

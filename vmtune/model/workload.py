@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from vmtune.errors import InvalidInput, Problem
+from vmtune.units import PAGE_BYTES
 
-PAGE_BYTES = 4096
 _MIB = 1 << 20
 _GIB = 1 << 30
 _HOUR_MS = 3_600_000

@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vmtune.engine.reaper.settings import PAGE_BYTES, PAGES_PER_MIB
+from vmtune.engine.reaper.settings import PAGES_PER_MIB
+from vmtune.units import PAGE_BYTES
 
 Row = tuple[float, ...]
 """Pages that each vCPU dirties in one millisecond."""

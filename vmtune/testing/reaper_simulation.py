@@ -23,15 +23,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from vmtune.engine.reaper.policies import begin
-from vmtune.engine.reaper.settings import (
-    PAGES_PER_MIB,
-    STOCK_INTERVAL_MS,
-    Pace,
-    ReaperSettings,
-    Round,
-    fill_ratios,
-    usable_entries,
-)
+from vmtune.engine.reaper.settings import PAGES_PER_MIB, Pace, ReaperSettings, Round, fill_ratios
+from vmtune.model.host.dirty_rates import usable_entries
+from vmtune.model.tunables.rows.reaper import STOCK_INTERVAL_MS
 from vmtune.testing.dirty_rate_traces import Row, Trace
 
 

@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 
 from tests.support.rounds import REPORT
-from vmtune.engine.reaper.settings import ReaperPolicy, ReaperSettings, wanted_reaper
+from vmtune.engine.reaper.settings import ReaperSettings, wanted_reaper
 from vmtune.model.migration.controller_record import ReaperEnd, ReaperReport
 from vmtune.model.plan.outcome import Outcome, Status
 from vmtune.model.plan.readback import when_reaped
+from vmtune.model.tunables.rows.reaper import ReaperPolicy
 
 WAITS = Outcome("reaper_policy", Status.PENDING_MIGRATION, "predict")
 THROUGHOUT = replace(REPORT, interruptions=0)

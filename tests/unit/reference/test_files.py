@@ -26,9 +26,9 @@ from vmtune.bench.model.metrics.table import METRICS
 from vmtune.bench.model.runs.run import Run, RunRecord, RunState
 from vmtune.bench.model.scenario.migration import Scenario
 from vmtune.bench.model.scenario.migration import to_json as scenario_to_json
-from vmtune.engine.reaper.settings import ReaperPolicy
 from vmtune.errors import NotFound
 from vmtune.model.migration.controller_record import ReaperEnd, ReaperReport
+from vmtune.model.tunables.rows.reaper import ReaperPolicy
 from vmtune.model.versions import Version
 from vmtune.reference.facts import FACTS, Facts, Role
 from vmtune.reference.files import FileKind, ScenarioFile, scenario_file, scenario_files

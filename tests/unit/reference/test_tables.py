@@ -12,8 +12,8 @@ import pytest
 
 from vmtune.bench.model.metrics.table import METRICS, Direction
 from vmtune.engine.reaper import levels
-from vmtune.engine.reaper.settings import STOCK_INTERVAL_MS
 from vmtune.errors import InvalidInput, NotFound
+from vmtune.model.tunables.rows.reaper import STOCK_INTERVAL_MS
 from vmtune.reference.facts import FACTS, Role
 from vmtune.reference.loading import read_reference, reference, references, table_of
 from vmtune.reference.tables import PRINTED_UNITS, Form, Reference, Table

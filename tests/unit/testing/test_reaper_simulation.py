@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from tests.data.dirty_rates.catalogue import HERE, HOPELESS, RECORDED, recording, scenarios
 from vmtune.engine.reaper.policies import begin
-from vmtune.engine.reaper.settings import ReaperPolicy, ReaperSettings, Round, usable_entries
+from vmtune.engine.reaper.settings import ReaperSettings, Round
+from vmtune.model.host.dirty_rates import usable_entries
+from vmtune.model.tunables.rows.reaper import ReaperPolicy
 from vmtune.testing import dirty_rate_traces as traces
 from vmtune.testing.dirty_rate_traces import Trace
 from vmtune.testing.reaper_simulation import Costs, Result, Stock, compare, simulate

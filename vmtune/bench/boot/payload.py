@@ -14,7 +14,8 @@ from vmtune.bench.boot.linux import linux_kernel
 from vmtune.bench.model.scenario.boot import BootScenario
 from vmtune.bench.model.scenario.matrix_cells import BootGuest
 from vmtune.lab.guest_build import build_guest
-from vmtune.model.workload import PAGE_BYTES, Workload
+from vmtune.model.workload import Workload
+from vmtune.units import PAGE_BYTES
 
 _DIGITS = 12
 _REGION_BYTES = 1 << 20

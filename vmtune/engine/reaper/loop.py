@@ -17,13 +17,7 @@ from uuid import UUID
 
 from vmtune.engine.context import Clock, Controls
 from vmtune.engine.reaper.policies import begin
-from vmtune.engine.reaper.settings import (
-    LEAST_INTERVAL_MS,
-    Pace,
-    ReaperSettings,
-    Round,
-    fill_ratios,
-)
+from vmtune.engine.reaper.settings import Pace, ReaperSettings, Round, fill_ratios
 from vmtune.errors import (
     CommandRefused,
     HostUnreachable,
@@ -34,6 +28,7 @@ from vmtune.errors import (
 )
 from vmtune.model.host.dirty_rates import DirtyRates
 from vmtune.model.migration.controller_record import ReaperEnd, ReaperReport, ReaperRound
+from vmtune.model.tunables.rows.reaper import LEAST_INTERVAL_MS
 
 MEASURE_MS = LEAST_INTERVAL_MS
 """How long a round measures: the least that QEMU can."""

@@ -8,7 +8,8 @@ from statistics import median
 from vmtune.engine.reaper.aimd import LEAST_MS, Aimd
 from vmtune.engine.reaper.levels import FASTEST, Levels
 from vmtune.engine.reaper.predict import Predict
-from vmtune.engine.reaper.settings import Pace, ReaperPolicy, ReaperSettings, Round
+from vmtune.engine.reaper.settings import Pace, ReaperSettings, Round
+from vmtune.model.tunables.rows.reaper import ReaperPolicy
 
 MOST_COST_SHARE = 0.2
 """The share of time that rounds may cost, by the interval's lower bound: rounds that take 20 ms

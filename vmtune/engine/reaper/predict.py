@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from vmtune.engine.reaper.settings import ReaperSettings, Round, usable_entries
+from vmtune.engine.reaper.settings import ReaperSettings, Round
+from vmtune.model.host.dirty_rates import usable_entries
 
 HALF_LIFE_MS = 3000
 """In so much time half of what is remembered of a burst is forgotten."""

@@ -10,36 +10,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Protocol
 
 from vmtune.errors import InvalidInput, Problem
-from vmtune.model.tunables.rows.reaper import OFF, REAPER
+from vmtune.model.host.dirty_rates import usable_entries
+from vmtune.model.tunables.rows.reaper import (
+    LEAST_INTERVAL_MS,
+    OFF,
+    REAPER,
+    STOCK_INTERVAL_MS,
+    TARGET_FILL_PERCENT,
+    ReaperPolicy,
+)
 from vmtune.model.tunables.tunable import Value
+from vmtune.units import PAGE_BYTES
 
-LEAST_INTERVAL_MS = 50
-"""The shortest time that calc-dirty-rate measures, QEMU 8.2 and later (migration/dirtyrate.c)."""
-MOST_INTERVAL_MS = 60_000
-"""The longest."""
-STOCK_INTERVAL_MS = 1000
-"""How long QEMU's own reaper sleeps (accel/kvm/kvm-all.c, QEMU 6.1 to 10.0)."""
-PAGE_BYTES = 4096
 PAGES_PER_MIB = (1 << 20) // PAGE_BYTES
 
-# Linux include/linux/kvm_host.h (KVM_DIRTY_RING_RSVD_ENTRIES) and, where the CPU has page
-# modification logging, its buffer (PML_LOG_NR_ENTRIES): the vCPU leaves the guest that many
-# entries before the ring is really full. Without PML it is only the first.
-_RESERVED_ENTRIES = 64 + 512
 # QEMU rounds MiB/s down, so a ring that was full may look a little emptier than it was.
 _AS_GOOD_AS_FULL = 0.9
 
 
-class ReaperPolicy(StrEnum):
-    """Who decides how long to wait before the rings are emptied again."""
-
-    PREDICT = "predict"
-    LEVELS = "levels"
-    AIMD = "aimd"
+_PREFIX = "reaper_"
+_ROWS = {row.name.removeprefix(_PREFIX): row for row in REAPER}
+"""By the settings' names: their bounds are the tunables'."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,28 +50,16 @@ class ReaperSettings:
     policy: ReaperPolicy = ReaperPolicy.PREDICT
     least_interval_ms: int = LEAST_INTERVAL_MS
     most_interval_ms: int = STOCK_INTERVAL_MS
-    target_fill_percent: int = 60
+    target_fill_percent: int = TARGET_FILL_PERCENT
 
     def __post_init__(self) -> None:
-        problems = [
-            *_out_of_range(
-                "least_interval_ms", self.least_interval_ms, LEAST_INTERVAL_MS, MOST_INTERVAL_MS
-            ),
-            *_out_of_range(
-                "most_interval_ms", self.most_interval_ms, LEAST_INTERVAL_MS, MOST_INTERVAL_MS
-            ),
-            *_out_of_range("target_fill_percent", self.target_fill_percent, 10, 90),
-        ]
-        if self.policy not in set(ReaperPolicy):
-            known = ", ".join(ReaperPolicy)
-            problems.append(
-                Problem(
-                    "policy",
-                    "not_a_choice",
-                    f"{self.policy!r} is no reaper policy",
-                    f"use one of {known}",
-                )
-            )
+        problems: list[Problem] = []
+        for name, row in _ROWS.items():
+            try:
+                row.accept(getattr(self, name))
+            except ValueError as error:
+                remedy = f"allowed: {row.allowed()}"
+                problems.append(Problem(name, "invalid_value", str(error), remedy))
         if not problems and self.least_interval_ms > self.most_interval_ms:
             problems.append(
                 Problem(
@@ -96,10 +78,6 @@ class ReaperSettings:
         return int(max(self.least_interval_ms, min(interval_ms, self.most_interval_ms)))
 
 
-_PREFIX = "reaper_"
-_ROWS = {row.name.removeprefix(_PREFIX): row for row in REAPER}
-
-
 def wanted_reaper(values: Mapping[str, Value]) -> ReaperSettings | None:
     """The settings that a profile's *values* ask for; None for no reaper.
 
@@ -113,19 +91,6 @@ most_interval_ms=500, target_fill_percent=60)
         return None
     numbers = {name: int(value) for name, value in named.items()}
     return ReaperSettings(ReaperPolicy(policy), **numbers)
-
-
-def _out_of_range(field: str, value: object, least: int, most: int) -> list[Problem]:
-    if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
-        return []
-    return [
-        Problem(
-            field,
-            "invalid_value",
-            f"{value!r} is no whole number from {least} to {most}",
-            f"use {least} to {most}",
-        )
-    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,16 +139,6 @@ class Round:
         return not self.shared and self.fullest >= _AS_GOOD_AS_FULL * usable
 
 
-def usable_entries(ring_entries: int) -> int:
-    """Entries of a ring that can be used before its vCPU has to leave the guest.
-
-    The kernel keeps 64 in reserve, and 512 more where the CPU logs page modifications in
-    hardware. Whether it does cannot be asked of QEMU, so the smaller ring is assumed. The
-    smallest ring, 1024, has 448 usable entries: less than half.
-    """
-    return max(1, ring_entries - _RESERVED_ENTRIES)
-
-
 def fill_ratios(
     mib_per_s: Sequence[float], measured_ms: float, ring_entries: int
 ) -> tuple[float, ...]:
@@ -208,9 +163,3 @@ class Pace(Protocol):
 
     def after(self, observed: Round) -> Pace:
         """The state after a round."""
-
-
-assert _ROWS["policy"].choices == (OFF, *ReaperPolicy), "the table has other policies"
-for _name, _row in _ROWS.items():
-    if _name != "policy":
-        assert getattr(ReaperSettings(), _name) == _row.default, f"{_name}: another default"

@@ -6,6 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+# Linux include/linux/kvm_host.h (KVM_DIRTY_RING_RSVD_ENTRIES) and, where the CPU has page
+# modification logging, its buffer (PML_LOG_NR_ENTRIES): the vCPU leaves the guest that many
+# entries before the ring is really full. Without PML it is only the first.
+_RESERVED_ENTRIES = 64 + 512
+
 
 @dataclass(frozen=True, slots=True)
 class DirtyRates:
@@ -34,3 +39,13 @@ def read_query_dirty_rate(reply: Mapping[str, Any]) -> DirtyRates:  # any JSON: 
     rows = sorted(reply.get("vcpu-dirty-rate", ()), key=lambda row: int(row["id"]))
     rates = tuple(int(row["dirty-rate"]) for row in rows)
     return DirtyRates(measured=True, measured_ms=reply.get("calc-time", 0), vcpu_mib_per_s=rates)
+
+
+def usable_entries(ring_entries: int) -> int:
+    """Entries of a ring that can be used before its vCPU has to leave the guest.
+
+    The kernel keeps 64 in reserve, and 512 more where the CPU logs page modifications in
+    hardware. Whether it does cannot be asked of QEMU, so the smaller ring is assumed. The
+    smallest ring, 1024, has 448 usable entries: less than half.
+    """
+    return max(1, ring_entries - _RESERVED_ENTRIES)

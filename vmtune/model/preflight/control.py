@@ -10,17 +10,15 @@ from collections.abc import Callable, Iterator
 
 from vmtune import units
 from vmtune.model.findings.table import Finding
+from vmtune.model.host.dirty_rates import usable_entries
 from vmtune.model.host.facts import VmFacts
 from vmtune.model.migration.steps import SetValues
 from vmtune.model.plan.situation import Situation
 from vmtune.model.tunables.built_in import BUILT_IN
-from vmtune.model.tunables.rows.reaper import OFF
+from vmtune.model.tunables.rows.reaper import LEAST_INTERVAL_MS, OFF
 from vmtune.model.tunables.tunable import Route, Tunable, Value
-from vmtune.units import Unit
+from vmtune.units import PAGE_BYTES, Unit
 
-_PAGE_BYTES = 4096
-_RESERVED_ENTRIES = 576
-"""Entries that a vCPU cannot use: KVM's own reserve, and the CPU's page-modification log."""
 _BRISK_BYTES_PER_S = 1 << 30
 """A vCPU that dirties so much a second is busy, but nothing unusual."""
 
@@ -57,8 +55,8 @@ def check_reaper(tunable: Tunable, wanted: Value, situation: Situation) -> Itera
 
 def _small_ring(tunable: Tunable, entries: int, situation: Situation) -> Iterator[Finding]:
     """A ring that a busy vCPU fills between two rounds, however often they come."""
-    least_ms = situation.number("reaper_least_interval_ms") or _default("reaper_least_interval_ms")
-    usable_bytes = max(1, entries - _RESERVED_ENTRIES) * _PAGE_BYTES
+    least_ms = situation.number("reaper_least_interval_ms") or LEAST_INTERVAL_MS
+    usable_bytes = usable_entries(entries) * PAGE_BYTES
     bytes_per_s = usable_bytes * 1000 // least_ms
     if bytes_per_s < _BRISK_BYTES_PER_S:
         rate = units.approximate(bytes_per_s, Unit.BYTES_PER_S)
@@ -67,12 +65,6 @@ def _small_ring(tunable: Tunable, entries: int, situation: Situation) -> Iterato
             tunable.name,
             {"entries": entries, "rate": rate, "interval": f"{least_ms} ms"},
         )
-
-
-def _default(name: str) -> int:
-    value = BUILT_IN[name].default
-    assert isinstance(value, int), f"{name} has no default"
-    return value
 
 
 def check_steps(situation: Situation, has: Callable[[Tunable, VmFacts], bool]) -> Iterator[Finding]:

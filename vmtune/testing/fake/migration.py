@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from vmtune.model.migration.record import QemuStatus
+from vmtune.units import PAGE_BYTES
 
-_PAGE_BYTES = 4096
 _STEP_MS = 100
 _DOWNTIME_MS = 12
 _ITERATIONS = 3
@@ -77,17 +77,17 @@ class FakeMigration:
 
     def _ram(self) -> dict[str, Any]:
         """Each iteration sends half of what the one before sent."""
-        pages = self.memory_bytes // _PAGE_BYTES
+        pages = self.memory_bytes // PAGE_BYTES
         left = 0 if self.status is QemuStatus.COMPLETED else pages >> max(1, self.iteration)
         sent = 2 * pages - 2 * (pages >> max(1, self.iteration))
         return {
-            "transferred": sent * _PAGE_BYTES,
-            "remaining": left * _PAGE_BYTES,
+            "transferred": sent * PAGE_BYTES,
+            "remaining": left * PAGE_BYTES,
             "total": self.memory_bytes,
             "duplicate": 0,
             "normal": sent,
-            "normal-bytes": sent * _PAGE_BYTES,
-            "page-size": _PAGE_BYTES,
+            "normal-bytes": sent * PAGE_BYTES,
+            "page-size": PAGE_BYTES,
             "dirty-sync-count": self.iteration,
             "dirty-pages-rate": left,
             "mbps": 1000.0,

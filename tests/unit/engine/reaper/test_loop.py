@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.support.control import BUSY, VM, MadeQemu, MadeTime, sample
 from vmtune.engine.controllers import Controllers, Past
 from vmtune.engine.reaper.loop import FIRST_ROUND_WITHIN_S
-from vmtune.engine.reaper.settings import ReaperPolicy, ReaperSettings, usable_entries
+from vmtune.engine.reaper.settings import ReaperSettings
 from vmtune.errors import (
     CommandRefused,
     HostUnreachable,
@@ -22,8 +22,10 @@ from vmtune.errors import (
     OutcomeUnknown,
     VmtuneError,
 )
+from vmtune.model.host.dirty_rates import usable_entries
 from vmtune.model.migration.controller_record import ReaperEnd, ReaperReport
 from vmtune.model.migration.record import QemuStatus
+from vmtune.model.tunables.rows.reaper import ReaperPolicy
 
 REFUSED = CommandRefused("mode dirty-ring is not enabled, use other method instead.")
 GONE = NotFound("no such VM")

@@ -15,7 +15,8 @@ from vmtune.engine.reaper.aimd import Aimd
 from vmtune.engine.reaper.levels import CALM_ROUNDS, SLEEP_MS, Levels
 from vmtune.engine.reaper.policies import MOST_COST_SHARE, begin
 from vmtune.engine.reaper.predict import LENGTHEN_BY_MS, Predict
-from vmtune.engine.reaper.settings import Pace, ReaperPolicy, ReaperSettings, Round
+from vmtune.engine.reaper.settings import Pace, ReaperSettings, Round
+from vmtune.model.tunables.rows.reaper import ReaperPolicy
 from vmtune.testing import dirty_rate_traces as traces
 from vmtune.testing import reaper_simulation as simulation
 

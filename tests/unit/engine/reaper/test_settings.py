@@ -6,14 +6,10 @@ from typing import Any
 
 import pytest
 
-from vmtune.engine.reaper.settings import (
-    ReaperPolicy,
-    ReaperSettings,
-    Round,
-    fill_ratios,
-    usable_entries,
-)
+from vmtune.engine.reaper.settings import ReaperSettings, Round, fill_ratios
 from vmtune.errors import InvalidInput
+from vmtune.model.host.dirty_rates import usable_entries
+from vmtune.model.tunables.rows.reaper import ReaperPolicy
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,31 @@
-"""Rows of the table of tunables for what vmtune itself does during a migration.
-
-The bounds are those of QEMU's calc-dirty-rate, 8.2 and later (migration/dirtyrate.c): 50 ms to
-60 s. QEMU's own reaper sleeps a second (accel/kvm/kvm-all.c).
-"""
+"""Rows of the dirty-ring reaper, which vmtune itself runs during a migration."""
 
 from __future__ import annotations
+
+from enum import StrEnum
 
 from vmtune.model.tunables.tunable import Kind, Route, Side, Tunable
 from vmtune.model.versions import Version
 from vmtune.units import Unit
 
 OFF = "off"
+LEAST_INTERVAL_MS = 50
+"""The shortest time that calc-dirty-rate measures, QEMU 8.2 and later (migration/dirtyrate.c)."""
+MOST_INTERVAL_MS = 60_000
+"""The longest."""
+STOCK_INTERVAL_MS = 1000
+"""How long QEMU's own reaper sleeps (accel/kvm/kvm-all.c, QEMU 6.1 to 10.0)."""
+TARGET_FILL_PERCENT = 60
 _SINCE = Version(8, 2)
+
+
+class ReaperPolicy(StrEnum):
+    """Who decides how long to wait before the rings are emptied again."""
+
+    PREDICT = "predict"
+    LEVELS = "levels"
+    AIMD = "aimd"
+
 
 REAPER = (
     Tunable(
@@ -21,21 +35,24 @@ REAPER = (
         "predict aims at a fill; levels and aimd are the policies that were proposed for QEMU. "
         "Needs KVM with a dirty ring; excludes dirty_limit, which acts through full rings.",
         Kind.CHOICE, Route.CONTROL, Side.SOURCE, default=OFF,
-        choices=(OFF, "predict", "levels", "aimd"), since=_SINCE,
+        choices=(OFF, *(policy.value for policy in ReaperPolicy)), since=_SINCE,
     ),
     Tunable(
         "reaper_least_interval_ms", "Least reaper interval",
         "The reaper never empties the rings more often, however fast they fill.",
-        Kind.INTEGER, Route.CONTROL, Side.SOURCE, Unit.MS, 50, 50, 60_000, since=_SINCE,
+        Kind.INTEGER, Route.CONTROL, Side.SOURCE, Unit.MS, LEAST_INTERVAL_MS,
+        LEAST_INTERVAL_MS, MOST_INTERVAL_MS, since=_SINCE,
     ),
     Tunable(
         "reaper_most_interval_ms", "Most reaper interval",
         "The reaper never empties the rings less often, however idle the guest is.",
-        Kind.INTEGER, Route.CONTROL, Side.SOURCE, Unit.MS, 1000, 50, 60_000, since=_SINCE,
+        Kind.INTEGER, Route.CONTROL, Side.SOURCE, Unit.MS, STOCK_INTERVAL_MS,
+        LEAST_INTERVAL_MS, MOST_INTERVAL_MS, since=_SINCE,
     ),
     Tunable(
         "reaper_target_fill_percent", "Target fill of the rings",
         "How full the policy predict lets the fullest ring become; the rest is for bursts.",
-        Kind.INTEGER, Route.CONTROL, Side.SOURCE, Unit.PERCENT, 60, 10, 90, since=_SINCE,
+        Kind.INTEGER, Route.CONTROL, Side.SOURCE, Unit.PERCENT, TARGET_FILL_PERCENT, 10, 90,
+        since=_SINCE,
     ),
 )  # fmt: skip
