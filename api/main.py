@@ -19,7 +19,6 @@ from vmtune.api.http.audit import Audited
 from vmtune.api.http.coalescing import Shared
 from vmtune.api.http.metrics import Measured
 from vmtune.api.http.middleware import Bodies, BodyLimit, ExactPaths, Gate, RequestContext
-from vmtune.api.pages.docs import page
 from vmtune.api.pages.web import WebUi
 from vmtune.api.routes import (
     applications,
@@ -51,6 +50,7 @@ from vmtune.api.serving.traces import traced
 from vmtune.api.validation import check_query
 from vmtune.api.wiring.deps import Container
 from vmtune.config.settings import Settings
+from vmtune.rendering import render
 
 ROUTERS: tuple[APIRouter, ...] = tuple(
     module.router
@@ -128,7 +128,10 @@ def create_app(settings: Settings, container: Container | None = None) -> FastAP
 
 async def _docs(request: Request) -> Response:
     policy = "default-src 'none'; style-src 'unsafe-inline'"
-    return HTMLResponse(page(request.app.openapi()), headers={"Content-Security-Policy": policy})
+    return HTMLResponse(
+        render("api.html", document=request.app.openapi()),
+        headers={"Content-Security-Policy": policy},
+    )
 
 
 def methods_at(path: str) -> list[str]:

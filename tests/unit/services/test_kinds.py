@@ -27,7 +27,7 @@ from vmtune.bench.model.runs.series import Series, apart, together
 from vmtune.bench.model.scenario.boot import BootScenario
 from vmtune.bench.plots.plot import plot_run
 from vmtune.bench.reduce import reduce
-from vmtune.bench.report.text import terminal_tables
+from vmtune.bench.report.tables import terminal_tables
 from vmtune.bench.services.comparisons.arms import meant_by
 from vmtune.bench.services.comparisons.comparisons import Asked, ComparisonService
 from vmtune.bench.services.runs.runs import RunRequest

@@ -26,12 +26,12 @@ class Span:
 class Mark:
     """A moment with a name.
 
-    :param told: more of it, where one points at it.
+    :param details: more of it, for a tooltip.
     """
 
     label: str
     at: float
-    told: str = ""
+    details: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Marks:
 
     :param silences: when the guest was not heard.
     :param longest: of them, during the migration; None where there was none.
-    :param downtime: as QEMU reports it, at about the switchover: when exactly, it does not tell.
+    :param downtime: as QEMU reports it, at about the switchover: QEMU does not report when exactly.
     """
 
     phases: tuple[Span, ...] = ()
@@ -104,8 +104,8 @@ def _silences(record: RunRecord, window: Window) -> tuple[Silence, ...]:
         and s.at_ms < window.high
         and s.at_ms + s.duration_ms > window.low
     ]
-    kept = sorted(shown, key=lambda s: -s.duration_ms)[:MOST_SILENCES]
-    return tuple(sorted(kept, key=lambda s: s.at_ms))
+    longest = sorted(shown, key=lambda s: -s.duration_ms)[:MOST_SILENCES]
+    return tuple(sorted(longest, key=lambda s: s.at_ms))
 
 
 def _longest(record: RunRecord, silences: tuple[Silence, ...]) -> Silence | None:
@@ -119,7 +119,7 @@ def _longest(record: RunRecord, silences: tuple[Silence, ...]) -> Silence | None
 
 
 def _switchover(run: Run, record: RunRecord) -> Mark | None:
-    """When the guest went over. In pre-copy nobody tells; it is the last thing that happens."""
+    """When the guest went over. Pre-copy has no event for it; it is the last thing that happens."""
     for sample in record.samples:
         if sample.status.in_postcopy:
             return Mark("post-copy", float(sample.at_ms), "the guest runs on the destination")

@@ -11,13 +11,13 @@ from statistics import median
 
 from vmtune.bench.migration.guest_passes import stretches
 from vmtune.bench.model.runs.run import CpuSample, HostSide, Run, RunRecord
-from vmtune.bench.plots.scale import Point, finite, thinned, within
+from vmtune.bench.plots.points import Point, finite, thinned, within
 from vmtune.model.migration.record import Sample
 from vmtune.units import Unit, approximate
 
 COLUMNS = 1000
-"""How many stretches of time a track tells apart: about one to a pixel."""
-_BAND_COLUMNS = 250
+"""The resolution of a track, in stretches of time: about one to a pixel."""
+_RANGE_COLUMNS = 250
 _MOST_WORKERS = 6
 _SHARP_PEAK = 12
 """A pace so many times its baseline is drawn on a logarithmic axis."""
@@ -33,7 +33,7 @@ class Shape(StrEnum):
     STEPS = "steps"
     DASHED = "dashed"
     AREA = "area"
-    BAND = "band"
+    RANGE = "range"
     STACK = "stack"
     """Areas one upon the other, without edges."""
     DOTS = "dots"
@@ -101,7 +101,7 @@ def window_of(record: RunRecord) -> Window:
 
 
 def _last(record: RunRecord) -> float:
-    """The last moment that anything tells of."""
+    """The last moment that anything was recorded."""
     series: Iterable[Sequence[Sample | CpuSample]] = (record.samples, record.cpu)
     return max((each.at_ms for one in series for each in one[-1:]), default=0.0)
 
@@ -180,17 +180,17 @@ def _workers(paces: Mapping[int, list[Point]], window: Window) -> Iterator[Layer
             yield _layer(label, Shape.LINE, number + 1, paces[worker], window)
         return
     columns: dict[int, list[float]] = defaultdict(list)
-    width = (window.high - window.low) / _BAND_COLUMNS
+    width = (window.high - window.low) / _RANGE_COLUMNS
     for points in paces.values():
         for (since, pace), (until, _) in zip(points[::2], points[1::2], strict=True):
             first = max(0, int((since - window.low) / width))
-            for place in range(first, min(_BAND_COLUMNS, int((until - window.low) / width) + 1)):
+            for place in range(first, min(_RANGE_COLUMNS, int((until - window.low) / width) + 1)):
                 columns[place].append(pace)
     at_of = {place: window.low + (place + 0.5) * width for place in sorted(columns)}
     most = tuple((at, max(columns[place])) for place, at in at_of.items())
     least = tuple((at, min(columns[place])) for place, at in at_of.items())
     middle = [(at, median(columns[place])) for place, at in at_of.items()]
-    yield Layer(f"fastest to slowest of {len(paces)} workers", Shape.BAND, 1, most, least)
+    yield Layer(f"fastest to slowest of {len(paces)} workers", Shape.RANGE, 1, most, least)
     yield _layer("median", Shape.LINE, 1, middle, window)
 
 

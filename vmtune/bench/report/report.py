@@ -3,7 +3,7 @@
 It has the arms and what each was, in what the environments differed, every run with its values,
 and what came out for each cell and metric. It is JSON (:func:`to_document`), read back to the same
 (:func:`from_document`), and what the terminal, Markdown and HTML show is made of it alone
-(:mod:`~vmtune.bench.report.text`, :mod:`~vmtune.bench.report.html`).
+(:mod:`~vmtune.bench.report.render`, :mod:`~vmtune.bench.report.tables`).
 :mod:`~vmtune.bench.report.build` makes it of runs.
 """
 

@@ -1,23 +1,25 @@
-"""Tables as data, for a terminal and for Markdown: their form, and those over all cells at once.
+"""A report's tables as data: what a terminal, Markdown and HTML show. Pure: from the report alone.
 
-Pure: from the report alone.
+The client knows how wide its terminal is and what it may colour.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from vmtune.bench.report.report import Report, ReportCell, Spread
 from vmtune.bench.report.words import (
-    arm_texts,
-    effect_text,
+    ResultText,
     figure_text,
-    interval_text,
     quartiles_text,
+    raw_text,
+    result_text,
     runs_text,
-    verdict_text,
 )
+from vmtune.stats.model import Comparison, Design
+
+_MOST_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,22 +51,132 @@ class TextTable:
     lead: tuple[str, ...] = ()
 
 
-_SPREAD = (
-    Heading("METRIC"),
-    Heading("MEDIAN", right=True),
-    Heading("QUARTILES", right=True),
-    Heading("LEAST", right=True),
-    Heading("MOST", right=True),
-    Heading("RUNS", right=True),
-)
-_OF_CELLS = (
-    Heading("CELL"),
-    Heading("A", right=True),
-    Heading("B", right=True),
-    Heading("B AGAINST A", right=True),
-    Heading("95 % INTERVAL", right=True),
-    Heading("VERDICT"),
-)
+@dataclass(frozen=True, slots=True)
+class PairResults:
+    """What came out of two arms in one cell, metric by metric.
+
+    :param title: ``mine/busy: B = tuned against A = stock, 10 blocks``.
+    :param lead: the primary metric's verdict in a sentence.
+    :param notes: what else to know about the verdicts, each once, with the metrics concerned.
+    """
+
+    title: str
+    a: str
+    b: str
+    comparisons: tuple[Comparison, ...]
+    results: tuple[ResultText, ...]
+    lead: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def _headings(
+    *titles: str, left: Sequence[str] = (), spare: Sequence[str] = ()
+) -> tuple[Heading, ...]:
+    return tuple(Heading(t, right=t not in left, spare=t in spare) for t in titles)
+
+
+_SPREAD = _headings("METRIC", "MEDIAN", "QUARTILES", "LEAST", "MOST", "RUNS", left=("METRIC",))
+_RESULTS = _headings(
+    "METRIC", "A", "B", "B AGAINST A", "95 % INTERVAL", "VERDICT", "MORE BLOCKS", "A'S QUARTILES",
+    "B'S QUARTILES",
+    left=("METRIC", "VERDICT"), spare=("MORE BLOCKS", "A'S QUARTILES", "B'S QUARTILES"),
+)  # fmt: skip
+_FIGURES = _headings(
+    "Metric", "Runs of A", "Runs of B", "r", "Level", "Test", "p", "Adjusted", "Cliff's delta",
+    "B better in", "Noise floor",
+    left=("Metric", "Test", "Noise floor"),
+)  # fmt: skip
+_RUN = ("Run", "Cell", "Arm", "Block", "State")
+
+
+def terminal_tables(report: Report) -> tuple[TextTable, ...]:
+    """What `vmtune compare` prints, in this order: how the environments differ, if they do, then
+    what came out for each cell and pair of arms, and last the primary metric in all cells."""
+    tables = list(environment_tables(report))
+    for cell in report.cells:
+        tables += (_results_table(pair) for pair in pairs(report, cell))
+        tables += spread_tables(report, cell)
+    return (*tables, *overview_tables(report))
+
+
+def environment_tables(report: Report) -> Iterator[TextTable]:
+    """In what the environments differ; none where there is one environment."""
+    if report.differences:
+        names = [place.fingerprint[:8] or "unknown" for place in report.environments]
+        yield TextTable(
+            "The runs were made in different environments:",
+            (Heading("FIELD"), *map(Heading, names), Heading("ON PURPOSE")),
+            tuple(
+                (each.field, *map(_shown, each.values), "yes" if each.meant else "no")
+                for each in report.differences
+            ),
+            (f"No verdicts: {report.withheld}.",) if report.withheld else (),
+        )
+
+
+def _shown(value: object) -> str:
+    return "unknown" if value is None else str(value)
+
+
+def pairs(report: Report, cell: ReportCell) -> tuple[PairResults, ...]:
+    """The pairs of arms that are compared, in their order."""
+    names = dict.fromkeys((c.a.arm, c.b.arm) for c in cell.comparisons)
+    return tuple(_pair(report, cell, a, b) for a, b in names)
+
+
+def _pair(report: Report, cell: ReportCell, a: str, b: str) -> PairResults:
+    found = tuple(c for c in cell.comparisons if (c.a.arm, c.b.arm) == (a, b))
+    first = found[0]
+    where = f"{cell.title or cell.name}: " if cell.title or cell.name else ""
+    size = (
+        f"{first.size} blocks"
+        if first.design is Design.PAIRED
+        else f"{runs_text(first.a)} runs of A and {runs_text(first.b)} of B"
+    )
+    results = tuple(result_text(report, comparison) for comparison in found)
+    return PairResults(
+        f"{where}B = {b} against A = {a}, {size}",
+        a,
+        b,
+        found,
+        results,
+        tuple(
+            f"{each.title}: {each.verdict}: {each.reason}."
+            for each in results
+            if each.primary and not report.withheld
+        ),
+        tuple(_notes(found, results)),
+    )
+
+
+def _notes(found: Sequence[Comparison], results: Sequence[ResultText]) -> Iterator[str]:
+    about: dict[str, list[str]] = {}
+    for comparison, result in zip(found, results, strict=True):
+        for note in comparison.notes:
+            about.setdefault(note, []).append(result.title)
+    for note, titles in about.items():
+        named = ", ".join(titles) if len(titles) <= _MOST_NAMED else f"{len(titles)} metrics"
+        every = len(titles) == len(found) and len(found) > 1
+        yield f"{'All metrics' if every else named}: {note}."
+
+
+def _results_table(pair: PairResults) -> TextTable:
+    rows = tuple(
+        (each.name, *each.medians, each.effect, each.interval, each.verdict, each.more_blocks,
+         *each.quartiles)
+        for each in pair.results
+    )  # fmt: skip
+    return TextTable(pair.title, _RESULTS, rows, pair.notes, pair.lead)
+
+
+def figures_table(pair: PairResults) -> TextTable:
+    """What the verdicts were computed from, for who wants to check them."""
+    rows = tuple(
+        (each.title, *each.runs, each.rank, each.level, each.test, each.p, each.adjusted_p,
+         each.delta, each.better_in, each.noise_floor)
+        for each in pair.results
+    )  # fmt: skip
+    return TextTable("Tests and figures", _FIGURES, rows)
 
 
 def spread_tables(report: Report, cell: ReportCell) -> Iterator[TextTable]:
@@ -100,29 +212,50 @@ def overview_tables(report: Report) -> Iterator[TextTable]:
     """The primary metric in all cells, one row each, where there are several cells."""
     if len(report.cells) < 2:
         return
-    title = report.metric(report.primary_metric).title
-    compared: dict[tuple[str, str], list[tuple[str, ...]]] = {}
-    alone: dict[str, list[tuple[str, ...]]] = {}
+    rows: dict[tuple[str, bool], list[tuple[str, ...]]] = {}
     for cell in report.cells:
-        for each in cell.comparisons:
-            if each.criterion.primary:
-                metric = report.metric(each.metric)
-                compared.setdefault((each.a.arm, each.b.arm), []).append(
-                    (
-                        cell.title or cell.name,
-                        *arm_texts(each, metric),
-                        effect_text(each.effect, metric),
-                        interval_text(each.effect, metric),
-                        verdict_text(each),
-                    )
-                )
+        name = cell.title or cell.name
+        for pair in pairs(report, cell):
+            rows.setdefault((f"B = {pair.b} against A = {pair.a}", True), []).extend(
+                (name, *each.medians, each.effect, each.interval, each.verdict)
+                for each in pair.results
+                if each.primary
+            )
         for spread in cell.spreads:
             if spread.metric == report.primary_metric:
-                row = (cell.title or cell.name, *_spread_texts(report, spread))
-                alone.setdefault(spread.summary.arm, []).append(row)
-    for (a, b), rows in compared.items():
-        yield TextTable(f"{title} in all cells: B = {b} against A = {a}", _OF_CELLS, tuple(rows))
-    for arm, rows in alone.items():
-        yield TextTable(
-            f"{title} in all cells: {arm}", (Heading("CELL"), *_SPREAD[1:]), tuple(rows)
-        )
+                row = (name, *_spread_texts(report, spread))
+                rows.setdefault((spread.summary.arm, False), []).append(row)
+    title = report.metric(report.primary_metric).title
+    for (what, compared), found in sorted(rows.items(), key=lambda item: not item[0][1]):
+        headings = _RESULTS[1:6] if compared else _SPREAD[1:]
+        yield TextTable(f"{title} in all cells: {what}", (Heading("CELL"), *headings), tuple(found))
+
+
+def failed_table(report: Report) -> TextTable:
+    """The runs that have no values, and why."""
+    rows = tuple(
+        (run.run, run.cell, run.arm, _block(run.block), run.failure or run.state.value)
+        for run in report.lost
+    )
+    title = f"Runs that failed: {len(rows)} of {len(report.runs)}"
+    return TextTable(title, (*map(Heading, _RUN[:4]), Heading("Why")), rows)
+
+
+def raw_table(report: Report) -> TextTable:
+    """Each run with its values as they are computed with."""
+    rows = []
+    for run in report.runs:
+        cells = [run.run, run.cell, run.arm, _block(run.block), run.state.value]
+        for metric in report.metrics:
+            value = run.values.get(metric.name)
+            limit = "> " if metric.name in run.censored else ""
+            cells.append("" if value is None else limit + raw_text(value))
+        rows.append(tuple(cells))
+    names = (*_RUN, *(metric.name for metric in report.metrics))
+    return TextTable(
+        "Raw values", _headings(*names, left=("Run", "Cell", "Arm", "State")), tuple(rows)
+    )
+
+
+def _block(block: int | None) -> str:
+    return "" if block is None else str(block)

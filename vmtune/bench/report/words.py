@@ -2,12 +2,95 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from vmtune.bench.report.report import Report, ReportMetric
 from vmtune.stats.model import Bound, Comparison, Direction, Effect, Figure, Scale, Summary, Verdict
 from vmtune.units import approximate
 
 _BOUNDS = {Bound.EXACT: "", Bound.AT_LEAST: ">= ", Bound.AT_MOST: "<= ", Bound.UNKNOWN: "~ "}
 _NONE = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class ResultText:
+    """A comparison of two arms in one metric, in words and rounded figures; ``-`` where there is
+    none.
+
+    :param title: the metric's.
+    :param medians: A's and B's, or how many of how many.
+    :param quartiles: likewise; empty for shares.
+    :param runs: of A and of B: ``10``; ``8 of 10`` where some have no value.
+    :param rank: which difference the interval begins with.
+    :param level: of the interval.
+    :param better_in: the share of blocks, or of pairs of runs, in which B is better.
+    :param more_blocks: how many more would settle it; empty where that is not known.
+    :param grey: it claims something that may be noise.
+    """
+
+    title: str
+    primary: bool
+    medians: tuple[str, str]
+    quartiles: tuple[str, str]
+    runs: tuple[str, str]
+    effect: str
+    interval: str
+    verdict: str
+    reason: str
+    rank: str
+    level: str
+    test: str
+    p: str
+    adjusted_p: str
+    delta: str
+    better_in: str
+    noise_floor: str
+    more_blocks: str
+    grey: bool
+
+    @property
+    def name(self) -> str:
+        """The title, with a mark for the primary metric."""
+        return self.title + (" (primary)" if self.primary else "")
+
+
+def result_text(report: Report, comparison: Comparison) -> ResultText:
+    """*comparison*, which is part of *report*. The reason why a verdict is withheld is the
+    report's: it is empty here."""
+    metric = report.metric(comparison.metric)
+    effect, test, delta = comparison.effect, comparison.test, comparison.cliffs_delta
+    a, b, shares = comparison.a, comparison.b, comparison.shares
+    grey = bool(
+        comparison.verdict in (Verdict.BETTER, Verdict.WORSE) and comparison.below_noise_floor
+    )
+    more = comparison.more_blocks
+    return ResultText(
+        title=metric.title,
+        primary=comparison.criterion.primary,
+        medians=(figure_text(a.median, metric), figure_text(b.median, metric))
+        if shares is None
+        else (f"{shares.a_count} of {shares.a_runs}", f"{shares.b_count} of {shares.b_runs}"),
+        quartiles=(quartiles_text(a, metric), quartiles_text(b, metric))
+        if shares is None
+        else ("", ""),
+        runs=(runs_text(a), runs_text(b)),
+        effect=effect_text(effect, metric),
+        interval=interval_text(effect, metric),
+        verdict=_verdict_text(comparison, grey),
+        reason="" if report.withheld else comparison.reason,
+        rank=f"{effect.rank} of {effect.differences}" if effect and effect.rank > 0 else _NONE,
+        level=f"{100 * effect.level:.1f} %" if effect and effect.level else _NONE,
+        test=test.name if test else _NONE,
+        p=p_text(test.p if test else None),
+        adjusted_p=p_text(comparison.adjusted_p),
+        delta=_NONE if delta is None else f"{delta:+.2f}",
+        better_in=_NONE
+        if comparison.better_share is None
+        else f"{100 * comparison.better_share:.0f} %",
+        noise_floor=_noise_floor_text(comparison, metric),
+        more_blocks="" if more is None else f"about {more}",
+        grey=grey,
+    )
 
 
 def value_text(value: float, metric: ReportMetric) -> str:
@@ -36,21 +119,6 @@ def _span(low: str, high: str) -> str:
     number, _, unit = low.partition(" ")
     same = unit and not low.startswith(">") and high.partition(" ")[2] == unit
     return f"{number if same else low} to {high}"
-
-
-def arm_texts(comparison: Comparison, metric: ReportMetric) -> tuple[str, str]:
-    """A's and B's median, or how many of how many."""
-    shares = comparison.shares
-    if shares is None:
-        return figure_text(comparison.a.median, metric), figure_text(comparison.b.median, metric)
-    return f"{shares.a_count} of {shares.a_runs}", f"{shares.b_count} of {shares.b_runs}"
-
-
-def quartile_texts(comparison: Comparison, metric: ReportMetric) -> tuple[str, str]:
-    """A's and B's quartiles; empty for shares."""
-    if comparison.shares is not None:
-        return "", ""
-    return quartiles_text(comparison.a, metric), quartiles_text(comparison.b, metric)
 
 
 def runs_text(summary: Summary) -> str:
@@ -88,22 +156,15 @@ def effect_words(comparison: Comparison, metric: ReportMetric) -> str:
     return f"{what} {effect_text(effect, metric)} ({interval_text(effect, metric)})"
 
 
-def reason_text(report: Report, comparison: Comparison) -> str:
-    """Why that verdict; empty where all are withheld, which is told once for all."""
-    return "" if report.withheld else comparison.reason
-
-
-def verdict_text(comparison: Comparison) -> str:
-    """One word or two. A claim below the noise floor is marked."""
+def _verdict_text(comparison: Comparison, grey: bool) -> str:
+    """One word or two."""
     if comparison.verdict is None:
         neither = comparison.criterion.direction is Direction.NONE
         return "no direction" if neither else "withheld"
-    claimed = comparison.verdict in (Verdict.BETTER, Verdict.WORSE)
-    doubtful = claimed and comparison.below_noise_floor
-    return comparison.verdict.value + (", below the noise floor" if doubtful else "")
+    return comparison.verdict.value + (", below the noise floor" if grey else "")
 
 
-def floor_text(comparison: Comparison, metric: ReportMetric) -> str:
+def _noise_floor_text(comparison: Comparison, metric: ReportMetric) -> str:
     """The effect below which the host's noise may be all of it, to either side."""
     if comparison.noise_floor is None or comparison.effect is None:
         return _NONE
@@ -113,14 +174,9 @@ def floor_text(comparison: Comparison, metric: ReportMetric) -> str:
     return f"±{_on_scale(level, scale, metric).lstrip('+')}"
 
 
-def p_text(p: float) -> str:
+def p_text(p: float | None) -> str:
     """``0.031``, ``< 0.0001``."""
-    return "< 0.0001" if p < 0.0001 else f"{p:.2g}"
-
-
-def share_text(share: float | None) -> str:
-    """``90 %``."""
-    return _NONE if share is None else f"{100 * share:.0f} %"
+    return _NONE if p is None else "< 0.0001" if p < 0.0001 else f"{p:.2g}"
 
 
 def raw_text(value: float) -> str:

@@ -98,8 +98,7 @@ def compared(document: Document) -> Iterator[str]:
     import json
 
     from vmtune.bench.report.report import from_document
-    from vmtune.bench.report.tables import overview_tables
-    from vmtune.bench.report.text import terminal_tables
+    from vmtune.bench.report.tables import overview_tables, terminal_tables
     from vmtune.client.commands.bench.compare import table_lines
 
     report = from_document(json.loads(json.dumps(document)))

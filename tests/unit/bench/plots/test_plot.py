@@ -29,7 +29,7 @@ from vmtune.bench.model.runs.run import (
 from vmtune.bench.model.scenario.migration import MIB, Scenario, to_json
 from vmtune.bench.plots.marks import marks_of
 from vmtune.bench.plots.plot import plot_run
-from vmtune.bench.plots.scale import Scale, decades, figure, spread, thinned, ticks, within
+from vmtune.bench.plots.points import apart, thinned, within
 from vmtune.bench.plots.tracks import COLUMNS, Shape, Track, tracks_of, window_of
 from vmtune.bench.reduce import reduce
 from vmtune.model.migration.controller_record import (
@@ -41,6 +41,7 @@ from vmtune.model.migration.controller_record import (
 )
 from vmtune.model.migration.record import QemuStatus, Sample, Totals
 from vmtune.model.plan.outcome import Outcome, Status
+from vmtune.rendering.scale import Scale, decades, figure, ticks
 
 ID = UUID("7f0c2c9e-1a51-4c05-8b7e-6f3c0d5f2a11")
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -220,7 +221,7 @@ def test_every_metric_has_its_unit_and_what_it_is() -> None:
     text = check(plot_run(replace(a_run(), metrics={"guest_worst_ms_per_gib": 1234.5}))).text()
     assert "1,234 ms/GiB" in text
     assert METRICS["guest_worst_ms_per_gib"].measures in text
-    assert "Not to be had in this run: Total time;" in text
+    assert "Not available in this run: Total time;" in text
 
 
 def test_the_guests_pace_is_by_the_hosts_clock_and_the_first_pass_does_not_count() -> None:
@@ -253,7 +254,7 @@ def test_many_workers_become_a_band() -> None:
     assert [layer.label for layer in few.layers[:3]] == ["worker 0", "worker 1", "worker 2"]
     many = tracks(a_run(passes=passes(workers=64)))["Guest: time to write 1 GiB"]
     band, median, _ = many.layers
-    assert (band.shape, band.label) == (Shape.BAND, "fastest to slowest of 64 workers")
+    assert (band.shape, band.label) == (Shape.RANGE, "fastest to slowest of 64 workers")
     assert max(p[1] for p in band.points) == pytest.approx(2000 * 16)
     assert min(p[1] for p in band.floor) == pytest.approx(500 * 16)
     assert len(band.points) == len(band.floor) <= COLUMNS
@@ -521,6 +522,6 @@ def test_a_scale_keeps_to_its_ends() -> None:
 
 @given(st.lists(st.floats(0, 1000), max_size=50).map(sorted), st.floats(1, 50))
 def test_marks_that_would_touch_are_left_out(places: list[float], least: float) -> None:
-    kept = [places[number] for number in spread(places, least)]
+    kept = [places[number] for number in apart(places, least)]
     assert all(b - a >= least for a, b in itertools.pairwise(kept))
     assert bool(kept) is bool(places)

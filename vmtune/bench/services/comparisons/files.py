@@ -47,13 +47,13 @@ def to_csv(report: Report) -> str:
 
 
 def _html(report: Report) -> str:
-    from vmtune.bench.report.html import to_html  # noqa: PLC0415 - only where it is asked for
+    from vmtune.bench.report.render import to_html  # noqa: PLC0415 - only where it is asked for
 
     return to_html(report)
 
 
 def _markdown(report: Report) -> str:
-    from vmtune.bench.report.text import to_markdown  # noqa: PLC0415 - likewise
+    from vmtune.bench.report.render import to_markdown  # noqa: PLC0415 - likewise
 
     return to_markdown(report)
 

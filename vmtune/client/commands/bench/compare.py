@@ -130,7 +130,7 @@ def lines(document: Document) -> Iterator[str]:
 
 def report_lines(report: Report) -> Iterator[str]:
     """A report as people read it."""
-    from vmtune.bench.report.text import terminal_tables
+    from vmtune.bench.report.tables import terminal_tables
 
     yield _title(report)
     shown = {note for each in terminal_tables(report) for note in each.notes}

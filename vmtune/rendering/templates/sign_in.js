@@ -1,0 +1,20 @@
+const form = document.forms[0], problem = document.getElementById("problem");
+form.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const button = form.querySelector("button");
+  button.disabled = true;
+  problem.textContent = "";
+  try {
+    const answer = await fetch("/api/v1/session", {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ token: form.token.value.trim() }),
+    });
+    if (answer.ok) { location.reload(); return; }
+    const wait = answer.headers.get("Retry-After");
+    problem.textContent = (await answer.json()).detail + (wait ? `: try again in ${wait} s` : "");
+  } catch { problem.textContent = "the service cannot be reached"; }
+  form.token.value = "";
+  button.disabled = false;
+  form.token.focus();
+});
