@@ -7,7 +7,7 @@ with the fleet.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -272,13 +272,3 @@ _ROWS = (
 
 EXPORTED: Mapping[str, Exported] = {row.name: row for row in _ROWS}
 assert len(EXPORTED) == len(_ROWS), "two metrics of one name"
-
-
-def sample_names(rows: Iterable[Exported] = _ROWS) -> frozenset[str]:
-    """The names of the series that Prometheus stores of them."""
-    endings = ("_bucket", "_sum", "_count")
-    return frozenset(
-        row.name + ending
-        for row in rows
-        for ending in (endings if row.kind is Kind.HISTOGRAM else ("",))
-    )

@@ -14,7 +14,6 @@ number. Noise is the standard deviation of a run's logarithm: 0.1 is about 10 %.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -31,7 +30,6 @@ DEFAULT_NOISE = 0.1
 """Where nothing is known yet: migrations of the same VM on an idle host spread by about 10 %."""
 POWER = 0.8
 """How often a campaign should find the difference that it was planned for."""
-MOST_PLANNED = 500
 _SIMULATED = 2000
 _SIMULATED_UP_TO = 30
 _SEED = 1
@@ -68,23 +66,6 @@ def detectable(
     if blocks < (LEAST_PAIRED if design is Design.PAIRED else LEAST_UNPAIRED):
         return None
     return math.exp(math.log1p(margin) + _reach(blocks, design) * noise)
-
-
-def blocks_for(
-    ratio: float,
-    noise: float = DEFAULT_NOISE,
-    margin: float = DEFAULT_MARGIN,
-    design: Design = Design.PAIRED,
-) -> int | None:
-    """The fewest blocks that find *ratio* (0.8 and 1.25 alike); None above 500."""
-    wanted = max(ratio, 1 / ratio)
-    sizes = range(1, MOST_PLANNED + 1)
-    found = bisect_left(
-        sizes,
-        True,
-        key=lambda blocks: (detectable(blocks, noise, margin, design) or wanted + 1) <= wanted,
-    )
-    return sizes[found] if found < len(sizes) else None
 
 
 def _reach(blocks: int, design: Design) -> float:

@@ -133,15 +133,6 @@ def test_removing_a_host_forgets_its_vms(store: Store, host: Host, clock: Clock)
         store.hosts.get("a")
 
 
-def test_forget_host_keeps_the_host_and_others_vms(store: Store, host: Host, clock: Clock) -> None:
-    store.hosts.add(Host("b", "qemu:///system", "", "", clock()))
-    store.vms.remember(VM, "guest", "a", clock())
-    other = store.vms.remember(uuid4(), "guest", "b", clock())
-    store.vms.forget_host("a")
-    assert store.vms.on_hosts(["a", "b"]) == {"a": {}, "b": {other.uuid: other}}
-    assert store.hosts.get("a") == host
-
-
 def test_a_host_stays_while_an_application_is_open_on_it(store: Store, host: Host) -> None:
     application = store.applications.begin(VM, "a", "p", 1, {}, False, [])
     with pytest.raises(Conflict, match=f"application {application.id} is open on host a"):

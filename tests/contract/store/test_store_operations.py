@@ -52,15 +52,12 @@ def test_an_application_comes_back_at_every_stage(store: Store) -> None:
         begun.id, VM, "a", "tuned", 3, {"multifd": True}, ApplicationState.INTENDED, True,
         JOURNAL, (), (), begun.created_at,
     )  # fmt: skip
-    longer = (*JOURNAL, Change("multifd_channels", 2))
-    assert store.applications.record_journal(begun.id, longer).journal == longer
     ended = store.applications.finish(begun.id, ApplicationState.APPLIED, OUTCOMES, PROBLEMS)
     assert ended == store.applications.get(begun.id)
     assert ended.ended_at is not None
     assert ended == replace(
         begun,
         state=ApplicationState.APPLIED,
-        journal=longer,
         outcomes=OUTCOMES,
         problems=PROBLEMS,
         ended_at=ended.ended_at,
@@ -124,13 +121,6 @@ def test_only_the_listed_ends_of_an_application_are_accepted(store: Store) -> No
                 store.applications.finish(begun.id, after)
             assert caught.value.problems[0].code == "illegal_transition"
             assert store.applications.get(begun.id) == begun
-
-
-def test_an_ended_application_keeps_its_journal(store: Store) -> None:
-    begun = apply(store)
-    store.applications.finish(begun.id, ApplicationState.FAILED)
-    with pytest.raises(Conflict, match="has ended"):
-        store.applications.record_journal(begun.id, ())
 
 
 def test_the_standing_application_is_the_newest_applied_one(store: Store) -> None:
@@ -355,7 +345,6 @@ def test_what_is_not_there_is_not_found(store: Store) -> None:
         lambda: store.applications.get(id),
         lambda: store.applications.finish(id, ApplicationState.APPLIED),
         lambda: store.applications.begin_revert(id),
-        lambda: store.applications.record_journal(id, ()),
         lambda: store.migrations.get(id),
         lambda: store.migrations.update(id, failure="x"),
         lambda: store.migrations.request_abort(id),

@@ -14,7 +14,7 @@ from vmtune.errors import InvalidInput
 from vmtune.stats.compare import compare
 from vmtune.stats.model import Criterion, Design, Observation, Sample, Scale
 from vmtune.stats.noise import calibrate, floor_of
-from vmtune.stats.planning import DEFAULT_NOISE, blocks_for, detectable, noise_of
+from vmtune.stats.planning import DEFAULT_NOISE, detectable, noise_of
 from vmtune.stats.schedule import duration_s, schedule
 from vmtune.stats.shift import Spans, shift
 from vmtune.stats.verdict import Place
@@ -106,14 +106,6 @@ def test_too_few_blocks_detect_nothing() -> None:
     assert detectable(4, design=Design.UNPAIRED) is not None
     with pytest.raises(InvalidInput, match="no noise"):
         detectable(10, noise=-1)
-
-
-def test_how_many_blocks_a_difference_needs() -> None:
-    needed = blocks_for(1.2, 0.1)
-    assert needed is not None
-    assert (detectable(needed, 0.1) or 9) <= 1.2 < (detectable(needed - 1, 0.1) or 9)
-    assert blocks_for(1 / 1.2, 0.1) == needed
-    assert blocks_for(1.04, 0.1) is None
 
 
 def test_the_noise_of_earlier_runs() -> None:

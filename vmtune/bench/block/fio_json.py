@@ -97,19 +97,6 @@ class FioJob:
         """In all directions."""
         return sum(each.iops for each in self.directions)
 
-    @property
-    def cpu_us(self) -> float | None:
-        """CPU time of fio's threads; None where fio does not say for how long they ran."""
-        if self.runtime_ms is None:
-            return None
-        return (self.user_percent + self.system_percent) / 100 * self.runtime_ms * 1000
-
-    @property
-    def cpu_us_per_io(self) -> float | None:
-        """CPU time of fio's threads for each request; None where it is not known."""
-        cpu = self.cpu_us
-        return cpu / self.requests if cpu is not None and self.requests else None
-
 
 @dataclass(frozen=True, slots=True)
 class FioReport:
@@ -150,13 +137,6 @@ class FioReport:
         """For how long it counted: the longest of any job."""
         found = [each.runtime_ms for job in self.jobs for each in job.directions]
         return max(found, default=0)
-
-    @property
-    def cpu_us_per_io(self) -> float | None:
-        """CPU time of fio's threads for each request of any job; None where it is not known."""
-        known = [job.cpu_us for job in self.jobs if job.cpu_us is not None]
-        complete = self.requests and len(known) == len(self.jobs)
-        return sum(known) / self.requests if complete else None
 
     @property
     def overall_latency(self) -> FioLatency | None:
@@ -210,12 +190,6 @@ def fio_report(document: object, messages: str = "") -> FioReport:
         reader.refuse("fio.jobs", "missing", "there are no jobs", "give fio a job")
     reader.done("this is no report of fio")
     return FioReport(version, jobs, given, messages)
-
-
-def write_fio(report: FioReport) -> str:
-    """The report as fio wrote it: every value as it was, its messages before it."""
-    messages = report.messages + "\n" if report.messages else ""
-    return messages + json.dumps(report.document, indent=2, ensure_ascii=False) + "\n"
 
 
 def _split(text: str) -> tuple[str, object]:

@@ -15,8 +15,7 @@ import selectors
 import socket
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -247,11 +246,6 @@ class Hearing:
         for loop, event in waiting:
             with contextlib.suppress(RuntimeError):  # the loop has ended
                 loop.call_soon_threadsafe(event.set)
-
-
-def count_passes(heard: Sequence[Heard]) -> dict[int, int]:
-    """How many passes each worker has reported."""
-    return dict(Counter(h.event.worker for h in heard if isinstance(h.event, ReportedPass)))
 
 
 def guest_pass(reported: ReportedPass, start: GuestStart, at_ms: float) -> GuestPass:

@@ -56,7 +56,6 @@ class LibvirtStage:
         self._name = name
         self._hosts = hosts
         self._folders = folders
-        self._pids: dict[HostSide, int] = {}
 
     def pid(self, side: HostSide) -> int | None:
         """The process of that side's QEMU, from the file that libvirt keeps while it runs."""

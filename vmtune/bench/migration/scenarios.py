@@ -165,12 +165,3 @@ def quick(scenario: Scenario) -> Scenario:
         cooldown_s=2,
         most_seconds=20,
     )
-
-
-def quick_selection() -> tuple[Scenario, ...]:
-    """One or more scenarios of most families, in small."""
-    return tuple(
-        quick(SCENARIOS[f"{family.name}/{name}"])
-        for family in FAMILIES.values()
-        for name in family.quick
-    )

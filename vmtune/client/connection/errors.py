@@ -57,10 +57,6 @@ class Refused(ClientError):
     def document(self) -> Mapping[str, Any]:  # any: JSON
         return self.body
 
-    def has_code(self, code: str) -> bool:
-        """Whether one of its problems has that code."""
-        return any(problem.code == code for problem in self.problems)
-
 
 def _problems(body: Mapping[str, Any]) -> list[Problem]:  # any: JSON
     listed = body.get("errors")

@@ -125,11 +125,6 @@ class Domain:
         with self._errors():
             return str(self._library.qemu.qemuAgentCommand(self._raw, command, within_s, 0))
 
-    def set_downtime_limit(self, milliseconds: int) -> None:
-        """virDomainMigrateSetMaxDowntime, also while nothing migrates."""
-        with self._errors():
-            self._raw.migrateSetMaxDowntime(milliseconds, 0)
-
     def set_iothread(self, number: int, parameters: Parameters) -> None:
         """Set properties of a running iothread, so that libvirt knows of them."""
         live = self._library.flags("VIR_DOMAIN_AFFECT_LIVE")

@@ -127,20 +127,6 @@ class ApplicationRepository:
             tunings.note_end(session, row, before, now)
             return APPLICATIONS.record(row)
 
-    def record_journal(self, id: UUID, journal: Sequence[Change]) -> Application:
-        """Replace what undoes an open application: after more was read, before it is set.
-
-        :raise NotFound: there is no such application.
-        :raise Conflict: it has ended.
-        """
-        with self._database.write() as session:
-            row = _row(session, id)
-            if not _S(row.state).open:
-                raise Conflict(f"application {id} has ended: it is {row.state}", field="state")
-            APPLICATIONS.change(row, {"journal": journal})
-            session.flush()
-            return APPLICATIONS.record(row)
-
     def get(self, id: UUID) -> Application:
         """The application of that UUID.
 

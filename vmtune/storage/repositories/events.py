@@ -54,14 +54,6 @@ class EventRepository:
         with self._database.read() as session:
             return session.scalar(select(func.max(EventRow.id))) or 0
 
-    def oldest_id(self) -> int:
-        """The number of the oldest event that is kept; 0 where there is none.
-
-        Who resumes after a number smaller than the one before it has missed events.
-        """
-        with self._database.read() as session:
-            return session.scalar(select(func.min(EventRow.id))) or 0
-
     def prune(self, keep: int) -> int:
         """Delete all but the newest *keep* events, at least 1, and say how many went."""
         assert keep >= 1, "the newest event tells where the stream is"

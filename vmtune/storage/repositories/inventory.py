@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import bindparam, delete, select
+from sqlalchemy import bindparam, select
 from sqlalchemy.orm import Session
 
 from vmtune.bench.model.scenario.block_target import VM_HOST
@@ -187,11 +187,6 @@ class VmRepository:
             row.labels = dict(labels)
             session.flush()
             return VMS.record(row)
-
-    def forget_host(self, host: str) -> None:
-        """Forget all VMs that were last seen on a host, with their labels."""
-        with self._database.write() as session:
-            session.execute(delete(VmRow).where(VmRow.host == host))
 
 
 def host_row(session: Session, name: str) -> HostRow:

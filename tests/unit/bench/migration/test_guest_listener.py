@@ -17,9 +17,8 @@ from vmtune.bench.migration.guest_listener import (
     Hearing,
     Heartbeat,
     Lines,
-    count_passes,
 )
-from vmtune.lab.guest_serial import GuestFault, GuestStart
+from vmtune.lab.guest_serial import GuestFault, GuestPass, GuestStart
 
 START = (
     b"start region=4096 stride=4096 idle_ms=0 dirty_mb=0 zero=0 random=0 beat_ms=5 ring=0"
@@ -42,7 +41,7 @@ def connect(path: Path) -> socket.socket:
 
 async def until_passes(hearing: Hearing, count: int) -> None:
     async with asyncio.timeout(30):
-        while sum(count_passes(hearing.heard()).values()) < count:
+        while sum(isinstance(h.event, GuestPass) for h in hearing.heard()) < count:
             await hearing.news(1)
 
 

@@ -106,14 +106,6 @@ class PlannedRun:
     cell: Cell
     arm: Arm
 
-    def is_of(self, run: CampaignRun, scenario: str) -> bool:
-        """Whether *run* was made for it.
-
-        :param scenario: the name of what is run in its cell.
-        """
-        mine = (scenario, self.arm.name, self.block, self.position)
-        return mine == (run.scenario, run.arm, run.block, run.position)
-
 
 def scenario_name(campaign: Campaign, cell: Cell) -> str:
     """What the runs of *cell* are called."""
