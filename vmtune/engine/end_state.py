@@ -82,6 +82,12 @@ class HostView:
         return self.state in (VmState.RUNNING, VmState.PAUSED)
 
     @property
+    def split(self) -> bool:
+        """It has the VM in post-copy: its memory is on two hosts (QEMU docs/devel/migration/
+        postcopy.rst)."""
+        return self.present and self.status is not None and self.status.in_postcopy
+
+    @property
     def left_behind(self) -> bool:
         """QEMU has sent all of it, and libvirt no longer waits for the destination's word: it
         was ended meanwhile (qemuProcessRecoverMigrationOut in libvirt's
@@ -167,11 +173,20 @@ def _with_memory(here: HostView, evidence: Evidence) -> HostView:
 
 def conclude(here: HostView, there: HostView, stopped: MigrationState) -> End:
     """The end, from what both hosts say. Only a VM that runs on the destination has migrated;
-    where nobody knows the destination, one that its source says to have migrated away."""
-    if there.present and not here.present and not here.silent:
-        return End(MigrationState.COMPLETED)
-    if there.state is VmState.RUNNING and (here.silent or here.left_behind):
-        # QEMU lets the destination run only once the source has stopped for good.
+    where nobody knows the destination, one that its source says to have migrated away. In
+    post-copy the destination runs before it has all memory: that is no end, whatever became of
+    the source."""
+    if there.split:
+        assert there.status is not None, "split by its status"
+        return End(
+            MigrationState.UNKNOWN,
+            "the guest runs on the destination, and part of its memory is still on the source: "
+            f"QEMU there says {there.status.value}; shut down neither host",
+        )
+    moved = there.present and not here.present and not here.silent
+    # Otherwise QEMU lets the destination run only once the source has stopped for good.
+    outlived = there.state is VmState.RUNNING and (bool(here.silent) or here.left_behind)
+    if moved or outlived:
         return End(MigrationState.COMPLETED)
     if here.silent:
         return End(MigrationState.UNKNOWN, f"the source cannot be asked: {here.silent}")

@@ -113,3 +113,50 @@ async def test_what_never_says_the_same_twice_is_unknown() -> None:
     turns = [FAILED, LEFT] * 500
     end = await concluded(Host(*turns), Host(LEFT))
     assert end.state is MigrationState.UNKNOWN
+
+
+STATES = (None, *VmState)
+ENDED = (MigrationState.COMPLETED, MigrationState.FAILED, MigrationState.CANCELLED)
+
+
+def views() -> list[end_state.HostView]:
+    """Everything that a host can say, or not say."""
+    answers = [
+        end_state.HostView(state, "", status, leaving=leaving, left=left)
+        for state in STATES
+        for status in (None, *QemuStatus)
+        for leaving in (False, True)
+        for left in (False, True)
+    ]
+    return [*answers, end_state.HostView(silent="no route"), end_state.HostView(nowhere=True)]
+
+
+def test_no_pair_of_answers_ends_a_migration_whose_memory_is_on_two_hosts() -> None:
+    """Or one whose source may still have the only whole guest and says nothing."""
+    for here in views():
+        for there in views():
+            for stopped in (MigrationState.FAILED, MigrationState.CANCELLED):
+                end = end_state.conclude(here, there, stopped)
+                split = here.split or there.split
+                if split or (here.silent and there.state is not VmState.RUNNING):
+                    assert end.state is MigrationState.UNKNOWN, (here, there)
+                    assert end.why
+                if end.state is MigrationState.COMPLETED and not there.nowhere:
+                    assert there.present, (here, there)
+
+
+@pytest.mark.parametrize(
+    "here",
+    [
+        end_state.HostView(),
+        end_state.HostView(silent="no route"),
+        end_state.HostView(VmState.PAUSED, "", QemuStatus.COMPLETED),
+        end_state.HostView(VmState.PAUSED, "", QemuStatus.POSTCOPY_PAUSED),
+    ],
+)
+@pytest.mark.parametrize("status", [status for status in QemuStatus if status.in_postcopy], ids=str)
+def test_a_broken_postcopy_has_not_completed(here: end_state.HostView, status: QemuStatus) -> None:
+    there = end_state.HostView(VmState.RUNNING, "", status)
+    end = end_state.conclude(here, there, MigrationState.FAILED)
+    assert end.state is MigrationState.UNKNOWN
+    assert "shut down neither host" in end.why
