@@ -15,10 +15,16 @@ from vmtune import __version__
 from vmtune.api.auth.authentication import Authenticate
 from vmtune.api.auth.security import closed_unless_declared
 from vmtune.api.errors import add_handlers
-from vmtune.api.http.audit import Audited
-from vmtune.api.http.coalescing import Shared
-from vmtune.api.http.metrics import Measured
-from vmtune.api.http.middleware import Bodies, BodyLimit, ExactPaths, Gate, RequestContext
+from vmtune.api.http.audit import AuditMiddleware
+from vmtune.api.http.coalescing import CoalescingMiddleware
+from vmtune.api.http.metrics import RequestMetrics
+from vmtune.api.http.middleware import (
+    BodyLimit,
+    BodyLimits,
+    ExactPaths,
+    OriginCheck,
+    RequestContext,
+)
 from vmtune.api.pages.web import WebUi
 from vmtune.api.routes import (
     applications,
@@ -108,20 +114,20 @@ def create_app(settings: Settings, container: Container | None = None) -> FastAP
     app.mount("/", WebUi())
     add_handlers(app, methods_at)
     # The last is the first that a request meets.
-    app.add_middleware(Shared)
+    app.add_middleware(CoalescingMiddleware)
     app.add_middleware(ExactPaths, named=_by_name)
     imports = BodyLimit(settings.max_import_bytes, "max_import_bytes")
     app.add_middleware(
-        Bodies,
+        BodyLimits,
         max_body_bytes=settings.max_body_bytes,
         others={f"{PREFIX}/runs/import": imports},
         media_types={f"{PREFIX}{hooks.ARRIVING}": hooks.MEDIA_TYPE},
     )
     app.add_middleware(Authenticate)
-    app.add_middleware(Gate, names=settings.host_names)
-    app.add_middleware(Audited)
+    app.add_middleware(OriginCheck, names=settings.host_names)
+    app.add_middleware(AuditMiddleware)
     app.add_middleware(RequestContext)
-    app.add_middleware(Measured)
+    app.add_middleware(RequestMetrics)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # FastAPI's own way
     return app
 

@@ -22,7 +22,7 @@ from vmtune.api.wiring.deps import Container
 from vmtune.errors import Forbidden, SetupError, Unauthenticated, VmtuneError
 from vmtune.model.access.scopes import NOBODY, Identity
 from vmtune.services.access.access import Access
-from vmtune.services.access.web_sessions import Browser
+from vmtune.services.access.web_sessions import WebLogin
 
 API = "/api/"
 OPEN = {
@@ -103,7 +103,7 @@ async def still_lets_in(scope: Scope, access: Access) -> bool:
     """Whether what let a request in would let it in again. A local user stays one for as
     long as the connection lasts."""
     sent = [value for name, value in scope["headers"] if name == b"authorization"]
-    browser: Browser | None = scope["state"].get("browser")
+    browser: WebLogin | None = scope["state"].get("browser")
     try:
         if sent:
             await access.tokens.identify(_bearer(sent), address_of(scope))
@@ -128,7 +128,7 @@ def _bearer(sent: list[bytes]) -> str:
     return token.strip()
 
 
-def _check_csrf(scope: Scope, browser: Browser) -> None:
+def _check_csrf(scope: Scope, browser: WebLogin) -> None:
     """A change has to come from a page of the service: only its pages can read the word that
     they send. That the Origin is the service's own has been checked before."""
     headers = headers_of(scope)

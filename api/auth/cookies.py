@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from vmtune.services.access.oidc import LASTS_S
-from vmtune.services.access.web_sessions import Browser
+from vmtune.services.access.web_sessions import WebLogin
 
 CSRF_HEADER = "x-vmtune-csrf"
 OIDC = "vmtune_oidc"
@@ -20,7 +20,7 @@ def session_cookie(scheme: str) -> str:
     return (_SECURE if scheme == "https" else "") + _SESSION
 
 
-def set_cookies(response: Response, scheme: str, browser: Browser) -> None:
+def set_cookies(response: Response, scheme: str, browser: WebLogin) -> None:
     """Have the browser keep both: the session's for nobody but the service, and the word for
     changes, which the service's own pages read and send back."""
     secure = scheme == "https"

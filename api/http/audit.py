@@ -21,7 +21,7 @@ _NOT_LET_IN = (401, 403, 421, 429)
 _FAILS = (424, 500, 503)
 
 
-class Audited:
+class AuditMiddleware:
     """Begins an :class:`~vmtune.model.access.audit.Act` for each request, under which its changes
     are noted, and notes at its end what no change has: refusals, failures, and what was
     done without changing anything that is stored."""
@@ -38,7 +38,7 @@ class Audited:
         path = f"{scope['method']} {scope['path']}"[:200]
         act = Act(NOBODY, origin, path, request=scope["state"]["request_id"])
         scope["state"]["act"] = act
-        end = _End(container.access.audit, scope, act, send)
+        end = _AuditedResponse(container.access.audit, scope, act, send)
         with container.access.audit.during(act):
             try:
                 act.reason = _reason(scope)
@@ -52,7 +52,7 @@ class Audited:
                     raise
 
 
-class _End:
+class _AuditedResponse:
     """Notes how a request ends before anybody is told: what was answered is in the log."""
 
     def __init__(self, audit: AuditService, scope: Scope, act: Act, send: Send) -> None:

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vmtune.api.routes.common import PREFIX
 from vmtune.model.access.scopes import Identity
-from vmtune.services.coalescing import Together
+from vmtune.services.coalescing import Coalescer
 
 _PATHS = tuple(
     f"{PREFIX}/{what}"
@@ -24,9 +24,9 @@ _PATHS = tuple(
     )
 )  # fmt: skip
 """What is answered the same to all who have the same rights, and is not streamed."""
-_SHARE, _MOST_APART_S = 0.2, 0.05
-"""No question takes more than a fifth of the service's time, as far as that goes while each is
-answered 20 times a second."""
+_SHARE, _MAX_INTERVAL_S = 0.2, 0.05
+"""One read takes at most a fifth of the service's time, but is answered at least 20 times a
+second."""
 
 
 @dataclass(slots=True)
@@ -38,20 +38,20 @@ class _Answer:
     route: object = None
 
 
-class Shared:
-    """Passes a read on once for all who may share it."""
+class CoalescingMiddleware:
+    """Answers equal reads of callers with the same rights by one call."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._answers = Together[_Answer](_SHARE, _MOST_APART_S)
+        self._answers = Coalescer[_Answer](_SHARE, _MAX_INTERVAL_S)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not _may_be_shared(scope):
+        if scope["type"] != "http" or not _is_shareable(scope):
             await self._app(scope, receive, send)
             return
         who: Identity = scope["state"]["identity"]
-        what = (who.rights, scope["path"], scope["query_string"])
-        answer = await self._answers.ask(what, lambda: self._ask(scope))
+        key = (who.rights, scope["path"], scope["query_string"])
+        answer = await self._answers.run(key, lambda: self._ask(scope))
         of_another = answer.id != scope["state"]["request_id"]
         if of_another and answer.messages[0]["status"] != 200:
             # A problem names the request that met it.
@@ -72,7 +72,7 @@ class Shared:
         return answer
 
 
-def _may_be_shared(scope: Scope) -> bool:
+def _is_shareable(scope: Scope) -> bool:
     path: str = scope["path"]
     return scope["method"] == "GET" and path.startswith(_PATHS)
 

@@ -19,7 +19,7 @@ METRICS_PATH = "/metrics"
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
-class Measured:
+class RequestMetrics:
     """Counts an answer when it begins: a stream of events ends only with its reader."""
 
     def __init__(self, app: ASGIApp) -> None:

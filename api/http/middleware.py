@@ -93,7 +93,7 @@ class BodyLimit:
     setting: str
 
 
-class Gate:
+class OriginCheck:
     """Refuses requests that a web page was tricked into sending.
 
     The loopback address is no protection from browsers: a name that an attacker owns may
@@ -120,7 +120,7 @@ class Gate:
         await self._app(scope, receive, send)
 
 
-class Bodies:
+class BodyLimits:
     """Refuses bodies that are no JSON, or too large.
 
     :param max_body_bytes: the largest body that is taken.

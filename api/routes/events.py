@@ -52,7 +52,7 @@ async def follow_events(
     repeated. A comment comes at least every 15 s.
     """
     resume = last_event_id if last_event_id is not None else after
-    messages = on.bus.follow(resume)
+    messages = on.bus.subscribe(resume)
     async for message in _until(messages, on.stopping, _Permission(on.access, request)):
         if message is None:
             yield ServerSentEvent(comment="following")

@@ -22,7 +22,7 @@ from vmtune.api.schemas.access import (
     SignIn,
 )
 from vmtune.model.access.scopes import Identity
-from vmtune.services.access.web_sessions import SHOWN, Browser
+from vmtune.services.access.web_sessions import SHOWN, WebLogin
 
 router = Router(tags=["session"])
 
@@ -87,7 +87,7 @@ async def sign_browser_out(
     await on.access.browsers.end(browser)
 
 
-def _shown(who: Identity, browser: Browser | None) -> SessionView:
+def _shown(who: Identity, browser: WebLogin | None) -> SessionView:
     ends = [t for t in (who.expires_at, browser and browser.expires_at) if t]
     return SessionView(
         who=ActorView.of(who),

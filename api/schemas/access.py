@@ -11,7 +11,7 @@ from vmtune.api.schemas.common import Model, Page, Texts
 from vmtune.model.access.audit import Entry, Integrity, Outcome
 from vmtune.model.access.scopes import MEANINGS, Identity, Kind, Rights, Scope, with_implied
 from vmtune.model.access.tokens import Token, TokenState
-from vmtune.services.access.web_sessions import SHOWN, Browser
+from vmtune.services.access.web_sessions import SHOWN, WebLogin
 from vmtune.storage.repositories.tokens import SignedIn
 
 _SCOPES = "; ".join(f"`{scope}`: {meaning}" for scope, meaning in MEANINGS.items())
@@ -150,7 +150,7 @@ class BrowserView(Model):
     own: bool = Field(description="It is the one that asks.")
 
     @classmethod
-    def of(cls, found: SignedIn, asking: Browser | None) -> BrowserView:
+    def of(cls, found: SignedIn, asking: WebLogin | None) -> BrowserView:
         id = found.id[:SHOWN]
         return cls(
             id=id,

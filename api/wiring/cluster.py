@@ -13,11 +13,12 @@ from vmtune.config.settings import Settings
 from vmtune.hypervisor.guard import OPEN
 from vmtune.hypervisor.protocol import Driver
 from vmtune.jobs.base import JobEngine
-from vmtune.services.cluster.cluster import Engine, Fleet
-from vmtune.services.cluster.jobs import SharedJobs, carried_at
+from vmtune.services.cluster.cluster import Cluster, ClusterEngine
+from vmtune.services.cluster.jobs import ClusterJobs, runnable_on
 from vmtune.services.cluster.lease import Lease
 from vmtune.services.events import EventBus
-from vmtune.services.hosts.hosts import DriverFactory, HostService, Place
+from vmtune.services.hosts.connections import DriverFactory, ServiceIdentity
+from vmtune.services.hosts.hosts import HostService
 from vmtune.services.tuning.applications import ApplyService
 from vmtune.storage import Store
 
@@ -29,7 +30,7 @@ async def open_hosts(
     make: Callable[..., Driver],
     factory: DriverFactory | None,
     stack: AsyncExitStack,
-) -> tuple[HostService, Fleet | None]:
+) -> tuple[HostService, Cluster | None]:
     """The hosts; and this service among others, where it shares them: it has joined them.
 
     :param make: makes a host's driver, with a guard of what it changes.
@@ -41,29 +42,29 @@ async def open_hosts(
     lease = Lease()
     guard = lease if settings.shared else OPEN
     guarded = functools.partial(make, more_commands=more_commands, guard=guard)
-    place = Place(settings.service_name, host_name()) if settings.shared else None
-    hosts = HostService(store, bus, factory or guarded, place, settings.connection_keys_dir)
+    identity = ServiceIdentity(settings.service_name, host_name()) if settings.shared else None
+    hosts = HostService(store, bus, factory or guarded, identity, settings.connection_keys_dir)
     stack.push_async_callback(hosts.close)
-    if place is None:
+    if identity is None:
         return hosts, None
-    fleet = Fleet(store, bus, hosts, place, lease, __version__)
+    fleet = Cluster(store, bus, hosts, identity, lease, __version__)
     stack.push_async_callback(fleet.close)
     await fleet.join()
     return hosts, fleet
 
 
-def shared_jobs(own: JobEngine, store: Store, fleet: Fleet | None) -> JobEngine:
+def cluster_jobs(own: JobEngine, store: Store, fleet: Cluster | None) -> JobEngine:
     """The job engine as services see it.
 
     :param own: this service's.
     """
-    return own if fleet is None else SharedJobs(own, store, fleet.name)
+    return own if fleet is None else ClusterJobs(own, store, fleet.name)
 
 
 async def share(
-    fleet: Fleet | None, own: JobEngine, store: Store, applications: ApplyService
+    fleet: Cluster | None, own: JobEngine, store: Store, applications: ApplyService
 ) -> None:
     """Begin to share, once jobs run."""
     if fleet is not None:
-        mine = carried_at(store, fleet.machine)
-        await fleet.start(cast(Engine, own), mine, applications.reconcile)
+        mine = runnable_on(store, fleet.machine)
+        await fleet.start(cast(ClusterEngine, own), mine, applications.reconcile)

@@ -13,7 +13,7 @@ import structlog
 
 from vmtune import __version__
 from vmtune.api.wiring.bench import BenchTools, make_bench, real_tools
-from vmtune.api.wiring.cluster import open_hosts, share, shared_jobs
+from vmtune.api.wiring.cluster import cluster_jobs, open_hosts, share
 from vmtune.api.wiring.limits import make_limits
 from vmtune.api.wiring.retention import keeping_of, scanning
 from vmtune.bench.migration.libvirt_stage import is_of_a_run
@@ -39,13 +39,15 @@ from vmtune.model.tunables.registry import TunableRegistry
 from vmtune.packs import registry
 from vmtune.services.access.access import Access
 from vmtune.services.access.users import LocalUsers
-from vmtune.services.cluster.cluster import Fleet
+from vmtune.services.cluster.cluster import Cluster
 from vmtune.services.evacuations.evacuations import EvacuationService
 from vmtune.services.evacuations.job import EvacuationJob
 from vmtune.services.evacuations.plan import EvacuationPlanner
+from vmtune.services.evacuations.vm_mover import VmMover
 from vmtune.services.events import EventBus
+from vmtune.services.hosts.connections import DriverFactory
 from vmtune.services.hosts.doctor import DoctorService
-from vmtune.services.hosts.hosts import DriverFactory, HostService
+from vmtune.services.hosts.hosts import HostService
 from vmtune.services.hosts.limits import HostLimits
 from vmtune.services.hosts.pools import PoolService
 from vmtune.services.instrumented_jobs import instrumented
@@ -58,7 +60,7 @@ from vmtune.services.migrations.migrations import MigrationService
 from vmtune.services.migrations.observer import Observer
 from vmtune.services.migrations.records import MigrationRecords
 from vmtune.services.queries import Queries
-from vmtune.services.retention import KeepingService
+from vmtune.services.retention import RetentionService
 from vmtune.services.tuning.applications import ApplyService
 from vmtune.services.tuning.drift import DriftService
 from vmtune.services.tuning.planning import PlanService
@@ -104,7 +106,7 @@ class Container:
     exposition: Exposition
     doctor: DoctorService
     drift: DriftService
-    fleet: Fleet | None = None
+    fleet: Cluster | None = None
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -201,13 +203,20 @@ async def open_container(
         migrating = store, bus, hosts, plans, applications, admission, settings.sample_hz
         job = MigrationJob(*migrating)
         own = await asyncio.to_thread(make_jobs, settings, jobs)
-        engine = shared_jobs(own, store, fleet)
+        engine = cluster_jobs(own, store, fleet)
         migrations = MigrationService(store, bus, hosts, plans, engine, job)
         job.register(engine)
         found = MigrationJob(*migrating, Trigger.OBSERVED)
         found.register(engine)
         planner = EvacuationPlanner(store, hosts, plans)
-        evacuating = EvacuationJob(store, bus, planner, migrations, job, admission, engine)
+        evacuating = EvacuationJob(
+            store,
+            bus,
+            planner,
+            VmMover(store, bus, planner, migrations, job, engine),
+            admission,
+            engine,
+        )
         evacuating.register()
         evacuations = EvacuationService(store, bus, planner, admission, engine, evacuating)
         tools = bench_tools or real_tools()
@@ -235,7 +244,7 @@ async def open_container(
             bench.runs.clear_live,
             bus.forget_old,
             access.tidy,
-            KeepingService(store, keeping_of(settings)).tidy,
+            RetentionService(store, keeping_of(settings)).run,
         )
         await stack.enter_async_context(_settling(*chores))
         drift = await stack.enter_async_context(scanning(settings, store, bus, hosts, plans))

@@ -15,7 +15,7 @@ from vmtune.model.access.audit import Act
 from vmtune.model.access.scopes import Identity, Kind
 from vmtune.model.host.inventory import Host
 from vmtune.services.backup import check as database_check
-from vmtune.services.backup.backups import Place
+from vmtune.services.backup.backups import Databases
 from vmtune.storage import Store, upgrade
 
 ACT = Act(Identity(Kind.USER, "0", "root"), "vmtune db", "db_restore", "the disk burnt")
@@ -23,47 +23,47 @@ NOW = datetime(2026, 11, 21, 4, 30, tzinfo=UTC)
 JOBS_TABLE = "(workflow_uuid TEXT PRIMARY KEY, status TEXT, name TEXT)"
 
 
-def url(place: Place) -> str:
-    return place.records.render_as_string(hide_password=False)
+def url(databases: Databases) -> str:
+    return databases.records.render_as_string(hide_password=False)
 
 
-def in_jobs(place: Place, statement: str) -> None:
-    if place.kind == "sqlite":
-        with closing(sqlite3.connect(str(place.jobs.database))) as connection:
+def in_jobs(databases: Databases, statement: str) -> None:
+    if databases.kind == "sqlite":
+        with closing(sqlite3.connect(str(databases.jobs.database))) as connection:
             connection.execute(statement)
             connection.commit()
-        Path(str(place.jobs.database)).chmod(0o600)  # as the service makes it
+        Path(str(databases.jobs.database)).chmod(0o600)  # as the service makes it
         return
-    with psycopg.connect(libpq_url(str(url(place))), autocommit=True) as connection:
+    with psycopg.connect(libpq_url(str(url(databases))), autocommit=True) as connection:
         connection.execute(b"CREATE SCHEMA IF NOT EXISTS dbos")
         connection.execute(b"SET search_path = dbos")
         connection.execute(statement.encode())
 
 
-def job(place: Place, id: str, status: str) -> None:
-    in_jobs(place, f"INSERT INTO workflow_status VALUES ('{id}', '{status}', 'vmtune.job')")
+def job(databases: Databases, id: str, status: str) -> None:
+    in_jobs(databases, f"INSERT INTO workflow_status VALUES ('{id}', '{status}', 'vmtune.job')")
 
 
-def unfinished(place: Place) -> frozenset[str]:
-    with closing(database_check._Jobs(place.jobs)) as jobs:
+def unfinished(databases: Databases) -> frozenset[str]:
+    with closing(database_check._Jobs(databases.jobs)) as jobs:
         return jobs.unfinished()
 
 
-def host_names(place: Place) -> list[str]:
-    with Store.open(url(place)) as store:
+def host_names(databases: Databases) -> list[str]:
+    with Store.open(url(databases)) as store:
         return [host.name for host in store.hosts.list().items]
 
 
-def add_host(place: Place, name: str) -> None:
-    with Store.open(url(place)) as store:
+def add_host(databases: Databases, name: str) -> None:
+    with Store.open(url(databases)) as store:
         store.hosts.add(Host(name, f"qemu+ssh://{name}/system", "", "", NOW))
 
 
 @contextmanager
-def on_postgresql(server: str, folder: Path) -> Iterator[Place]:
+def on_postgresql(server: str, folder: Path) -> Iterator[Databases]:
     """A database of its own that knows host a."""
     with new_database(server) as there:
-        place = Place.at(there, there, folder)
+        databases = Databases.at(there, there, folder)
         upgrade(there)
-        add_host(place, "a")
-        yield place
+        add_host(databases, "a")
+        yield databases

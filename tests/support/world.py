@@ -20,6 +20,7 @@ from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.services.evacuations.evacuations import EvacuationService
 from vmtune.services.evacuations.job import EvacuationJob
 from vmtune.services.evacuations.plan import EvacuationPlanner
+from vmtune.services.evacuations.vm_mover import VmMover
 from vmtune.services.events import EventBus
 from vmtune.services.hosts.hosts import HostService
 from vmtune.services.migrations.admission import Admission
@@ -148,7 +149,8 @@ def assemble(
     )
     migrations = MigrationService(store, bus, hosts, plans, jobs, job)
     planner = EvacuationPlanner(store, hosts, plans)
-    evacuating = EvacuationJob(store, bus, planner, migrations, job, admission, jobs)
+    mover = VmMover(store, bus, planner, migrations, job, jobs)
+    evacuating = EvacuationJob(store, bus, planner, mover, admission, jobs)
     evacuating.register()
     return World(
         store,

@@ -11,18 +11,18 @@ from vmtune.api.wiring.retention import keeping_of
 from vmtune.config.settings import Settings
 from vmtune.model.access.audit import Act
 from vmtune.model.access.scopes import FULL, Identity, Kind
-from vmtune.services import retention as keeping
+from vmtune.services import retention
 from vmtune.services.backup import backups
 from vmtune.services.backup import check as database_check
 from vmtune.services.backup.archive import Manifest
-from vmtune.services.backup.backups import Place, Restored
+from vmtune.services.backup.backups import Databases, Restored
 from vmtune.services.backup.check import Checked
-from vmtune.services.retention import Pruned, WouldGo
+from vmtune.services.retention import Expired, Pruned
 from vmtune.storage import Store
 
 
-def _place(settings: Settings) -> Place:
-    return Place.at(settings.database_url, settings.jobs_database_url, settings.state_dir)
+def _place(settings: Settings) -> Databases:
+    return Databases.at(settings.database_url, settings.jobs_database_url, settings.state_dir)
 
 
 def _act(action: str, reason: str) -> Act:
@@ -50,16 +50,16 @@ def check(settings: Settings) -> Checked:
     return database_check.check(_place(settings))
 
 
-def would_go(settings: Settings) -> WouldGo:
+def would_go(settings: Settings) -> Expired:
     """What :func:`prune` would let go now."""
     with Store.open(settings.database_url) as store:
-        return keeping.old(store, keeping_of(settings))
+        return retention.expired(store, keeping_of(settings))
 
 
 def prune(settings: Settings, reason: str) -> Pruned:
     """Thin and drop what is older than the settings keep."""
     done = Pruned()
     with Store.open(settings.database_url) as store:
-        for step in keeping.prune(store, keeping_of(settings), _act("db_prune", reason)):
+        for step in retention.prune(store, keeping_of(settings), _act("db_prune", reason)):
             done += step
     return done

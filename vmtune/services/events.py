@@ -43,19 +43,19 @@ class EventBus:
         self._store = store
         self._queues: set[asyncio.Queue[Event | Progress | None]] = set()
         self._in_order = asyncio.Lock()
-        self._telling: set[asyncio.Task[None]] = set()
+        self._publishing: set[asyncio.Task[None]] = set()
         self._relaying = False
-        self._news = asyncio.Event()
+        self._stored = asyncio.Event()
 
-    async def tell(self, topic: EventTopic, subject: object, data: Mapping[str, Any]) -> Event:
+    async def publish(self, topic: EventTopic, subject: object, data: Mapping[str, Any]) -> Event:
         """Store an event, then hand it out: never before it is committed, and in the order
         of the ids."""
         async with self._in_order:
             event = await asyncio.to_thread(self._store.events.append, topic, str(subject), data)
             if self._relaying:
-                self._news.set()
+                self._stored.set()
             else:
-                self._hand_out(event)
+                self._deliver(event)
         return event
 
     async def relay(self) -> None:
@@ -69,8 +69,8 @@ class EventBus:
                 with suppress(TimeoutError):
                     # Not wait_for: until Python 3.12 it may swallow a cancellation.
                     async with asyncio.timeout(every_s):
-                        await self._news.wait()
-                self._news.clear()
+                        await self._stored.wait()
+                self._stored.clear()
                 try:
                     page = await asyncio.to_thread(self._store.events.since, newest, _REPLAY_PAGE)
                 except VmtuneError as error:
@@ -79,28 +79,30 @@ class EventBus:
                     continue
                 for event in page:
                     newest = event.id
-                    self._hand_out(event)
+                    self._deliver(event)
                 if len(page) == _REPLAY_PAGE:
-                    self._news.set()
+                    self._stored.set()
         finally:
             self._relaying = False
 
-    def tell_soon(self, topic: EventTopic, subject: object, data: Mapping[str, Any]) -> None:
-        """Tell without making the caller wait: for what is in a record already, where an
+    def publish_soon(self, topic: EventTopic, subject: object, data: Mapping[str, Any]) -> None:
+        """Publish without making the caller wait: for what is in a record already, where an
         event lost with the service misleads nobody. The order of the calls is kept."""
-        task = asyncio.create_task(self._told(topic, subject, data))
-        self._telling.add(task)
-        task.add_done_callback(self._telling.discard)
+        task = asyncio.create_task(self._publish_logged(topic, subject, data))
+        self._publishing.add(task)
+        task.add_done_callback(self._publishing.discard)
 
-    async def _told(self, topic: EventTopic, subject: object, data: Mapping[str, Any]) -> None:
+    async def _publish_logged(
+        self, topic: EventTopic, subject: object, data: Mapping[str, Any]
+    ) -> None:
         try:
-            await self.tell(topic, subject, data)
+            await self.publish(topic, subject, data)
         except VmtuneError as error:
             log.warning("an event was not stored", topic=topic.value, reason=str(error))
 
     async def drain(self) -> None:
         """Wait until everything is told."""
-        await asyncio.gather(*self._telling)
+        await asyncio.gather(*self._publishing)
 
     async def forget_old(self) -> None:
         """Delete stored events beyond the newest hundred thousand."""
@@ -108,9 +110,9 @@ class EventBus:
 
     def progress(self, topic: EventTopic, subject: object, data: Mapping[str, object]) -> None:
         """Hand out progress without storing it."""
-        self._hand_out(Progress(topic, str(subject), data))
+        self._deliver(Progress(topic, str(subject), data))
 
-    def _hand_out(self, message: Event | Progress) -> None:
+    def _deliver(self, message: Event | Progress) -> None:
         for queue in list(self._queues):
             if queue.full():
                 self._queues.discard(queue)
@@ -123,13 +125,13 @@ class EventBus:
     def _listening(self) -> Iterator[asyncio.Queue[Event | Progress | None]]:
         queue: asyncio.Queue[Event | Progress | None] = asyncio.Queue(_QUEUE_LENGTH)
         self._queues.add(queue)
-        self._news.set()  # the relay may be resting
+        self._stored.set()  # the relay may be resting
         try:
             yield queue
         finally:
             self._queues.discard(queue)
 
-    async def follow(self, after: int | None = None) -> AsyncGenerator[Event | Progress, None]:
+    async def subscribe(self, after: int | None = None) -> AsyncGenerator[Event | Progress, None]:
         """Stored events after the id *after* (none when None), then all as they happen; ends
         when the listener is too slow."""
         with self._listening() as queue:

@@ -1,4 +1,4 @@
-"""Keeps house: what is old is thinned, then dropped (vmtune.model.retention)."""
+"""Retention: thins, then deletes what is old (vmtune.model.retention)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from vmtune.storage.repositories.retention import Old
 
 log = structlog.get_logger(__name__)
 
-CHORE = "keep house"
+CHORE = "retention"
 _EVERY_S = 3600.0
 _ASK_EVERY_S = 300.0
 _AT_ONCE_S = 1.0
@@ -29,7 +29,7 @@ _PAGE = 50
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """What went, or would go.
+    """What was thinned and deleted.
 
     :param thinned: migrations whose samples are thinned; *thinned_samples* of them went.
     :param dropped: migrations whose samples went, which were *dropped_samples*.
@@ -53,8 +53,8 @@ class Pruned:
 
 
 @dataclass(frozen=True, slots=True)
-class WouldGo:
-    """What is old enough.
+class Expired:
+    """What is older than its retention.
 
     :param thin: samples of which the peaks would be left.
     :param entries: of the audit log.
@@ -70,21 +70,21 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def old(store: Store, keeping: Keeping, now: Callable[[], datetime] = utc_now) -> WouldGo:
-    """What would go now. Changes nothing. Blocks its thread."""
+def expired(store: Store, keeping: Keeping, now: Callable[[], datetime] = utc_now) -> Expired:
+    """What retention would delete now. Changes nothing. Blocks its thread."""
     until = keeping.until(now())
     thin, drop = store.keeping.old_samples(until.thin, until.drop)
     entries = store.keeping.old_entries(until.audit) if until.audit else 0
-    return WouldGo(thin, drop, entries)
+    return Expired(thin, drop, entries)
 
 
 def prune(
     store: Store, keeping: Keeping, act: Act, now: Callable[[], datetime] = utc_now
 ) -> Iterator[Pruned]:
-    """Thin and drop what is old, a short transaction at a time: what each has come to. Blocks its
-    thread. Who stops in the middle has done what was told, and may go on at any time.
+    """Thin and delete what is old, a short transaction at a time; yields what each one did.
+    Blocks its thread. May be stopped after any of them, and begun again at any time.
 
-    :param act: who lets entries of the audit log go.
+    :param act: who deletes entries of the audit log.
     """
     until = keeping.until(now())
     kept = store.keeping
@@ -110,8 +110,8 @@ def _each(more: Callable[[], Iterable[int]]) -> Iterator[int]:
         yield from fresh
 
 
-class KeepingService:
-    """Keeps house once an hour, in one of the services on a database, a second at a time."""
+class RetentionService:
+    """Applies retention once an hour, in one of the services on a database, a second at a time."""
 
     def __init__(
         self,
@@ -129,8 +129,8 @@ class KeepingService:
         self._work: Iterator[Pruned] | None = None
         self._done = Pruned()
 
-    async def tidy(self) -> None:
-        """Go on with it, or begin where it is time: a chore, called every now and then."""
+    async def run(self) -> None:
+        """Continue, or begin where an hour has passed: a chore, called every few seconds."""
         if self._work is None:
             if self._clock() - self._asked_s < _ASK_EVERY_S:
                 return
@@ -138,15 +138,15 @@ class KeepingService:
             begin = self._store.keeping.begin_chore
             if not await asyncio.to_thread(begin, CHORE, _EVERY_S):
                 return
-            act = Act(SERVICE, "", "keep_house")
+            act = Act(SERVICE, "", "retention")
             self._work, self._done = prune(self._store, self._keeping, act, self._now), Pruned()
         work, self._work = self._work, None  # where it fails, it begins anew in an hour
-        if await asyncio.to_thread(self._go_on, work):
+        if await asyncio.to_thread(self._continue, work):
             self._work = work
         elif self._done != Pruned():
-            log.info("kept house", **_counts(self._done))
+            log.info("retention applied", **_counts(self._done))
 
-    def _go_on(self, work: Iterator[Pruned]) -> bool:
+    def _continue(self, work: Iterator[Pruned]) -> bool:
         """Whether there is more to do."""
         until_s = self._clock() + _AT_ONCE_S
         for step in work:

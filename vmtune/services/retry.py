@@ -1,4 +1,4 @@
-"""Waiting for a database that is locked, full or away: what a job does is not to be lost by it."""
+"""Retries while the database is locked, full or unreachable, so that a job loses no work."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from vmtune.errors import SchemaMismatch, SetupError
 
 log = structlog.get_logger(__name__)
 
-AGAIN_S = 1.0
+RETRY_INTERVAL_S = 1.0
 _T = TypeVar("_T")
 
 
-async def patiently(work: Callable[[], Awaitable[_T]]) -> _T:
-    """Do *work*, again each second while the database cannot be used. For jobs only: who waits
-    for an answer wants to hear of it instead.
+async def retry_until_available(work: Callable[[], Awaitable[_T]]) -> _T:
+    """Run *work*, and again each second while the database cannot be used. For jobs only: a
+    request fails instead.
 
     :param work: writes in one transaction, or may be repeated.
     """
-    told = False
+    logged = False
     while True:
         try:
             return await work()
         except SchemaMismatch:
             raise
         except SetupError as error:
-            if not told:
+            if not logged:
                 log.warning("waiting for the database", reason=error.message)
-            told = True
-            await asyncio.sleep(AGAIN_S)
+            logged = True
+            await asyncio.sleep(RETRY_INTERVAL_S)

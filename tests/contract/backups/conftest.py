@@ -21,7 +21,7 @@ from tests.support.postgres import (
     postgres_server,
     why_no_postgres,
 )
-from vmtune.services.backup.backups import Place
+from vmtune.services.backup.backups import Databases
 from vmtune.storage import Store, upgrade
 
 NO_POSTGRES = why_no_postgres()
@@ -39,26 +39,28 @@ def server() -> Iterator[str]:
         pytest.param("postgresql", marks=pytest.mark.skipif(bool(NO_POSTGRES), reason=NO_POSTGRES)),
     ]
 )
-def new_place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[str], Place]]:
-    """Makes a place without databases, by a name."""
+def new_databases(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> Iterator[Callable[[str], Databases]]:
+    """Makes the URLs of empty databases, by a name."""
     with ExitStack() as stack:
 
-        def make(name: str) -> Place:
+        def make(name: str) -> Databases:
             folder = tmp_path / name
             folder.mkdir(mode=0o700)
             if request.param == "sqlite":
                 both = (f"sqlite:///{folder}/vmtune.db", f"sqlite:///{folder}/jobs.db")
-                return Place.at(*both, folder)
+                return Databases.at(*both, folder)
             url = stack.enter_context(new_database(request.getfixturevalue("server")))
-            return Place.at(url, url, folder)
+            return Databases.at(url, url, folder)
 
         yield make
 
 
 @pytest.fixture
-def place(new_place: Callable[[str], Place]) -> Place:
+def databases(new_databases: Callable[[str], Databases]) -> Databases:
     """Databases with something in each table, and a job."""
-    made = new_place("from")
+    made = new_databases("from")
     upgrade(url(made))
     with Store.open(url(made), now=lambda: NOW) as store:
         fill(store)

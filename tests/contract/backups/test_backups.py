@@ -26,14 +26,14 @@ from vmtune.errors import Conflict
 from vmtune.model.host.inventory import Host
 from vmtune.model.migration.record import MigrationState
 from vmtune.services.backup.archive import read
-from vmtune.services.backup.backups import Place, backup, restore
+from vmtune.services.backup.backups import Databases, backup, restore
 from vmtune.services.backup.check import check
 from vmtune.storage import Store, current_revision, head_revision, upgrade
 from vmtune.storage.repositories.audit_log import AuditFilter
 
 
 @contextmanager
-def written_to(place: Place) -> Iterator[list[int]]:
+def written_to(databases: Databases) -> Iterator[list[int]]:
     """Somebody adds hosts all the time, and a job for each right after it."""
     stop = threading.Event()
     added: list[int] = []
@@ -41,11 +41,11 @@ def written_to(place: Place) -> Iterator[list[int]]:
 
     def write() -> None:
         try:
-            with Store.open(url(place)) as store:
+            with Store.open(url(databases)) as store:
                 while not stop.is_set():
                     number = len(added)
                     store.hosts.add(Host(f"h{number}", "qemu+ssh://h/system", "", "", NOW))
-                    job(place, f"h{number}", "PENDING")
+                    job(databases, f"h{number}", "PENDING")
                     added.append(number)
         except BaseException as error:
             failed.append(error)
@@ -61,18 +61,18 @@ def written_to(place: Place) -> Iterator[list[int]]:
 
 
 def test_a_backup_is_put_back_as_it_was(
-    place: Place, new_place: Callable[[str], Place], tmp_path: Path
+    databases: Databases, new_databases: Callable[[str], Databases], tmp_path: Path
 ) -> None:
     file = tmp_path / "b.vmtune-backup"
-    made = backup(place, file)
+    made = backup(databases, file)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert read(file) == made
-    assert (made.kind, made.revision, made.has_jobs) == (place.kind, head_revision(), True)
+    assert (made.kind, made.revision, made.has_jobs) == (databases.kind, head_revision(), True)
     assert made.rows["hosts"] == 2
-    other = new_place("to")
+    other = new_databases("to")
     restored = restore(other, file, ACT)
     assert (restored.undo, restored.upgraded) == (None, ())
-    with Store.open(url(place)) as before, Store.open(url(other)) as after:
+    with Store.open(url(databases)) as before, Store.open(url(other)) as after:
         assert [r.id for r in after.migrations.list().items] == [
             r.id for r in before.migrations.list().items
         ]
@@ -88,22 +88,22 @@ def test_a_backup_is_put_back_as_it_was(
         assert all(begun)
         older = [s.drift_scans.ask() for s in (before, after)]
         assert older[0] == older[1]
-    assert [f.code for f in check(other).findings] == [f.code for f in check(place).findings]
+    assert [f.code for f in check(other).findings] == [f.code for f in check(databases).findings]
     assert not [left for left in tmp_path.rglob("*") if ".partial-" in left.name]
 
 
 def test_both_are_copied_as_they_were_at_one_moment_while_they_are_written(
-    place: Place, new_place: Callable[[str], Place], tmp_path: Path
+    databases: Databases, new_databases: Callable[[str], Databases], tmp_path: Path
 ) -> None:
     """A job is written after its host: so of the copies never the job alone is there."""
-    with written_to(place) as added:
+    with written_to(databases) as added:
         for number in range(3):
             seen = len(added)
             while len(added) < seen + 3:
                 threading.Event().wait(0.005)
-            backup(place, tmp_path / f"{number}.vmtune-backup")
+            backup(databases, tmp_path / f"{number}.vmtune-backup")
             assert len(added) >= seen + 3
-    other = new_place("to")
+    other = new_databases("to")
     restore(other, tmp_path / "2.vmtune-backup", ACT)
     hosts = {name for name in host_names(other) if name.startswith("h")}
     jobs = unfinished(other)
@@ -113,28 +113,30 @@ def test_both_are_copied_as_they_were_at_one_moment_while_they_are_written(
 
 
 def test_what_is_there_is_replaced_by_force_alone_and_can_be_put_back(
-    place: Place, tmp_path: Path
+    databases: Databases, tmp_path: Path
 ) -> None:
     file = tmp_path / "b.vmtune-backup"
-    backup(place, file)
-    add_host(place, "later")
-    job(place, "later", "PENDING")
+    backup(databases, file)
+    add_host(databases, "later")
+    job(databases, "later", "PENDING")
     with pytest.raises(Conflict) as refused:
-        restore(place, file, ACT)
+        restore(databases, file, ACT)
     assert refused.value.problems[0].code == "not_empty"
-    assert host_names(place) == ["a", "b", "later"]
-    undo = restore(place, file, ACT, force=True).undo
+    assert host_names(databases) == ["a", "b", "later"]
+    undo = restore(databases, file, ACT, force=True).undo
     assert undo is not None
     assert stat.S_IMODE(undo.stat().st_mode) == 0o600
-    assert host_names(place) == ["a", "b"]
-    assert "later" not in unfinished(place)
-    restore(place, undo, ACT, force=True)
-    assert host_names(place) == ["a", "b", "later"]
-    assert "later" in unfinished(place)
+    assert host_names(databases) == ["a", "b"]
+    assert "later" not in unfinished(databases)
+    restore(databases, undo, ACT, force=True)
+    assert host_names(databases) == ["a", "b", "later"]
+    assert "later" in unfinished(databases)
 
 
-def test_a_backup_of_no_job_leaves_none(new_place: Callable[[str], Place], tmp_path: Path) -> None:
-    made, other = new_place("from"), new_place("to")
+def test_a_backup_of_no_job_leaves_none(
+    new_databases: Callable[[str], Databases], tmp_path: Path
+) -> None:
+    made, other = new_databases("from"), new_databases("to")
     upgrade(url(made))
     assert not backup(made, tmp_path / "b").has_jobs
     upgrade(url(other))
@@ -147,9 +149,9 @@ def test_a_backup_of_no_job_leaves_none(new_place: Callable[[str], Place], tmp_p
 
 
 def test_an_older_one_is_brought_to_this_schema(
-    new_place: Callable[[str], Place], tmp_path: Path
+    new_databases: Callable[[str], Databases], tmp_path: Path
 ) -> None:
-    made, other = new_place("from"), new_place("to")
+    made, other = new_databases("from"), new_databases("to")
     upgrade(url(made), to="0008")
     manifest = backup(made, tmp_path / "b")
     assert manifest.revision == "0008"

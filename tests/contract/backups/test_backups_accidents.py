@@ -25,7 +25,7 @@ from tests.support.postgres import (
 )
 from vmtune.errors import SchemaMismatch, SetupError
 from vmtune.services.backup import postgresql as backup_postgresql
-from vmtune.services.backup.backups import Place, backup, restore
+from vmtune.services.backup.backups import Databases, backup, restore
 from vmtune.services.backup.check import check
 from vmtune.storage import Store, current_revision, upgrade
 from vmtune.storage.upgrades import RESTORING
@@ -44,8 +44,8 @@ def test_what_postgresqls_programs_lack_is_said_before_anything_is_changed(
     version: str | None,
     code: str,
 ) -> None:
-    with on_postgresql(server, tmp_path) as place:
-        backup(place, tmp_path / "b")
+    with on_postgresql(server, tmp_path) as databases:
+        backup(databases, tmp_path / "b")
         monkeypatch.setattr(backup_postgresql, "_FOLDERS", tmp_path / "none")
         programs = tmp_path / "bin"
         programs.mkdir()
@@ -56,14 +56,14 @@ def test_what_postgresqls_programs_lack_is_said_before_anything_is_changed(
                 program.chmod(0o755)
         monkeypatch.setenv("PATH", f"{programs}:/usr/sbin:/sbin" if version else str(programs))
         for work in (
-            lambda: backup(place, tmp_path / "c"),
-            lambda: restore(place, tmp_path / "b", ACT, force=True),
+            lambda: backup(databases, tmp_path / "c"),
+            lambda: restore(databases, tmp_path / "b", ACT, force=True),
         ):
             with pytest.raises(SetupError) as refused:
                 work()
             (problem,) = refused.value.problems
             assert (problem.code, "postgresql-client-" in problem.remedy) == (code, True)
-        assert host_names(place) == ["a"]
+        assert host_names(databases) == ["a"]
         assert not (tmp_path / "c").exists()
 
 
@@ -71,22 +71,22 @@ def test_what_postgresqls_programs_lack_is_said_before_anything_is_changed(
 def test_a_restore_that_fails_half_way_lets_no_service_start_and_can_be_repeated(
     server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with on_postgresql(server, tmp_path) as place:
-        backup(place, tmp_path / "b")
-        add_host(place, "later")
+    with on_postgresql(server, tmp_path) as databases:
+        backup(databases, tmp_path / "b")
+        add_host(databases, "later")
         with monkeypatch.context() as broken:
             broken.setattr(backup_postgresql, "restore_jobs", _fail)
             with pytest.raises(SetupError) as failed:
-                restore(place, tmp_path / "b", ACT, force=True)
+                restore(databases, tmp_path / "b", ACT, force=True)
         (problem,) = failed.value.problems
         assert problem.code == "half_restored"
-        assert current_revision(url(place)) == RESTORING
+        assert current_revision(url(databases)) == RESTORING
         with pytest.raises(SchemaMismatch, match="did not come to its end"):
-            Store.open(url(place))
-        assert [f.code for f in check(place).findings] == ["half_restored"]
+            Store.open(url(databases))
+        assert [f.code for f in check(databases).findings] == ["half_restored"]
         undo = Path(problem.remedy.split("restore ")[1].split(" ")[0])
-        restore(place, undo, ACT, force=True)
-        assert host_names(place) == ["a", "later"]
+        restore(databases, undo, ACT, force=True)
+        assert host_names(databases) == ["a", "later"]
 
 
 def _fail(*_: object) -> None:
@@ -95,63 +95,63 @@ def _fail(*_: object) -> None:
 
 @pytest.mark.skipif(bool(NO_POSTGRES), reason=NO_POSTGRES)
 def test_what_others_have_in_the_database_is_left_alone(server: str, tmp_path: Path) -> None:
-    with on_postgresql(server, tmp_path) as place:
-        with psycopg.connect(libpq_url(url(place)), autocommit=True) as connection:
+    with on_postgresql(server, tmp_path) as databases:
+        with psycopg.connect(libpq_url(url(databases)), autocommit=True) as connection:
             connection.execute(b"CREATE TABLE theirs (x int); INSERT INTO theirs VALUES (7)")
-        backup(place, tmp_path / "b")
-        restore(place, tmp_path / "b", ACT, force=True)
-        with psycopg.connect(libpq_url(url(place))) as connection:
+        backup(databases, tmp_path / "b")
+        restore(databases, tmp_path / "b", ACT, force=True)
+        with psycopg.connect(libpq_url(url(databases))) as connection:
             assert connection.execute(b"SELECT x FROM theirs").fetchall() == [(7,)]
-        assert host_names(place) == ["a"]
+        assert host_names(databases) == ["a"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 def test_what_root_puts_back_is_the_services(tmp_path: Path) -> None:
     folder = tmp_path / "state"
     folder.mkdir()
-    place = Place.at(f"sqlite:///{folder}/r.db", f"sqlite:///{folder}/j.db", folder)
-    upgrade(url(place))
-    in_jobs(place, f"CREATE TABLE workflow_status {JOBS_TABLE}")
-    backup(place, tmp_path / "b")
+    databases = Databases.at(f"sqlite:///{folder}/r.db", f"sqlite:///{folder}/j.db", folder)
+    upgrade(url(databases))
+    in_jobs(databases, f"CREATE TABLE workflow_status {JOBS_TABLE}")
+    backup(databases, tmp_path / "b")
     for file in folder.iterdir():
         file.unlink()
     os.chown(folder, 65534, 65534)
-    restore(place, tmp_path / "b", ACT)
+    restore(databases, tmp_path / "b", ACT)
     assert {(p.name, p.stat().st_uid) for p in folder.iterdir()} >= {
         ("r.db", 65534), ("j.db", 65534), ("j.db.lock", 65534)}  # fmt: skip
 
 
 def test_a_damaged_file_is_kept_and_replaced(tmp_path: Path) -> None:
-    place = Place.at(f"sqlite:///{tmp_path}/r.db", f"sqlite:///{tmp_path}/j.db", tmp_path)
-    upgrade(url(place))
-    add_host(place, "a")
-    backup(place, tmp_path / "b")
+    databases = Databases.at(f"sqlite:///{tmp_path}/r.db", f"sqlite:///{tmp_path}/j.db", tmp_path)
+    upgrade(url(databases))
+    add_host(databases, "a")
+    backup(databases, tmp_path / "b")
     (tmp_path / "r.db").write_bytes(b"no database" * 1000)
-    assert [found.code for found in check(place).findings] == ["damaged"]
-    undo = restore(place, tmp_path / "b", ACT, force=True).undo
+    assert [found.code for found in check(databases).findings] == ["damaged"]
+    undo = restore(databases, tmp_path / "b", ACT, force=True).undo
     assert undo is not None
     assert (undo / "r.db").read_bytes().startswith(b"no database")
-    assert host_names(place) == ["a"]
+    assert host_names(databases) == ["a"]
 
 
 def test_a_backup_of_a_damaged_file_is_refused(tmp_path: Path) -> None:
-    place = Place.at(f"sqlite:///{tmp_path}/r.db", f"sqlite:///{tmp_path}/j.db", tmp_path)
-    upgrade(url(place))
+    databases = Databases.at(f"sqlite:///{tmp_path}/r.db", f"sqlite:///{tmp_path}/j.db", tmp_path)
+    upgrade(url(databases))
     with closing(sqlite3.connect(tmp_path / "r.db")) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     content = bytearray((tmp_path / "r.db").read_bytes())
     content[8192 : 8192 + 4096 * 6] = b"\xff" * 4096 * 6
     (tmp_path / "r.db").write_bytes(content)
     with pytest.raises(SetupError):
-        backup(place, tmp_path / "b")
+        backup(databases, tmp_path / "b")
     assert sorted(p.name for p in tmp_path.iterdir() if p.suffix != ".db") == []
 
 
 def test_what_a_killed_backup_left_is_cleared_away(tmp_path: Path) -> None:
-    place = Place.at(f"sqlite:///{tmp_path}/r.db", f"sqlite:///{tmp_path}/j.db", tmp_path)
-    upgrade(url(place))
+    databases = Databases.at(f"sqlite:///{tmp_path}/r.db", f"sqlite:///{tmp_path}/j.db", tmp_path)
+    upgrade(url(databases))
     left = tmp_path / ".b.partial-999999999"
     left.mkdir()
     (left / "records.db").write_text("half")
-    backup(place, tmp_path / "b")
+    backup(databases, tmp_path / "b")
     assert not left.exists()

@@ -29,11 +29,11 @@ from vmtune.jobs.database import hold
 from vmtune.services.backup import backups
 from vmtune.services.backup import postgresql as backup_postgresql
 from vmtune.services.backup.archive import MANIFEST
-from vmtune.services.backup.backups import Place, backup, restore
+from vmtune.services.backup.backups import Databases, backup, restore
 from vmtune.storage import Store, upgrade
 
 NO_POSTGRES = why_no_postgres()
-ONLY_SQLITE = pytest.mark.parametrize("new_place", ["sqlite"], indirect=True)
+ONLY_SQLITE = pytest.mark.parametrize("new_databases", ["sqlite"], indirect=True)
 """For what happens before a database is opened."""
 
 
@@ -66,29 +66,29 @@ SPOILED: dict[str, Callable[[str, bytes], bytes | None]] = {
 
 @ONLY_SQLITE
 @pytest.mark.parametrize("how", SPOILED)
-def test_a_spoiled_archive_changes_nothing(place: Place, tmp_path: Path, how: str) -> None:
-    backup(place, tmp_path / "b")
-    add_host(place, "later")
+def test_a_spoiled_archive_changes_nothing(databases: Databases, tmp_path: Path, how: str) -> None:
+    backup(databases, tmp_path / "b")
+    add_host(databases, "later")
     spoiled = changed(tmp_path / "b", tmp_path / "spoiled", SPOILED[how])
     with pytest.raises(InvalidInput) as refused:
-        restore(place, spoiled, ACT, force=True)
+        restore(databases, spoiled, ACT, force=True)
     (problem,) = refused.value.problems
     assert (problem.field, problem.code in ("no_backup", "backup_format")) == ("file", True)
     assert problem.remedy
-    assert host_names(place) == ["a", "b", "later"]
+    assert host_names(databases) == ["a", "b", "later"]
 
 
 @ONLY_SQLITE
-def test_what_is_no_backup_is_refused(place: Place, tmp_path: Path) -> None:
+def test_what_is_no_backup_is_refused(databases: Databases, tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no zip")
     for file in (tmp_path / "text", tmp_path / "none", tmp_path):
         with pytest.raises(InvalidInput, match=str(file)):
-            restore(place, file, ACT, force=True)
+            restore(databases, file, ACT, force=True)
 
 
 @ONLY_SQLITE
-def test_one_of_a_newer_vmtune_is_refused(place: Place, tmp_path: Path) -> None:
-    made = backup(place, tmp_path / "b")
+def test_one_of_a_newer_vmtune_is_refused(databases: Databases, tmp_path: Path) -> None:
+    made = backup(databases, tmp_path / "b")
     revision = f'"revision": "{made.revision}"'.encode()
     newer = changed(
         tmp_path / "b",
@@ -96,42 +96,44 @@ def test_one_of_a_newer_vmtune_is_refused(place: Place, tmp_path: Path) -> None:
         lambda _, content: content.replace(revision, b'"revision": "9999"'),
     )
     with pytest.raises(SchemaMismatch, match="has schema 9999, which vmtune"):
-        restore(place, newer, ACT, force=True)
+        restore(databases, newer, ACT, force=True)
 
 
 @ONLY_SQLITE
-def test_a_file_that_is_there_is_not_overwritten(place: Place, tmp_path: Path) -> None:
+def test_a_file_that_is_there_is_not_overwritten(databases: Databases, tmp_path: Path) -> None:
     (tmp_path / "b").write_text("mine")
     with pytest.raises(InvalidInput, match="there is"):
-        backup(place, tmp_path / "b")
+        backup(databases, tmp_path / "b")
     assert (tmp_path / "b").read_text() == "mine"
     with pytest.raises(SetupError, match="No such file"):
-        backup(place, tmp_path / "nowhere" / "b")
+        backup(databases, tmp_path / "nowhere" / "b")
 
 
-def test_nothing_to_back_up_is_said(new_place: Callable[[str], Place], tmp_path: Path) -> None:
+def test_nothing_to_back_up_is_said(
+    new_databases: Callable[[str], Databases], tmp_path: Path
+) -> None:
     with pytest.raises(SchemaMismatch, match="nothing to back up"):
-        backup(new_place("empty"), tmp_path / "b")
+        backup(new_databases("empty"), tmp_path / "b")
     assert not (tmp_path / "b").exists()
 
 
 def test_it_is_refused_while_a_service_serves(
-    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    databases: Databases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    backup(place, tmp_path / "b")
+    backup(databases, tmp_path / "b")
     with ExitStack() as stack:
-        if place.kind == "sqlite":
-            lock = hold(Path(str(place.jobs.database)))
+        if databases.kind == "sqlite":
+            lock = hold(Path(str(databases.jobs.database)))
             stack.callback(os.close, lock)
         else:
-            stack.enter_context(Store.open(url(place))).hosts.list()
+            stack.enter_context(Store.open(url(databases))).hosts.list()
         # Only here: a connection that has been closed takes a moment to leave.
         patched = stack.enter_context(monkeypatch.context())
         patched.setattr(backups, "_LEAVES_WITHIN_S", 0.2)
         with pytest.raises(VmtuneError) as refused:
-            restore(place, tmp_path / "b", ACT, force=True)
+            restore(databases, tmp_path / "b", ACT, force=True)
         assert "another vmtune service" in str(refused.value) or "connections" in str(refused.value)
-    restore(place, tmp_path / "b", ACT, force=True)
+    restore(databases, tmp_path / "b", ACT, force=True)
 
 
 @pytest.mark.skipif(bool(NO_POSTGRES), reason=NO_POSTGRES)
@@ -139,12 +141,12 @@ def test_a_service_that_beats_is_seen_although_its_connections_are_not(
     server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with new_database(server) as there:
-        place = Place.at(there, there, tmp_path)
+        databases = Databases.at(there, there, tmp_path)
         upgrade(there)
         with Store.open(there) as store:
             store.fleet.join("live", "m", 1, "0")
         monkeypatch.setattr(backup_postgresql, "others_connected", lambda *_: 0)
-        monkeypatch.setattr(backups, "BEAT_S", 1.0)
+        monkeypatch.setattr(backups, "HEARTBEAT_INTERVAL_S", 1.0)
         stop = threading.Event()
 
         def beat() -> None:
@@ -152,24 +154,24 @@ def test_a_service_that_beats_is_seen_although_its_connections_are_not(
                 with psycopg.connect(libpq_url(there), autocommit=True) as connection:
                     connection.execute(b"UPDATE services SET beats = beats + 1")
 
-        backup(place, tmp_path / "b")
+        backup(databases, tmp_path / "b")
         thread = threading.Thread(target=beat)
         thread.start()
         try:
             with pytest.raises(Conflict, match="the services live run"):
-                restore(place, tmp_path / "b", ACT, force=True)
+                restore(databases, tmp_path / "b", ACT, force=True)
         finally:
             stop.set()
             thread.join()
-        restore(place, tmp_path / "b", ACT, force=True)  # it only seems to run
+        restore(databases, tmp_path / "b", ACT, force=True)  # it only seems to run
 
 
-def test_one_of_the_other_kind_of_database_is_refused(place: Place, tmp_path: Path) -> None:
-    backup(place, tmp_path / "b")
-    if place.kind == "sqlite":
-        other = Place(make_url("postgresql+psycopg://nobody@/none"), place.jobs, tmp_path)
+def test_one_of_the_other_kind_of_database_is_refused(databases: Databases, tmp_path: Path) -> None:
+    backup(databases, tmp_path / "b")
+    if databases.kind == "sqlite":
+        other = Databases(make_url("postgresql+psycopg://nobody@/none"), databases.jobs, tmp_path)
     else:
-        other = Place.at(f"sqlite:///{tmp_path}/r.db", f"sqlite:///{tmp_path}/j.db", tmp_path)
+        other = Databases.at(f"sqlite:///{tmp_path}/r.db", f"sqlite:///{tmp_path}/j.db", tmp_path)
     with pytest.raises(InvalidInput) as refused:
         restore(other, tmp_path / "b", ACT)
     assert refused.value.problems[0].code == "other_database"

@@ -256,10 +256,10 @@ async def test_hammering_is_told_as_a_number(api: Api) -> None:
         await api.refused("POST", "/profiles", {}, status=422)
     told = (await api.get("/audit?outcome=refused&limit=200"))["items"]
     assert len(told) == 30
-    await audit.tell_the_rest()
+    await audit.note_suppressed()
     assert len((await api.get("/audit?outcome=refused&limit=200"))["items"]) == 30
     audit._since -= 61
-    await audit.tell_the_rest()
+    await audit.note_suppressed()
     newest = (await api.get("/audit?limit=1"))["items"][0]
     assert newest["subject"] == "15 more attempts within a minute"
     await api.refused("POST", "/profiles", {}, status=422)

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from vmtune.services.coalescing import Together
+from vmtune.services.coalescing import Coalescer
 
 
 class Slow:
@@ -31,10 +31,10 @@ async def settle() -> None:
 
 
 async def test_who_comes_while_it_is_asked_shares_the_next_answer() -> None:
-    together, slow = Together[int](), Slow()
-    first = asyncio.create_task(together.ask("a", slow))
+    together, slow = Coalescer[int](), Slow()
+    first = asyncio.create_task(together.run("a", slow))
     await settle()
-    later = [asyncio.create_task(together.ask("a", slow)) for _ in range(3)]
+    later = [asyncio.create_task(together.run("a", slow)) for _ in range(3)]
     await settle()
     assert slow.asked == 1
     slow.let.release()
@@ -46,19 +46,19 @@ async def test_who_comes_while_it_is_asked_shares_the_next_answer() -> None:
 
 
 async def test_an_error_is_all_theirs_and_the_next_is_asked_anew() -> None:
-    together, slow = Together[int](), Slow()
+    together, slow = Coalescer[int](), Slow()
     slow.asked = 2
-    both = [asyncio.create_task(together.ask("a", slow)) for _ in range(2)]
+    both = [asyncio.create_task(together.run("a", slow)) for _ in range(2)]
     slow.let.release()
     answers = await asyncio.gather(*both, return_exceptions=True)
     assert [type(answer) for answer in answers] == [ValueError, ValueError]
     slow.let.release()
-    assert await together.ask("a", slow) == 4
+    assert await together.run("a", slow) == 4
 
 
 async def test_who_gives_up_leaves_it_to_the_others() -> None:
-    together, slow = Together[int](), Slow()
-    one, other = (asyncio.create_task(together.ask("a", slow)) for _ in range(2))
+    together, slow = Coalescer[int](), Slow()
+    one, other = (asyncio.create_task(together.run("a", slow)) for _ in range(2))
     await settle()
     one.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -68,11 +68,11 @@ async def test_who_gives_up_leaves_it_to_the_others() -> None:
 
 
 async def test_different_questions_wait_for_nobody() -> None:
-    together, slow, quick = Together[int](), Slow(), Slow()
-    waiting = asyncio.create_task(together.ask("a", slow))
+    together, slow, quick = Coalescer[int](), Slow(), Slow()
+    waiting = asyncio.create_task(together.run("a", slow))
     await settle()
     quick.let.release()
-    assert await together.ask("b", quick) == 1
+    assert await together.run("b", quick) == 1
     slow.let.release()
     assert await waiting == 1
 
@@ -94,29 +94,29 @@ class Long:
 
 async def test_what_is_asked_for_too_often_is_begun_later() -> None:
     """Half of the time: after each answer as long a rest, in which more may come to share."""
-    together, long = Together[int](0.5, 10), Long()
-    assert await together.ask("a", long) == 1
-    waiting = asyncio.create_task(together.ask("a", long))
+    together, long = Coalescer[int](0.5, 10), Long()
+    assert await together.run("a", long) == 1
+    waiting = asyncio.create_task(together.run("a", long))
     await settle()
-    assert await asyncio.gather(waiting, together.ask("a", long)) == [2, 2]
+    assert await asyncio.gather(waiting, together.run("a", long)) == [2, 2]
     assert long.begun[1] - long.ended[0] >= 0.99 * (long.ended[0] - long.begun[0])
 
 
 async def test_what_is_put_off_is_so_no_longer_than_is_allowed_nor_is_another_kind() -> None:
-    together, long, slow = Together[int](0.0001, 0.3), Long(), Slow()
-    await together.ask("a", long)
-    other = asyncio.create_task(together.ask("b", slow))
+    together, long, slow = Coalescer[int](0.0001, 0.3), Long(), Slow()
+    await together.run("a", long)
+    other = asyncio.create_task(together.run("b", slow))
     await settle()
     assert slow.asked == 1
     slow.let.release()
     async with asyncio.timeout(60):  # of the 1,000 s that the share would ask for
-        assert await asyncio.gather(other, together.ask("a", long)) == [1, 2]
+        assert await asyncio.gather(other, together.run("a", long)) == [1, 2]
     assert long.begun[1] - long.begun[0] >= 0.29
 
 
 async def test_what_took_longer_than_answers_may_be_apart_is_not_put_off() -> None:
-    together, long = Together[int](0.0001, 0.05), Long()
+    together, long = Coalescer[int](0.0001, 0.05), Long()
     async with asyncio.timeout(60):
         for _ in range(2):
-            await together.ask("a", long)
+            await together.run("a", long)
     assert len(long.begun) == 2

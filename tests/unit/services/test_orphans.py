@@ -11,7 +11,7 @@ from tests.support.fakes import VM
 from tests.support.world import World, world
 from vmtune.errors import SetupError
 from vmtune.model.migration.record import MigrationState
-from vmtune.services import retry as patience
+from vmtune.services import retry
 from vmtune.services.migrations.migrations import MigrationRequest
 from vmtune.testing.fake.qemu import DIRTIED_BYTES_PER_S
 
@@ -48,7 +48,7 @@ async def test_a_migration_that_is_carried_is_no_orphan(it: World) -> None:
 async def test_nothing_is_lost_while_the_database_is_away(
     it: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(patience, "AGAIN_S", 0.01)
+    monkeypatch.setattr(retry, "RETRY_INTERVAL_S", 0.01)
     it.source.parameters["max-bandwidth"] = DIRTIED_BYTES_PER_S
     record = await it.migrations.start(MigrationRequest(VM, "b"))
     await it.until(lambda: it.store.migrations.sample_count(record.id) > 0)

@@ -15,12 +15,12 @@ from vmtune.model.access.scopes import SERVICE
 from vmtune.model.migration.record import Kept, MigrationState
 from vmtune.model.retention import Keeping
 from vmtune.services import retention as keeping_service
-from vmtune.services.retention import KeepingService, Pruned, old, prune
+from vmtune.services.retention import Pruned, RetentionService, expired, prune
 from vmtune.storage import Store, upgrade
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 KEEPING = Keeping(samples_whole_days=30, samples_thinned_s=10, samples_days=365, audit_days=90)
-ACT = Act(SERVICE, "", "keep_house")
+ACT = Act(SERVICE, "", "retention")
 
 
 class Clock:
@@ -71,7 +71,7 @@ def test_it_does_what_it_said_it_would(store: Store, clock: Clock) -> None:
     clock.time += timedelta(days=340)
     migrated(store)
     clock.time += timedelta(days=31)
-    would = old(store, KEEPING, clock)
+    would = expired(store, KEEPING, clock)
     assert (would.thin.migrations, would.drop.migrations, would.drop.samples) == (1, 3, 900)
     assert would.entries > 0
     done = pruned(store, KEEPING, clock)
@@ -79,7 +79,7 @@ def test_it_does_what_it_said_it_would(store: Store, clock: Clock) -> None:
     assert (done.thinned_samples > 150, done.entries) == (True, would.entries)
     assert kept(store) == [Kept.THINNED, Kept.DROPPED, Kept.DROPPED, Kept.DROPPED]
     assert pruned(store, KEEPING, clock) == Pruned()
-    again = old(store, KEEPING, clock)
+    again = expired(store, KEEPING, clock)
     assert (again.thin.migrations, again.drop.migrations, again.entries) == (0, 0, 0)
     assert store.audit.check().broken_at is None
 
@@ -109,18 +109,18 @@ async def test_a_second_at_a_time_and_once_an_hour(
         migrated(store)
     clock.time += timedelta(days=40)
     monkeypatch.setattr(keeping_service, "_AT_ONCE_S", 0.0)  # one step each time
-    service = KeepingService(store, KEEPING, now=clock, clock=clock.seconds)
+    service = RetentionService(store, KEEPING, now=clock, clock=clock.seconds)
     for thinned in (1, 2, 3):
-        await service.tidy()
+        await service.run()
         assert kept(store).count(Kept.THINNED) == thinned
-    await service.tidy()  # finds that it is done
+    await service.run()  # finds that it is done
     migrated(store)
     clock.time += timedelta(days=40)
     store.keeping.begin_chore(keeping_service.CHORE, 3600)  # another service was first
-    await service.tidy()
+    await service.run()
     assert kept(store).count(Kept.THINNED) == 3
     clock.time += timedelta(hours=1)
-    await service.tidy()
+    await service.run()
     assert kept(store).count(Kept.THINNED) == 4
 
 
@@ -129,13 +129,13 @@ async def test_a_fault_ends_it_until_the_next_hour(
 ) -> None:
     migrated(store)
     clock.time += timedelta(days=40)
-    service = KeepingService(store, KEEPING, now=clock, clock=clock.seconds)
+    service = RetentionService(store, KEEPING, now=clock, clock=clock.seconds)
     with monkeypatch.context() as broken:
         broken.setattr(store.keeping, "to_thin", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            await service.tidy()
-    await service.tidy()
+            await service.run()
+    await service.run()
     assert kept(store) == [Kept.WHOLE]
     clock.time += timedelta(hours=1)
-    await service.tidy()
+    await service.run()
     assert kept(store) == [Kept.THINNED]

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from vmtune.config.settings import Settings
 from vmtune.services.access.audit import AuditService
-from vmtune.services.access.guard import Guard
+from vmtune.services.access.guard import AccessGuard
 from vmtune.services.access.oidc import OidcService
 from vmtune.services.access.tokens import TokenService
 from vmtune.services.access.users import LocalUsers
-from vmtune.services.access.web_sessions import BrowserService
+from vmtune.services.access.web_sessions import WebSessionService
 from vmtune.services.hosts.hosts import HostService
 from vmtune.storage import Store
 
@@ -21,8 +21,8 @@ class Access:
 
     users: LocalUsers
     tokens: TokenService
-    browsers: BrowserService
-    guard: Guard
+    browsers: WebSessionService
+    guard: AccessGuard
     audit: AuditService
     oidc: OidcService | None
 
@@ -32,12 +32,12 @@ class Access:
     ) -> Access:
         """All of them over one store."""
         tokens = TokenService(store, users)
-        browsers = BrowserService(store, tokens, settings.session_idle_minutes)
+        browsers = WebSessionService(store, tokens, settings.session_idle_minutes)
         oidc = OidcService(settings.oidc) if settings.oidc else None
-        return cls(users, tokens, browsers, Guard(store, hosts), AuditService(store), oidc)
+        return cls(users, tokens, browsers, AccessGuard(store, hosts), AuditService(store), oidc)
 
     async def tidy(self) -> None:
         """Store what need not be stored at each request, and forget what is over."""
         await self.tokens.note_uses()
         await self.browsers.tidy()
-        await self.audit.tell_the_rest()
+        await self.audit.note_suppressed()

@@ -66,7 +66,7 @@ class AuditService:
         count = self._refused[asker] = self._refused.get(asker, 0) + 1
         return count <= _MOST_A_MINUTE
 
-    async def tell_the_rest(self) -> None:
+    async def note_suppressed(self) -> None:
         """Note how many refusals of the last minute were not told one by one."""
         if self._clock() - self._since < _MINUTE_S:
             return

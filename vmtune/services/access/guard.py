@@ -31,7 +31,7 @@ def hidden(like: NotFound) -> OutOfReach:
     return OutOfReach(like.message, problems=like.problems)
 
 
-class Guard:
+class AccessGuard:
     """Asks for each thing whether it is within somebody's reach."""
 
     def __init__(self, store: Store, hosts: HostService) -> None:

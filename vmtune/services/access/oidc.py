@@ -31,7 +31,7 @@ Json = Mapping[str, Any]  # any JSON
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class SignInStart:
     """A sign-in that has begun.
 
     :param url: where the browser goes, to the provider.
@@ -43,7 +43,7 @@ class Begun:
 
 
 @dataclass(frozen=True, slots=True)
-class _Waiting:
+class _PendingSignIn:
     binding: str
     nonce: str
     verifier: str
@@ -56,9 +56,9 @@ class OidcService:
     def __init__(self, settings: OidcSettings, clock: Callable[[], float] = time.monotonic) -> None:
         self._settings = settings
         self._clock = clock
-        self._waiting: dict[str, _Waiting] = {}
+        self._waiting: dict[str, _PendingSignIn] = {}
 
-    async def begin(self) -> Begun:
+    async def begin(self) -> SignInStart:
         """Begin a sign-in.
 
         :raise SetupError: the provider does not answer, or Authlib is not installed.
@@ -75,8 +75,8 @@ class OidcService:
             )
         while len(self._waiting) >= _MOST_BEGUN:
             self._waiting.pop(next(iter(self._waiting)))
-        self._waiting[state] = _Waiting(binding, nonce, verifier, self._clock() + LASTS_S)
-        return Begun(url, binding)
+        self._waiting[state] = _PendingSignIn(binding, nonce, verifier, self._clock() + LASTS_S)
+        return SignInStart(url, binding)
 
     async def finish(self, binding: str, state: str, code: str) -> Identity:
         """Who has come back from the provider.

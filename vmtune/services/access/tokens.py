@@ -44,7 +44,7 @@ def utc_now() -> datetime:
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered(Generic[_T]):
+class CacheEntry(Generic[_T]):
     """What the store had a moment ago.
 
     :param since: :attr:`TokenService.changed` of that time; *at* its clock.
@@ -86,7 +86,7 @@ class TokenService:
         self._slots = asyncio.Semaphore(_AT_ONCE)
         self._by_address = Throttle(_FREE_ADDRESS, _LONGEST_ADDRESS_S, clock)
         self._by_token = Throttle(_FREE_TOKEN, _LONGEST_TOKEN_S, clock)
-        self._found: dict[str, Remembered[Found]] = {}
+        self._found: dict[str, CacheEntry[Found]] = {}
         self._uses: dict[str, tuple[datetime, str]] = {}
         self.changed = asyncio.Event()
         """Set, and made anew, whenever somebody may have lost the right to go on."""
@@ -229,7 +229,7 @@ class TokenService:
         looked = self.changed, self._clock()  # before: what changes meanwhile must not hold
         found = await asyncio.to_thread(self._store.tokens.find, id)
         if found is not None:
-            self._found[id] = Remembered(*looked, found)
+            self._found[id] = CacheEntry(*looked, found)
         while len(self._found) > _MOST_REMEMBERED:
             self._found.pop(next(iter(self._found)))
         return found

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 
 from vmtune.errors import Unauthenticated
 from vmtune.model.access.scopes import Identity
-from vmtune.services.access.tokens import Remembered, TokenService, utc_now
+from vmtune.services.access.tokens import CacheEntry, TokenService, utc_now
 from vmtune.storage import Store
 from vmtune.storage.paging import Page
 from vmtune.storage.repositories.tokens import SignedIn, WebSession
@@ -26,7 +26,7 @@ _LASTS = timedelta(hours=12)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Browser:
+class WebLogin:
     """A browser that is signed in.
 
     :param cookie: what proves it; *csrf* is what its pages send with each change.
@@ -48,7 +48,7 @@ class Browser:
         return base64.urlsafe_b64encode(made).decode().rstrip("=")
 
 
-class BrowserService:
+class WebSessionService:
     """Signs browsers in and out.
 
     :param idle_minutes: after which one that asks nothing is signed out.
@@ -66,9 +66,9 @@ class BrowserService:
         self._idle = timedelta(minutes=idle_minutes)
         self._now = now
         self._seen: dict[str, datetime] = {}
-        self._found: dict[str, Remembered[WebSession]] = {}
+        self._found: dict[str, CacheEntry[WebSession]] = {}
 
-    async def sign_in(self, token: str, address: str) -> Browser:
+    async def sign_in(self, token: str, address: str) -> WebLogin:
         """Sign a browser in with a token.
 
         :raise Unauthenticated: the token lets nobody in.
@@ -76,16 +76,16 @@ class BrowserService:
         """
         return await self.admit(await self._tokens.identify(token, address), address)
 
-    async def admit(self, identity: Identity, address: str) -> Browser:
+    async def admit(self, identity: Identity, address: str) -> WebLogin:
         """Sign a browser in for somebody who has proven who they are."""
         now = self._now()
         expires_at = min(now + _LASTS, identity.expires_at or now + _LASTS)
-        browser = Browser(secrets.token_urlsafe(_COOKIE_BYTES), identity, expires_at)
+        browser = WebLogin(secrets.token_urlsafe(_COOKIE_BYTES), identity, expires_at)
         id = _id(browser.cookie)
         await asyncio.to_thread(self._store.tokens.sign_in, id, identity, address, expires_at)
         return browser
 
-    async def identify(self, cookie: str, asks: bool = True) -> Browser:
+    async def identify(self, cookie: str, asks: bool = True) -> WebLogin:
         """The browser that sent *cookie*.
 
         :param asks: it asks for something now, and so is not idle.
@@ -107,7 +107,7 @@ class BrowserService:
             identity = await self._tokens.identity_of(found.found)
         if asks:
             self._seen[id] = now
-        return Browser(cookie, identity, found.expires_at)
+        return WebLogin(cookie, identity, found.expires_at)
 
     async def _find(self, id: str) -> WebSession | None:
         known = self._found.get(id)
@@ -117,7 +117,7 @@ class BrowserService:
             return known.what
         found = await asyncio.to_thread(self._store.tokens.session, id)
         if found is not None:
-            self._found[id] = Remembered(changed, now, found)
+            self._found[id] = CacheEntry(changed, now, found)
         while len(self._found) > _MOST_REMEMBERED:
             self._found.pop(next(iter(self._found)))
         return found

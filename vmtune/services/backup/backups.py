@@ -20,7 +20,7 @@ from vmtune.services.backup import archive, postgresql, sqlite
 from vmtune.services.backup.archive import Manifest
 from vmtune.services.backup.postgresql import PostgresCopy
 from vmtune.services.backup.sqlite import SqliteCopy
-from vmtune.services.cluster.cluster import BEAT_S
+from vmtune.services.cluster.cluster import HEARTBEAT_INTERVAL_S
 from vmtune.storage import Store, current_revision, upgrade
 from vmtune.storage import contents as whole
 from vmtune.storage.failures import masked, parse_url, translated
@@ -32,7 +32,7 @@ DAMAGED = "database_damaged"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Databases:
     """Where the databases are.
 
     :param keep: the folder for a copy of what a restore replaces.
@@ -43,7 +43,7 @@ class Place:
     keep: Path
 
     @classmethod
-    def at(cls, records: str, jobs: str, keep: Path) -> Place:
+    def at(cls, records: str, jobs: str, keep: Path) -> Databases:
         """By their URLs.
 
         :raise SetupError: one is none that vmtune can use.
@@ -74,7 +74,7 @@ class Restored:
     upgraded: tuple[str, ...]
 
 
-def backup(place: Place, to: Path) -> Manifest:
+def backup(databases: Databases, to: Path) -> Manifest:
     """Copy both databases into one file, as they are at one moment. Services go on meanwhile.
 
     :raise InvalidInput: there is such a file.
@@ -85,20 +85,20 @@ def backup(place: Place, to: Path) -> Manifest:
         raise InvalidInput(
             f"there is {to} already", field="file", code="file_exists", remedy="name another file"
         )
-    revision = _revision(place)
+    revision = _revision(databases)
     if revision is None or revision == RESTORING:
         raise SchemaMismatch(
-            f"{masked(place.records)} has nothing to back up",
+            f"{masked(databases.records)} has nothing to back up",
             field="database",
             remedy="see that it is the right one: --state-dir, --database-url",
         )
-    check_revision(revision, known_revisions(), masked(place.records), must_be_newest=False)
+    check_revision(revision, known_revisions(), masked(databases.records), must_be_newest=False)
     with archive.beside(to) as folder:
-        rows = _copy_both(place, folder)
+        rows = _copy_both(databases, folder)
         members = sorted(folder.iterdir())
         manifest = Manifest(
             __version__,
-            place.kind,
+            databases.kind,
             revision,
             datetime.now(UTC),
             rows,
@@ -108,19 +108,23 @@ def backup(place: Place, to: Path) -> Manifest:
     return manifest
 
 
-def _copy_both(place: Place, folder: Path) -> Mapping[str, int]:
+def _copy_both(databases: Databases, folder: Path) -> Mapping[str, int]:
     with ExitStack() as stack:
-        records = _copier(place.records, jobs=False)
-        jobs = _copier(place.jobs, jobs=True)
+        records = _copier(databases.records, jobs=False)
+        jobs = _copier(databases.jobs, jobs=True)
         for each in (records, jobs):
             stack.callback(each.close)
         both = [records] if jobs.missing else [records, jobs]
-        if len(both) > 1 and not place.one:
+        if len(both) > 1 and not databases.one:
             for each in both:
                 each.hold()
         records.look()
         if jobs in both:
-            if isinstance(jobs, PostgresCopy) and isinstance(records, PostgresCopy) and place.one:
+            if (
+                isinstance(jobs, PostgresCopy)
+                and isinstance(records, PostgresCopy)
+                and databases.one
+            ):
                 jobs.look_as(records)
             else:
                 jobs.look()
@@ -146,7 +150,7 @@ def _copier(url: URL, *, jobs: bool) -> SqliteCopy | PostgresCopy:
     return SqliteCopy(url) if _is_sqlite(url) else PostgresCopy(url, jobs=jobs)
 
 
-def restore(place: Place, file: Path, act: Act, *, force: bool = False) -> Restored:
+def restore(databases: Databases, file: Path, act: Act, *, force: bool = False) -> Restored:
     """Put a backup back, check it, and bring it to this vmtune's schema.
 
     :param act: who does it: the restored audit log tells.
@@ -157,19 +161,19 @@ def restore(place: Place, file: Path, act: Act, *, force: bool = False) -> Resto
     :raise SetupError: a database or the disk cannot be used.
     """
     manifest = archive.read(file)
-    _check(place, file, manifest)
-    if place.kind == "sqlite":
-        restored = _restore_sqlite(place, file, manifest, force=force)
+    _check(databases, file, manifest)
+    if databases.kind == "sqlite":
+        restored = _restore_sqlite(databases, file, manifest, force=force)
     else:
-        restored = _restore_postgresql(place, file, manifest, force=force)
-    with Store.open(place.records.render_as_string(hide_password=False)) as store:
+        restored = _restore_postgresql(databases, file, manifest, force=force)
+    with Store.open(databases.records.render_as_string(hide_password=False)) as store:
         made = manifest.made_at.isoformat(timespec="seconds")
         subject = f"database put back from {file.name}, of {made}"
         store.audit.add(act, Outcome.DONE, subject, None, ())
     return restored
 
 
-def _check(place: Place, file: Path, manifest: Manifest) -> None:
+def _check(databases: Databases, file: Path, manifest: Manifest) -> None:
     """:raise VmtuneError: the backup cannot be put there."""
     if manifest.revision not in known_revisions():
         raise SchemaMismatch(
@@ -179,7 +183,7 @@ def _check(place: Place, file: Path, manifest: Manifest) -> None:
             remedy=f"install vmtune {manifest.vmtune} or a later one",
         )
     named = {Path(member.name).stem: Path(member.name).suffix for member in manifest.members}
-    for name, url in (("records", place.records), ("jobs", place.jobs)):
+    for name, url in (("records", databases.records), ("jobs", databases.jobs)):
         if named.get(name, _ending(url)) != _ending(url):
             raise InvalidInput(
                 f"the {name} in {file} are of {manifest.kind}, and {masked(url)} is not",
@@ -197,10 +201,12 @@ def _is_sqlite(url: URL) -> bool:
     return url.get_backend_name() == "sqlite"
 
 
-def _restore_sqlite(place: Place, file: Path, manifest: Manifest, *, force: bool) -> Restored:
-    records = Path(str(place.records.database)).absolute()
+def _restore_sqlite(
+    databases: Databases, file: Path, manifest: Manifest, *, force: bool
+) -> Restored:
+    records = Path(str(databases.records.database)).absolute()
     with ExitStack() as stack:
-        stack.enter_context(_jobs_held(place))
+        stack.enter_context(_jobs_held(databases))
         folder = stack.enter_context(archive.beside(records))
         archive.unpack(file, manifest, folder)
         copy = folder / f"records{sqlite.ENDING}"
@@ -209,29 +215,31 @@ def _restore_sqlite(place: Place, file: Path, manifest: Manifest, *, force: bool
             raise _differs(file, wrong)
         upgraded = upgrade(f"sqlite:///{copy}")
         sqlite.fold(copy)
-        undo = _make_room(place, force=force)
-        _put_jobs(place, folder, manifest, stack)
-        sqlite.put(place.records, copy)
+        undo = _make_room(databases, force=force)
+        _put_jobs(databases, folder, manifest, stack)
+        sqlite.put(databases.records, copy)
     return Restored(manifest, undo, tuple(upgraded))
 
 
-def _restore_postgresql(place: Place, file: Path, manifest: Manifest, *, force: bool) -> Restored:
-    url = place.records.render_as_string(hide_password=False)
+def _restore_postgresql(
+    databases: Databases, file: Path, manifest: Manifest, *, force: bool
+) -> Restored:
+    url = databases.records.render_as_string(hide_password=False)
     with ExitStack() as stack:
-        stack.enter_context(_jobs_held(place))
+        stack.enter_context(_jobs_held(databases))
         folder = stack.enter_context(archive.beside(_RESTORE))
         archive.unpack(file, manifest, folder)
-        engine = stack.enter_context(postgresql.opened(place.records))
-        postgresql.check_programs(engine, place.records)
-        undo = _make_room(place, force=force)
+        engine = stack.enter_context(postgresql.opened(databases.records))
+        postgresql.check_programs(engine, databases.records)
+        undo = _make_room(databases, force=force)
         try:
             with engine.begin() as connection:
                 whole.remove(connection)
             upgrade(url, to=manifest.revision)
             with engine.begin() as connection:
                 whole.set_revision(connection, RESTORING)
-            postgresql.restore_rows(place.records, folder / f"records{postgresql.ENDING}")
-            _put_jobs(place, folder, manifest, stack)
+            postgresql.restore_rows(databases.records, folder / f"records{postgresql.ENDING}")
+            _put_jobs(databases, folder, manifest, stack)
             with engine.begin() as connection:
                 if dict(whole.rows(connection)) != dict(manifest.rows):
                     raise _differs(file, "")
@@ -242,30 +250,30 @@ def _restore_postgresql(place: Place, file: Path, manifest: Manifest, *, force: 
     return Restored(manifest, undo, tuple(upgraded))
 
 
-def _put_jobs(place: Place, folder: Path, manifest: Manifest, stack: ExitStack) -> None:
-    dump = folder / f"jobs{_ending(place.jobs)}" if manifest.has_jobs else None
-    if not _is_sqlite(place.jobs):
-        postgresql.restore_jobs(place.jobs, dump)
+def _put_jobs(databases: Databases, folder: Path, manifest: Manifest, stack: ExitStack) -> None:
+    dump = folder / f"jobs{_ending(databases.jobs)}" if manifest.has_jobs else None
+    if not _is_sqlite(databases.jobs):
+        postgresql.restore_jobs(databases.jobs, dump)
         return
-    jobs = Path(str(place.jobs.database)).absolute()
+    jobs = Path(str(databases.jobs.database)).absolute()
     if dump is not None and dump.stat().st_dev != jobs.parent.stat().st_dev:
         near = stack.enter_context(archive.beside(jobs)) / dump.name
         shutil.copyfile(dump, near)
         near.chmod(0o600)
         dump = near
-    sqlite.put(place.jobs, dump)
+    sqlite.put(databases.jobs, dump)
 
 
 @contextmanager
-def _jobs_held(place: Place) -> Iterator[None]:
+def _jobs_held(databases: Databases) -> Iterator[None]:
     """Within the block no service runs.
 
     :raise VmtuneError: one does.
     """
     with ExitStack() as stack:
-        if _is_sqlite(place.jobs):
-            stack.enter_context(sqlite.held(place.jobs))
-        for url in {url for url in (place.records, place.jobs) if not _is_sqlite(url)}:
+        if _is_sqlite(databases.jobs):
+            stack.enter_context(sqlite.held(databases.jobs))
+        for url in {url for url in (databases.records, databases.jobs) if not _is_sqlite(url)}:
             _refuse_served(url)
         yield
 
@@ -284,7 +292,7 @@ def _refuse_served(url: URL) -> None:
     with Store.open(url.render_as_string(hide_password=False)) as store:
         before = {one.name: one.beats for one in store.fleet.all() if _runs(one.state)}
         if before:
-            time.sleep(2 * BEAT_S)
+            time.sleep(2 * HEARTBEAT_INTERVAL_S)
         after = {one.name: one.beats for one in store.fleet.all()}
     live = [name for name, beats in before.items() if after.get(name) != beats]
     if live:
@@ -304,44 +312,44 @@ def _served(what: str) -> Conflict:
     )
 
 
-def _make_room(place: Place, *, force: bool) -> Path | None:
+def _make_room(databases: Databases, *, force: bool) -> Path | None:
     """A copy of what is there; None where nothing is.
 
     :raise Conflict: something is, and *force* is not given.
     """
     try:
-        is_empty, damaged = _is_empty(place), False
+        is_empty, damaged = _is_empty(databases), False
     except SetupError:
-        if not _is_sqlite(place.records):
+        if not _is_sqlite(databases.records):
             raise
         is_empty, damaged = False, True
     if is_empty:
         return None
     if not force:
         raise Conflict(
-            f"{masked(place.records)} is not empty",
+            f"{masked(databases.records)} is not empty",
             field="database",
             code="not_empty",
             remedy="name an empty one; or replace it with --force, which keeps a copy of it",
         )
     name = f"before-restore-{datetime.now(UTC):%Y%m%dT%H%M%S.%f}"
-    place.keep.mkdir(parents=True, exist_ok=True)
+    databases.keep.mkdir(parents=True, exist_ok=True)
     if damaged:
-        return _keep_files(place, place.keep / name)
-    undo = place.keep / f"{name}.vmtune-backup"
+        return _keep_files(databases, databases.keep / name)
+    undo = databases.keep / f"{name}.vmtune-backup"
     try:
-        backup(place, undo)
+        backup(databases, undo)
     except SetupError as error:
-        if error.problems[0].code != DAMAGED or not _is_sqlite(place.records):
+        if error.problems[0].code != DAMAGED or not _is_sqlite(databases.records):
             raise
-        return _keep_files(place, place.keep / name)
+        return _keep_files(databases, databases.keep / name)
     return undo
 
 
-def _keep_files(place: Place, folder: Path) -> Path:
+def _keep_files(databases: Databases, folder: Path) -> Path:
     """Keep files as they are: too damaged to be backed up."""
     folder.mkdir(mode=0o700)
-    for url in (place.records, place.jobs):
+    for url in (databases.records, databases.jobs):
         if _is_sqlite(url):
             file = Path(str(url.database)).absolute()
             for one in (file, *(file.with_name(file.name + end) for end in ("-wal", "-shm"))):
@@ -350,22 +358,22 @@ def _keep_files(place: Place, folder: Path) -> Path:
     return folder
 
 
-def _is_empty(place: Place) -> bool:
+def _is_empty(databases: Databases) -> bool:
     """Whether nothing would be lost.
 
     :raise SetupError: that cannot be seen.
     """
-    if _revision(place) in (None, RESTORING):  # what an earlier restore replaced was kept then
+    if _revision(databases) in (None, RESTORING):  # what an earlier restore replaced was kept then
         return True
-    if _is_sqlite(place.records):
-        with translated(place.records):
-            return not any(sqlite.rows_of(Path(str(place.records.database))).values())
-    with postgresql.opened(place.records) as engine, engine.connect() as connection:
+    if _is_sqlite(databases.records):
+        with translated(databases.records):
+            return not any(sqlite.rows_of(Path(str(databases.records.database))).values())
+    with postgresql.opened(databases.records) as engine, engine.connect() as connection:
         return not any(whole.rows(connection).values())
 
 
-def _revision(place: Place) -> str | None:
-    return current_revision(place.records.render_as_string(hide_password=False))
+def _revision(databases: Databases) -> str | None:
+    return current_revision(databases.records.render_as_string(hide_password=False))
 
 
 def _differs(file: Path, wrong: str) -> InvalidInput:

@@ -17,7 +17,7 @@ from sqlalchemy import URL, inspect, text
 
 from vmtune.errors import Problem
 from vmtune.services.backup import postgresql
-from vmtune.services.backup.backups import Place
+from vmtune.services.backup.backups import Databases
 from vmtune.services.backup.findings import finding
 from vmtune.services.backup.sqlite import sound
 from vmtune.storage import Store, current_revision, head_revision
@@ -49,23 +49,25 @@ class Checked:
     findings: tuple[Problem, ...]
 
 
-def check(place: Place) -> Checked:
+def check(databases: Databases) -> Checked:
     """Look everything over.
 
     :raise SetupError: a database cannot be opened at all.
     """
-    shown = masked(place.records)
-    findings = [*_files(place)]
+    shown = masked(databases.records)
+    findings = [*_files(databases)]
     if any(found.code == "damaged" for found in findings):
         return Checked(shown, None, {}, 0, 0, tuple(findings))
-    revision = current_revision(place.records.render_as_string(hide_password=False))
+    revision = current_revision(databases.records.render_as_string(hide_password=False))
     wrong = _schema(revision)
     if wrong is not None:
         return Checked(shown, revision, {}, 0, 0, (*findings, wrong))
     with ExitStack() as stack:
-        engine = stack.enter_context(postgresql.opened(place.records))
-        store = stack.enter_context(Store.open(place.records.render_as_string(hide_password=False)))
-        jobs = _Jobs(place.jobs)
+        engine = stack.enter_context(postgresql.opened(databases.records))
+        store = stack.enter_context(
+            Store.open(databases.records.render_as_string(hide_password=False))
+        )
+        jobs = _Jobs(databases.jobs)
         stack.callback(jobs.close)
         findings += _twice(lambda: [*_rules(store), *_unmatched(store, jobs)])
         integrity = store.audit.check()
@@ -90,10 +92,10 @@ def _schema(revision: str | None) -> Problem | None:
     return None
 
 
-def _files(place: Place) -> list[Problem]:
+def _files(databases: Databases) -> list[Problem]:
     """What is wrong with SQLite's files."""
     findings: list[Problem] = []
-    for url in (place.records, place.jobs):
+    for url in (databases.records, databases.jobs):
         file = Path(str(url.database))
         if url.get_backend_name() != "sqlite" or not file.exists():
             continue

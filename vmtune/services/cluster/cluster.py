@@ -1,8 +1,8 @@
 """Shares the hosts with the other services on the same PostgreSQL database.
 
-Each service counts its beats on in the database. Who sees one that stands still for
-:data:`SILENT_S`, by its own clock and over its own looks, takes its hosts and jobs over; the
-database then refuses what the silent one still writes, and its lease has run out before
+Each service writes a heartbeat to the database. A service that has seen no heartbeat of another
+for :data:`TAKEOVER_AFTER_S`, by its own clock, takes over its hosts and jobs. From then on the
+database refuses what the silent service still writes; its lease has expired before
 (:mod:`vmtune.services.cluster.lease`), so that it changes nothing on a host either.
 """
 
@@ -22,41 +22,44 @@ from vmtune.errors import SetupError, VmtuneError
 from vmtune.jobs.base import JobEngine
 from vmtune.model.cluster import Service, ServiceState
 from vmtune.model.host.inventory import EventTopic, Host
-from vmtune.services.cluster.lease import HOLDS_S, Lease, now_s
+from vmtune.services.cluster.lease import LEASE_S, Lease, now_s
 from vmtune.services.events import EventBus
-from vmtune.services.hosts.hosts import HostService, Place
+from vmtune.services.hosts.connections import ServiceIdentity
+from vmtune.services.hosts.hosts import HostService
 from vmtune.storage import Store
 from vmtune.storage.database import Lease as StoreLease
 
 log = structlog.get_logger(__name__)
 
-BEAT_S = 2.0
-SILENT_S = 15.0
-_ORDERS_S = 1.0
+HEARTBEAT_INTERVAL_S = 2.0
+TAKEOVER_AFTER_S = 15.0
+_ORDER_POLL_S = 1.0
 _CLAIM_WITHIN_S = 5.0
-assert HOLDS_S + BEAT_S < SILENT_S, "a lease runs out before the work is taken over"
+assert LEASE_S + HEARTBEAT_INTERVAL_S < TAKEOVER_AFTER_S, (
+    "a lease runs out before the work is taken over"
+)
 
-Mine = Callable[[str], Awaitable[bool]]
-"""Whether a job, by its id, is one that this service can carry out."""
+CanRun = Callable[[str], Awaitable[bool]]
+"""Whether this service can run a job, by its id."""
 
-Adopt = Callable[[str], Awaitable[None]]
-"""Settles what a service, by its name, left open beside its jobs."""
+Reconcile = Callable[[str], Awaitable[None]]
+"""Reconciles what a dead service, by its name, left open beside its jobs."""
 
 
-class Engine(JobEngine, Protocol):
+class ClusterEngine(JobEngine, Protocol):
     """A job engine whose database others use, too."""
 
     async def take_over(
-        self, dead: str, mine: Callable[[str, str], Awaitable[bool]]
+        self, dead: str, runnable: Callable[[str, str], Awaitable[bool]]
     ) -> list[tuple[str, str]]:
         """See :meth:`vmtune.jobs.durable.DurableEngine.take_over`."""
 
 
 @dataclass(slots=True)
-class _Seen:
-    """Another service, as this one saw it.
+class _LastHeartbeat:
+    """The last heartbeat that was seen of another service.
 
-    :param since_s: since when it stands still, by this one's clock.
+    :param since_s: when it was first seen, by this service's clock.
     """
 
     epoch: int
@@ -64,7 +67,7 @@ class _Seen:
     since_s: float
 
 
-class Fleet:
+class Cluster:
     """This service among others, from :meth:`join` to :meth:`close`.
 
     :param lease: renewed with each beat.
@@ -75,28 +78,28 @@ class Fleet:
         store: Store,
         bus: EventBus,
         hosts: HostService,
-        place: Place,
+        identity: ServiceIdentity,
         lease: Lease,
         version: str,
     ) -> None:
         self._store = store
         self._bus = bus
         self._hosts = hosts
-        self.name = place.service
-        self.machine = place.machine
+        self.name = identity.service
+        self.machine = identity.machine
         self.lease = lease
         self._version = version
         self.lost = asyncio.Event()
         self._on_lost: list[Callable[[], None]] = []
-        self._known: dict[str, _Seen] = {}
-        self._looked_s = now_s()
+        self._known: dict[str, _LastHeartbeat] = {}
+        self._checked_s = now_s()
         self._hosts_known: dict[str, Host] = {}
         self._tasks: list[asyncio.Task[None]] = []
         # Its own thread: the others may all be waiting for the database.
-        self._heart = ThreadPoolExecutor(1, "vmtune-beat")
+        self._heartbeat_thread = ThreadPoolExecutor(1, "vmtune-heartbeat")
 
     def on_lost(self, call: Callable[[], None]) -> None:
-        """Have something done when another service has taken over."""
+        """Have *call* called when another service has taken over."""
         self._on_lost.append(call)
 
     async def join(self) -> None:
@@ -106,38 +109,40 @@ class Fleet:
         """
         before = await asyncio.to_thread(self._store.fleet.get, self.name)
         if before is not None and before.state is ServiceState.RUNNING:
-            await self._refuse_twin(before)
-        await self._wait_for_heir()
+            await self._refuse_duplicate(before)
+        await self._wait_for_takeover()
         asked_s = now_s()
         await asyncio.to_thread(
             self._store.fleet.join, self.name, self.machine, os.getpid(), self._version
         )
         self.lease.renew(asked_s)
-        self._spawn(self._beat())
+        self._spawn(self._send_heartbeats())
         await self._refresh()
 
-    async def start(self, engine: Engine, mine: Mapping[str, Mine], adopt: Adopt) -> None:
+    async def start(
+        self, engine: ClusterEngine, runnable: Mapping[str, CanRun], reconcile: Reconcile
+    ) -> None:
         """Share the work from now on.
 
-        :param mine: for each kind of job, whether this service can carry one out.
-        :param adopt: settles what else it left open.
+        :param runnable: for each kind of job, whether this service can run one.
+        :param reconcile: reconciles what a dead service left open beside its jobs.
         """
         self._spawn(self._bus.relay())
-        self._spawn(self._watch(engine, mine, adopt))
-        self._spawn(self._carry_orders(engine))
-        self._spawn(self._keep_claiming())
+        self._spawn(self._watch_services(engine, runnable, reconcile))
+        self._spawn(self._run_orders(engine))
+        self._spawn(self._claim_free_hosts())
 
     async def close(self) -> None:
         """Stop. Its hosts stay with it; another takes them over unless it starts again soon."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._heart.shutdown(wait=False)
+        self._heartbeat_thread.shutdown(wait=False)
         if not self.lost.is_set():
             try:
                 await asyncio.to_thread(self._store.fleet.stop)
             except VmtuneError as error:
-                log.info("not told that it stops", reason=str(error))
+                log.info("cannot write that this service stops", reason=str(error))
 
     def check_kept(self) -> None:
         """:raise TakenOver: another service has taken over."""
@@ -155,18 +160,18 @@ class Fleet:
         :raise Conflict: something is open on the host, or the service does not reach it.
         """
         given = await asyncio.to_thread(self._store.fleet.give, host, service)
-        await self._bus.tell(EventTopic.HOST, host, {"change": "owner", "owner": service})
+        await self._bus.publish(EventTopic.HOST, host, {"change": "owner", "owner": service})
         await self._refresh()
         return given
 
     def _spawn(self, work: Coroutine[None, None, None]) -> None:
         self._tasks.append(asyncio.create_task(work))
 
-    async def _refuse_twin(self, before: Service) -> None:
-        """:raise SetupError: the service that has this name still beats."""
+    async def _refuse_duplicate(self, before: Service) -> None:
+        """:raise SetupError: a service of this name still writes heartbeats."""
         if before.machine == self.machine and not _is_running(before.pid):
             return
-        await asyncio.sleep(2 * BEAT_S)
+        await asyncio.sleep(2 * HEARTBEAT_INTERVAL_S)
         after = await asyncio.to_thread(self._store.fleet.get, self.name)
         if after is not None and after.beats != before.beats:
             raise SetupError(
@@ -177,30 +182,32 @@ class Fleet:
                 remedy="stop it, or give this one a service_name of its own",
             )
 
-    async def _wait_for_heir(self) -> None:
-        """Let who takes over this service's work finish, before this one begins again."""
-        for _ in range(round(SILENT_S / _ORDERS_S)):
+    async def _wait_for_takeover(self) -> None:
+        """Wait until a takeover of this service's former work is complete."""
+        for _ in range(round(TAKEOVER_AFTER_S / _ORDER_POLL_S)):
             me = await asyncio.to_thread(self._store.fleet.get, self.name)
             if me is None or not me.heir:
                 return
-            await asyncio.sleep(_ORDERS_S)
+            await asyncio.sleep(_ORDER_POLL_S)
 
-    async def _beat(self) -> None:
+    async def _send_heartbeats(self) -> None:
         loop = asyncio.get_running_loop()
         lease = self._store.lease
         assert lease is not None, "it has joined"
         while True:
             asked_s = now_s()
             try:
-                alive = await loop.run_in_executor(self._heart, self._store.fleet.beat, lease)
+                alive = await loop.run_in_executor(
+                    self._heartbeat_thread, self._store.fleet.beat, lease
+                )
             except VmtuneError as error:
-                log.warning("no heartbeat", reason=error.message)
+                log.warning("heartbeat not written", reason=error.message)
             else:
                 if not alive:
                     self._lose(lease)
                     return
                 self.lease.renew(asked_s)
-            await asyncio.sleep(BEAT_S)
+            await asyncio.sleep(HEARTBEAT_INTERVAL_S)
 
     def _lose(self, lease: StoreLease) -> None:
         log.warning("another service has taken over", service=lease.service)
@@ -209,29 +216,31 @@ class Fleet:
         for call in self._on_lost:
             call()
 
-    async def _watch(self, engine: Engine, mine: Mapping[str, Mine], adopt: Adopt) -> None:
+    async def _watch_services(
+        self, engine: ClusterEngine, runnable: Mapping[str, CanRun], reconcile: Reconcile
+    ) -> None:
         while True:
             try:
                 services = await self.services()
                 silent = self._silent(services)
                 for dead in silent:
-                    await self._take_from(dead)
+                    await self._take_over(dead)
                 for one in await self.services() if silent else services:
                     if one.heir == self.name:
-                        await self._settle_estate(one.name, engine, mine, adopt)
+                        await self._finish_takeover(one.name, engine, runnable, reconcile)
             except VmtuneError as error:
-                log.warning("the other services are not seen", reason=error.message)
+                log.warning("cannot read the other services", reason=error.message)
             except Exception:
-                log.exception("the other services are not seen")
-            await asyncio.sleep(BEAT_S)
+                log.exception("cannot read the other services")
+            await asyncio.sleep(HEARTBEAT_INTERVAL_S)
 
     def _silent(self, services: tuple[Service, ...]) -> list[Service]:
-        """Those that stand still for too long. Where this service has not looked for a while
-        itself (it was stopped, the database was away), it begins to count anew."""
+        """Services without a heartbeat for :data:`TAKEOVER_AFTER_S`. Where this service itself
+        has not looked for a while (stopped, database away), it starts its timers again."""
         at_s = now_s()
-        if at_s - self._looked_s > 3 * BEAT_S:
+        if at_s - self._checked_s > 3 * HEARTBEAT_INTERVAL_S:
             self._known.clear()
-        self._looked_s = at_s
+        self._checked_s = at_s
         silent: list[Service] = []
         for one in services:
             if one.name == self.name or one.state is ServiceState.TAKEN_OVER:
@@ -239,17 +248,17 @@ class Fleet:
                 continue
             known = self._known.get(one.name)
             if known is None or (known.epoch, known.beats) != (one.epoch, one.beats):
-                self._known[one.name] = _Seen(one.epoch, one.beats, at_s)
-            elif at_s - known.since_s > SILENT_S and self.lease.holds:
+                self._known[one.name] = _LastHeartbeat(one.epoch, one.beats, at_s)
+            elif at_s - known.since_s > TAKEOVER_AFTER_S and self.lease.holds:
                 silent.append(one)
         return silent
 
-    async def _take_from(self, dead: Service) -> None:
+    async def _take_over(self, dead: Service) -> None:
         taken = await asyncio.to_thread(self._store.fleet.take_over, dead, self.name, self.machine)
         if taken is None:
             return
         log.warning(
-            "took over from a service that does not answer",
+            "took over from a service without heartbeats",
             service=dead.name,
             hosts=list(taken.hosts),
             left=list(taken.left),
@@ -257,21 +266,21 @@ class Fleet:
         await self._refresh()
         for host in taken.hosts:
             data = {"change": "owner", "owner": self.name}
-            await self._bus.tell(EventTopic.HOST, host, data)
+            await self._bus.publish(EventTopic.HOST, host, data)
 
-    async def _settle_estate(
-        self, dead: str, engine: Engine, mine: Mapping[str, Mine], adopt: Adopt
+    async def _finish_takeover(
+        self, dead: str, engine: ClusterEngine, runnable: Mapping[str, CanRun], reconcile: Reconcile
     ) -> None:
-        async def can_carry(kind: str, job_id: str) -> bool:
-            return kind not in mine or await mine[kind](job_id)
+        async def can_run(kind: str, job_id: str) -> bool:
+            return kind not in runnable or await runnable[kind](job_id)
 
-        jobs = await engine.take_over(dead, can_carry)
-        await adopt(dead)
+        jobs = await engine.take_over(dead, can_run)
+        await reconcile(dead)
         await asyncio.to_thread(self._store.fleet.settle_estate, dead)
         for kind, job in jobs:
-            log.info("goes on with a job", kind=kind, job_id=job, service=dead)
+            log.info("job resumed after takeover", kind=kind, job_id=job, service=dead)
 
-    async def _carry_orders(self, engine: Engine) -> None:
+    async def _run_orders(self, engine: ClusterEngine) -> None:
         while True:
             try:
                 for order in await asyncio.to_thread(self._store.fleet.orders, self.name):
@@ -280,22 +289,22 @@ class Fleet:
                         await engine.cancel(order.job)
                     await asyncio.to_thread(self._store.fleet.begun, order.job)
             except VmtuneError as error:
-                log.warning("orders of other services are not seen", reason=error.message)
+                log.warning("cannot read job orders", reason=error.message)
             except Exception:
-                log.exception("orders of other services are not seen")
-            await asyncio.sleep(_ORDERS_S)
+                log.exception("cannot read job orders")
+            await asyncio.sleep(_ORDER_POLL_S)
 
-    async def _keep_claiming(self) -> None:
+    async def _claim_free_hosts(self) -> None:
         while True:
             try:
                 await self._refresh()
                 free = [host for host in self._hosts_known.values() if not host.owner]
                 await asyncio.gather(*map(self._claim, free))
             except VmtuneError as error:
-                log.warning("the hosts are not seen", reason=error.message)
+                log.warning("cannot read the hosts", reason=error.message)
             except Exception:
-                log.exception("the hosts are not seen")
-            await asyncio.sleep(BEAT_S)
+                log.exception("cannot read the hosts")
+            await asyncio.sleep(HEARTBEAT_INTERVAL_S)
 
     async def _claim(self, host: Host) -> None:
         """Drive a host that nobody drives, if it answers here."""
@@ -309,11 +318,11 @@ class Fleet:
             return
         claim = partial(self._store.fleet.claim, host.name, self.name, machine)
         if await asyncio.to_thread(claim):
-            log.info("drives a host", host=host.name)
+            log.info("claimed a host", host=host.name)
             await self._refresh()
 
     async def _refresh(self) -> None:
-        """Tell who watches the hosts which of them are this service's by now."""
+        """Read which hosts this service drives, and tell their watchers."""
         now = {host.name: host for host in await self._hosts.all()}
         for name, host in self._hosts_known.items():
             if name not in now or now[name].uri != host.uri:

@@ -1,4 +1,4 @@
-"""The job engine of a service that shares the work: a job about a host goes to who drives it."""
+"""The job engine of a cluster: the service that drives a host runs the jobs about it."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from uuid import UUID
 from vmtune.errors import NotFound
 from vmtune.jobs.base import Instrument, JobEngine, JobState, JobStatus, Phase
 from vmtune.jobs.kinds import CAMPAIGN_KIND, MIGRATION_KIND, OBSERVED_KIND, RUN_KIND
-from vmtune.services.cluster.cluster import Mine
+from vmtune.services.cluster.cluster import CanRun
 from vmtune.storage import Store
 
-_LOOK_AGAIN_S = 0.25
+_POLL_INTERVAL_S = 0.25
 
 
-class SharedJobs:
+class ClusterJobs:
     """Implements :class:`vmtune.jobs.base.JobEngine`.
 
-    :param engine: carries out what is this service's.
+    :param engine: runs this service's own jobs.
     :param name: this service.
     """
 
@@ -40,8 +40,8 @@ class SharedJobs:
         await self._engine.start()
 
     async def submit(self, kind: str, job_id: str, on: str = "") -> None:
-        """See :meth:`JobEngine.submit`. What another service is to carry is left to it, and begun
-        by it within a second."""
+        """See :meth:`JobEngine.submit`. A job of another service is ordered of it; it begins it
+        within a second."""
         if on:
             to = await asyncio.to_thread(self._store.fleet.order, job_id, kind, on, self._name)
             if to != self._name:
@@ -70,30 +70,30 @@ class SharedJobs:
     async def wait(self, job_id: str, timeout_s: float | None = None) -> JobState:
         """See :meth:`JobEngine.wait`."""
         loop = asyncio.get_running_loop()
-        give_up = None if timeout_s is None else loop.time() + timeout_s
+        deadline = None if timeout_s is None else loop.time() + timeout_s
         while True:
             order = await asyncio.to_thread(self._store.fleet.ordered, job_id)
-            left = None if give_up is None else max(give_up - loop.time(), 0)
+            left = None if deadline is None else max(deadline - loop.time(), 0)
             if order is None:
                 try:
                     return await self._engine.wait(job_id, left)
                 except NotFound:
-                    # It may just be going from the one to the other.
+                    # The order may just have become a job.
                     order = await asyncio.to_thread(self._store.fleet.ordered, job_id)
                     if order is None:
                         raise
             if left == 0:
                 return JobState(job_id, order.kind, JobStatus.QUEUED)
-            await asyncio.sleep(_LOOK_AGAIN_S)
+            await asyncio.sleep(_POLL_INTERVAL_S)
 
     async def stop(self) -> None:
         """See :meth:`JobEngine.stop`."""
         await self._engine.stop()
 
 
-def carried_at(store: Store, machine: str) -> Mapping[str, Mine]:
-    """For each kind of job, whether a service on *machine* can carry one out: a migration where
-    its source can be reached, a run where it was ordered. Other kinds anywhere."""
+def runnable_on(store: Store, machine: str) -> Mapping[str, CanRun]:
+    """For each kind of job, whether a service on *machine* can run one: a migration where its
+    source can be reached, a run where it was ordered. Other kinds anywhere."""
 
     def of_migration(job: str) -> bool:
         try:
@@ -108,15 +108,15 @@ def carried_at(store: Store, machine: str) -> Mapping[str, Mine]:
     def of_campaign(job: str) -> bool:
         return store.campaigns.get(UUID(job)).host == machine
 
-    def beside(look: Callable[[str], bool]) -> Mine:
-        async def asked(job: str) -> bool:
-            return await asyncio.to_thread(look, job)
+    def in_thread(check: Callable[[str], bool]) -> CanRun:
+        async def can_run(job: str) -> bool:
+            return await asyncio.to_thread(check, job)
 
-        return asked
+        return can_run
 
     return {
-        MIGRATION_KIND: beside(of_migration),
-        OBSERVED_KIND: beside(of_migration),
-        RUN_KIND: beside(of_run),
-        CAMPAIGN_KIND: beside(of_campaign),
+        MIGRATION_KIND: in_thread(of_migration),
+        OBSERVED_KIND: in_thread(of_migration),
+        RUN_KIND: in_thread(of_run),
+        CAMPAIGN_KIND: in_thread(of_campaign),
     }

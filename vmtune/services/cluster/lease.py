@@ -1,4 +1,4 @@
-"""For how long this service may change what its hosts run, without asking the database again."""
+"""The lease: how long this service may change its hosts after its last heartbeat."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import time
 
 from vmtune.errors import TakenOver
 
-HOLDS_S = 10.0
-"""Others take nothing over before a service was silent for longer: see services.fleet."""
-_WAITS_S = 60.0
+LEASE_S = 10.0
+"""Shorter than the time after which others take over (:mod:`vmtune.services.cluster.cluster`)."""
+_MAX_WAIT_S = 60.0
 
 
 def now_s() -> float:
@@ -21,15 +21,15 @@ class Lease:
     """Implements :class:`vmtune.hypervisor.guard.Guard`. Its methods belong to the event loop, but
     for :meth:`check`."""
 
-    def __init__(self, holds_s: float = HOLDS_S) -> None:
+    def __init__(self, holds_s: float = LEASE_S) -> None:
         self._holds_s = holds_s
         self._renewed_s = -holds_s
         self._lost = False
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
 
     @property
     def holds(self) -> bool:
-        """Whether it was renewed lately."""
+        """Whether it is valid: renewed within its duration."""
         return not self._lost and now_s() - self._renewed_s < self._holds_s
 
     def renew(self, asked_s: float) -> None:
@@ -38,16 +38,16 @@ class Lease:
         :param asked_s: when it was asked, by :func:`now_s`: it may have answered much later.
         """
         self._renewed_s = max(self._renewed_s, asked_s)
-        self._tell()
+        self._notify()
 
     def lose(self) -> None:
         """Another service has taken over, for good."""
         self._lost = True
-        self._tell()
+        self._notify()
 
-    def _tell(self) -> None:
-        self._news.set()
-        self._news = asyncio.Event()
+    def _notify(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
 
     async def wait(self) -> None:
         """Return once it holds: a database that restarts is back soon.
@@ -56,13 +56,13 @@ class Lease:
         """
         if self.holds:
             return
-        give_up_s = now_s() + _WAITS_S
+        deadline_s = now_s() + _MAX_WAIT_S
         while not self.holds:
-            left_s = give_up_s - now_s()
+            left_s = deadline_s - now_s()
             if self._lost or left_s <= 0:
                 self.check()
             try:
-                await asyncio.wait_for(self._news.wait(), max(left_s, 0))
+                await asyncio.wait_for(self._changed.wait(), max(left_s, 0))
             except TimeoutError:
                 continue
 

@@ -195,7 +195,7 @@ class EvacuationService:
         return EvacuationStatus(record, tallies[record.id])
 
     async def _tell(self, record: Evacuation) -> None:
-        await self._bus.tell(EventTopic.EVACUATION, record.id, event_data(record))
+        await self._bus.publish(EventTopic.EVACUATION, record.id, event_data(record))
 
 
 def _check(request: EvacuationRequest) -> None:

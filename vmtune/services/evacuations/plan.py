@@ -72,10 +72,12 @@ class EvacuationPlanner:
         self._hosts = hosts
         self._plans = plans
 
-    async def plan(self, request: EvacuationRequest, but: Collection[UUID] = ()) -> EvacuationPlan:
+    async def plan(
+        self, request: EvacuationRequest, exclude: Collection[UUID] = ()
+    ) -> EvacuationPlan:
         """All VMs of the host with a destination and its preflight, or the reason why none.
 
-        :param but: VMs that are left out.
+        :param exclude: VMs that are left out.
         :raise NotFound: no such host, or none of a destination's name.
         :raise InvalidInput: the host itself as a destination.
         :raise HostUnreachable: the host does not answer.
@@ -83,9 +85,9 @@ class EvacuationPlanner:
         await self._check(request)
         source = await self._hosts.facts(request.host)
         listing = await self._hosts.list_vms(request.host)
-        listed = [vm for vm in listing.vms if vm.summary.uuid not in but]
+        listed = [vm for vm in listing.vms if vm.summary.uuid not in exclude]
         found = await gathered(listed, lambda vm: self._leaving(request, vm))
-        search = _Search(self, request, source)
+        search = _DestinationSearch(self, request, source)
         waiting = [vm for vm in found if vm.state is LeavingState.WAITING]
         placed = {vm.vm: vm for vm in await search.settle(waiting)}
         vms = sorted(
@@ -100,22 +102,22 @@ class EvacuationPlanner:
             search.refused,
         )
 
-    async def place_again(
+    async def find_other_destination(
         self, request: EvacuationRequest, vm: LeavingVm, tried: Collection[str]
     ) -> LeavingVm:
         """Another destination for one VM, where those that were *tried* cannot take it now."""
         source = await self._hosts.facts(request.host)
-        search = _Search(self, request, source)
+        search = _DestinationSearch(self, request, source)
         for name in tried:
             search.refusals[vm.vm, name] = "it could not be used any more"
         (placed,) = await search.settle([vm])
         return placed
 
-    async def room(self, host: str, but: LeavingVm) -> int | None:
-        """How much a host may still give, beside what is promised to others than *but*."""
+    async def room(self, host: str, exclude: LeavingVm) -> int | None:
+        """How much a host may still give, beside what is promised to others than *exclude*."""
         facts = await self._hosts.facts(host)
         promised = await asyncio.to_thread(self._store.evacuations.promised, [host])
-        return room_of(facts, max(0, promised.get(host, 0) - but.memory_bytes))
+        return room_of(facts, max(0, promised.get(host, 0) - exclude.memory_bytes))
 
     async def _check(self, request: EvacuationRequest) -> None:
         await self._hosts.get(request.host)
@@ -162,14 +164,14 @@ class EvacuationPlanner:
     ) -> tuple[list[Candidate], dict[str, str]]:
         """What these hosts could take, and why others can take nothing."""
         promised = await asyncio.to_thread(self._store.evacuations.promised, names)
-        looked = await gathered(names, lambda name: self._look(name, source, promised))
+        looked = await gathered(names, lambda name: self._candidate(name, source, promised))
         hosts = [one for one in looked if isinstance(one, Candidate)]
         refused = {
             name: one for name, one in zip(names, looked, strict=True) if isinstance(one, str)
         }
         return hosts, refused
 
-    async def _look(
+    async def _candidate(
         self, name: str, source: HostFacts, promised: Mapping[str, int]
     ) -> Candidate | str:
         try:
@@ -225,7 +227,7 @@ class EvacuationPlanner:
         return replace(vm, findings=findings)
 
 
-class _Search:
+class _DestinationSearch:
     """Where the VMs of one request go: looks at more hosts while there is not room for all."""
 
     def __init__(
@@ -269,11 +271,11 @@ class _Search:
 
     async def _place(self, vms: Sequence[LeavingVm], taken: Sequence[LeavingVm]) -> Placement:
         while True:
-            placement = place(vms, _less(self.hosts, taken), self.refusals)
-            if not placement.unplaced or not await self._more():
+            placement = place(vms, _room_left(self.hosts, taken), self.refusals)
+            if not placement.unplaced or not await self._load_candidates():
                 return placement
 
-    async def _more(self) -> bool:
+    async def _load_candidates(self) -> bool:
         """Look at more hosts; False where there are none left."""
         if self._rest is None:
             self._rest, self.refused = await self._planner.eligible(self._request)
@@ -287,7 +289,7 @@ class _Search:
         return True
 
 
-def _less(hosts: Sequence[Candidate], taken: Iterable[LeavingVm]) -> list[Candidate]:
+def _room_left(hosts: Sequence[Candidate], taken: Iterable[LeavingVm]) -> list[Candidate]:
     """The hosts with the room that is left beside *taken*."""
     room = {host.name: host.room_bytes for host in hosts}
     for vm in taken:

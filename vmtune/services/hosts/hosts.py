@@ -1,10 +1,9 @@
-"""Hosts and VMs: what vmtune knows of them, and what they say right now."""
+"""The VMs of all hosts: as the hosts list them right now, and where each one runs."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import PurePath
@@ -13,22 +12,19 @@ from uuid import UUID
 
 from vmtune.errors import HostUnreachable, NotFound, Problem, VmtuneError
 from vmtune.hypervisor.protocol import Driver
-from vmtune.model.host.facts import HostFacts, VmFacts, VmState, VmSummary
-from vmtune.model.host.inventory import EventTopic, Host, Vm
-from vmtune.model.host.uri import check_address, check_uri
+from vmtune.model.host.facts import VmFacts, VmState, VmSummary
+from vmtune.model.host.inventory import EventTopic, Vm
 from vmtune.model.migration.record import Migration
-from vmtune.model.profile import check_labels, check_name
-from vmtune.services.coalescing import Together
+from vmtune.model.profile import check_labels
+from vmtune.services.coalescing import Coalescer
 from vmtune.services.events import EventBus
-from vmtune.services.hosts.search import Found, Search
+from vmtune.services.hosts.connections import DriverFactory, HostConnections, ServiceIdentity
+from vmtune.services.hosts.search import Located, Search
 from vmtune.storage import Store
 
-DriverFactory = Callable[[Host], Driver]
-OnHost = Callable[[str], None]
 _T = TypeVar("_T")
 _LIST_TIMEOUT_S = 10.0
 _FIND_TIMEOUT_S = 2.0
-_PAGE = 200
 _PRESENT = (VmState.RUNNING, VmState.PAUSED)
 
 
@@ -49,236 +45,72 @@ class VmListing:
     problems: tuple[Problem, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where this service is, and what it is called, where several share the work."""
-
-    service: str
-    machine: str
-
-
-class HostElsewhere(HostUnreachable):
-    """Another service reaches the host, and this one does not."""
-
-    code = "host_elsewhere"
-
-
-class HostService:
-    """Keeps the hosts and one driver for each.
-
-    :param place: None where this service drives every host.
-    :param keys_dir: below which addresses of hosts may name files of keys; None for nowhere.
-    """
+class HostService(HostConnections):
+    """Lists and finds the VMs of all hosts, beside keeping the connections."""
 
     def __init__(
         self,
         store: Store,
         bus: EventBus,
         factory: DriverFactory,
-        place: Place | None = None,
+        identity: ServiceIdentity | None = None,
         keys_dir: PurePath | None = None,
     ) -> None:
-        self._keys_dir = keys_dir
-        self._place = place
-        self._driven: frozenset[str] = frozenset()
-        self._store = store
-        self._bus = bus
-        self._factory = factory
-        self._drivers: dict[str, tuple[Host, Driver]] = {}
+        super().__init__(store, bus, factory, identity, keys_dir)
         self._last_host: dict[UUID, str] = {}
-        self._lists = Together[VmListing]()
-        self._on_added: list[OnHost] = []
-        self._on_removed: list[OnHost] = []
-
-    def follow(self, added: OnHost, removed: OnHost) -> None:
-        """Tell each host that is added or removed from now on, by its name."""
-        self._on_added.append(added)
-        self._on_removed.append(removed)
-
-    def drives(self, host: str) -> bool:
-        """Whether a host is this service's to look after."""
-        return self._place is None or host in self._driven
-
-    def drive(self, hosts: Collection[str]) -> None:
-        """Look after these hosts from now on, and no others: tell those who follow."""
-        before, self._driven = self._driven, frozenset(hosts)
-        for name in self._driven - before:
-            for tell in self._on_added:
-                tell(name)
-        for name in before - self._driven:
-            for tell in self._on_removed:
-                tell(name)
-
-    async def forget_driver(self, name: str) -> None:
-        """Connect anew when the host is needed next: it was removed, or changed elsewhere."""
-        known = self._drivers.pop(name, None)
-        if known is not None:
-            await known[1].close()
-
-    async def close(self) -> None:
-        """Give up all connections."""
-        drivers = [driver for _, driver in self._drivers.values()]
-        self._drivers.clear()
-        await asyncio.gather(*(driver.close() for driver in drivers), return_exceptions=True)
-
-    async def add(
-        self, name: str, uri: str, peer_uri: str = "", migration_address: str = ""
-    ) -> Host:
-        """Remember a host, after talking to it once.
-
-        :raise InvalidInput: a name or an address that cannot be one.
-        :raise DuplicateName: the name is taken.
-        :raise HostUnreachable: it does not answer; nothing is remembered.
-        """
-        host = Host(
-            check_name(name),
-            check_uri(uri, keys_dir=self._keys_dir),
-            check_uri(peer_uri, "peer_uri", self._keys_dir) if peer_uri else "",
-            check_address(migration_address),
-            datetime.now(UTC),
-        )
-        if self._place is not None:
-            machine = self._place.machine if host.names_no_machine else ""
-            host = replace(host, owner=self._place.service, machine=machine)
-        driver = self._factory(host)
-        try:
-            await driver.host_facts()
-            added = await asyncio.to_thread(self._store.hosts.add, host)
-        except BaseException:
-            await driver.close()
-            raise
-        self._drivers[name] = (added, driver)
-        self._driven |= {name}
-        for tell in self._on_added:
-            tell(name)
-        await self._bus.tell(EventTopic.HOST, name, {"change": "added", "uri": uri})
-        return added
-
-    async def remove(self, name: str) -> None:
-        """Forget a host. Its VMs, their history and the host itself are left alone.
-
-        :raise Conflict: an application or migration on it is still open.
-        """
-        await asyncio.to_thread(self._store.hosts.remove, name)
-        self._driven -= {name}
-        for tell in self._on_removed:
-            tell(name)
-        if name in self._drivers:
-            await self._drivers.pop(name)[1].close()
-        await self._bus.tell(EventTopic.HOST, name, {"change": "removed"})
-
-    async def get(self, name: str) -> Host:
-        """:raise NotFound: no such host."""
-        return await asyncio.to_thread(self._store.hosts.get, name)
-
-    async def driver(self, name: str) -> Driver:
-        """The host's driver, kept from call to call.
-
-        :raise NotFound: no such host.
-        """
-        if name not in self._drivers:
-            host = await self.get(name)
-            self._check_here(host)
-            check_uri(host.uri, keys_dir=self._keys_dir)  # it may be from before there were rules
-            if name not in self._drivers:  # another task may have come first
-                self._drivers[name] = (host, self._factory(host))
-        return self._drivers[name][1]
-
-    @asynccontextmanager
-    async def driver_at(self, uri: str) -> AsyncIterator[Driver]:
-        """A driver for an address: the host's that has it, or else one for the block alone, as of
-        a host that was removed."""
-        for host in await self.all():
-            if host.uri == uri and self.means_here(host):
-                yield await self.driver(host.name)
-                return
-        check_uri(uri, keys_dir=self._keys_dir)
-        driver = self._factory(Host("", uri, "", "", datetime.now(UTC)))
-        try:
-            yield driver
-        finally:
-            await driver.close()
-
-    def means_here(self, host: Host) -> bool:
-        """Whether a host's address means the same here as where it was added."""
-        return self._place is None or host.machine in ("", self._place.machine)
-
-    def _check_here(self, host: Host) -> None:
-        """:raise HostUnreachable: its address means another machine than this one."""
-        if self._place is not None and not self.means_here(host):
-            raise HostElsewhere(
-                f"{host.uri} means the machine {host.machine}, and this service runs on "
-                f"{self._place.machine}",
-                field="host",
-                remedy=f"ask the service {host.owner} there",
-            )
-
-    async def facts(self, name: str) -> HostFacts:
-        """Probe a host; its peer URI and migration address are the operator's where given."""
-        driver = await self.driver(name)
-        facts = await driver.host_facts()
-        host = self._drivers[name][0]
-        return replace(
-            facts,
-            peer_uri=host.peer_uri or facts.peer_uri,
-            migration_address=host.migration_address or facts.migration_address,
-        )
+        self._lists = Coalescer[VmListing]()
 
     async def list_vms(
         self, host: str | None = None, among: Collection[str] | None = None
     ) -> VmListing:
-        """Ask one host, or all at once. Those who ask while an answer is on its way share the
-        next one.
+        """List the VMs of one host, or of all at once. Equal requests are coalesced.
 
         :param among: of all, only those of these names; None for all.
 
         :raise HostUnreachable: the one host that was named does not answer. Of all hosts,
-            those that do not answer are told as problems.
+            those that do not answer are listed as problems.
         """
         only = None if among is None else frozenset(among)
-        return await self._lists.ask((host, only), lambda: self._list(host, only))
+        return await self._lists.run((host, only), lambda: self._list(host, only))
 
     async def _list(self, host: str | None, among: frozenset[str] | None) -> VmListing:
-        names = [host] if host else [h.name for h in await self.all()]
-        if among is not None:
-            names = [name for name in names if name in among]
-        answers = await asyncio.gather(*map(self._ask, names), return_exceptions=True)
-        listed: dict[str, list[VmSummary]] = {}
-        problems: list[Problem] = []
-        for name, answer in zip(names, answers, strict=True):
-            if isinstance(answer, list):
-                listed[name] = answer
-            elif isinstance(answer, VmtuneError) and host is None:
-                problems += [replace(p, field=f"hosts.{name}") for p in answer.problems]
-            else:
-                raise answer
+        problems: Sequence[Problem] = ()
+        if host is not None:
+            listed: Mapping[str, Mapping[UUID, VmSummary]] = {host: await self._ask(host)}
+        else:
+            names = [known.name for known in await self.all()]
+            if among is not None:
+                names = [name for name in names if name in among]
+            listed, problems = await self.ask_each(names)
         labels = await asyncio.to_thread(self._remember, listed)
         seen = tuple(
-            SeenVm(name, vm, labels.get(vm.uuid, {})) for name in listed for vm in listed[name]
+            SeenVm(name, vm, labels.get(uuid, {}))
+            for name in listed
+            for uuid, vm in listed[name].items()
         )
         return VmListing(seen, tuple(problems))
 
     async def ask_each(
         self, names: Collection[str]
     ) -> tuple[Mapping[str, Mapping[UUID, VmSummary]], Sequence[Problem]]:
-        """What these hosts list right now, by UUID, and why some do not answer."""
+        """The VMs that these hosts list right now, and why some hosts do not answer."""
         answers = await asyncio.gather(*map(self._ask, names), return_exceptions=True)
-        listed: dict[str, Mapping[UUID, VmSummary]] = {}
+        listed: dict[str, dict[UUID, VmSummary]] = {}
         problems: list[Problem] = []
         for name, answer in zip(names, answers, strict=True):
-            if isinstance(answer, list):
-                listed[name] = {vm.uuid: vm for vm in answer}
+            if isinstance(answer, dict):
+                listed[name] = answer
             elif isinstance(answer, VmtuneError):
                 problems += [replace(p, field=f"hosts.{name}") for p in answer.problems]
             else:
                 raise answer
         return listed, problems
 
-    async def _ask(self, name: str) -> list[VmSummary]:
+    async def _ask(self, name: str) -> dict[UUID, VmSummary]:
         driver = await self.driver(name)
         try:
             async with asyncio.timeout(_LIST_TIMEOUT_S):
-                return list(await driver.list_vms())
+                return {vm.uuid: vm for vm in await driver.list_vms()}
         except TimeoutError:
             raise HostUnreachable(
                 f"{name} did not answer within {_LIST_TIMEOUT_S:g} s",
@@ -286,36 +118,29 @@ class HostService:
                 remedy="look at its libvirtd or its QEMU processes",
             ) from None
 
-    async def all(self) -> list[Host]:
-        """Every host, by name."""
-        hosts: list[Host] = []
-        after: str | None = None
-        while True:
-            page = await asyncio.to_thread(self._store.hosts.list, after, _PAGE)
-            hosts += page.items
-            if page.next is None:
-                return hosts
-            after = page.next
-
-    def _remember(self, listed: Mapping[str, list[VmSummary]]) -> dict[UUID, Mapping[str, str]]:
-        """Note what was seen where; the labels of all that is known on those hosts."""
+    def _remember(
+        self, listed: Mapping[str, Mapping[UUID, VmSummary]]
+    ) -> dict[UUID, Mapping[str, str]]:
+        """Store which VM was seen where; return the labels of all that are known there."""
         now = datetime.now(UTC)
         labels: dict[UUID, Mapping[str, str]] = {}
         known = self._store.vms.on_hosts(listed)
-        runs = {vm.uuid for vms in listed.values() for vm in vms if vm.state is VmState.RUNNING}
+        running = {
+            uuid for vms in listed.values() for uuid in vms if vms[uuid].state is VmState.RUNNING
+        }
         seen = {uuid for vms in known.values() for uuid in vms}
         for host, vms in listed.items():
-            names = {vm.uuid: vm.name for vm in vms}
+            names = {uuid: vm.name for uuid, vm in vms.items()}
             passing = {
-                vm.uuid
-                for vm in vms
+                uuid
+                for uuid, vm in vms.items()
                 if vm.state is VmState.INCOMING
-                or (vm.state is not VmState.RUNNING and vm.uuid in runs)
+                or (vm.state is not VmState.RUNNING and uuid in running)
             }
-            told = {(vm.uuid, vm.name) for vm in known[host].values()}
-            # Who lists VMs does not wait for those who write, where there is nothing new.
+            stored = {(vm.uuid, vm.name) for vm in known[host].values()}
+            # A listing does not wait for writers where there is nothing new to store.
             if any(
-                (uuid, name) not in told and not (uuid in passing and uuid in seen)
+                (uuid, name) not in stored and not (uuid in passing and uuid in seen)
                 for uuid, name in names.items()
             ):
                 self._store.vms.remember_all(host, names, now, passing)
@@ -368,17 +193,17 @@ class HostService:
             remedy="`vmtune vm list` shows the VMs of all hosts",
         )
 
-    async def _found(self, vm: UUID, host: str | None, search: Search[_T]) -> Found[_T] | None:
+    async def _found(self, vm: UUID, host: str | None, search: Search[_T]) -> Located[_T] | None:
         """Where it runs, else where it is paused."""
         if host is not None:
             return await search.among([host]) or search.paused
-        last = self._last_host.get(vm) or await asyncio.to_thread(self._seen_on, vm)
+        last = self._last_host.get(vm) or await asyncio.to_thread(self._last_seen_on, vm)
         if last is not None:  # else a fleet is asked host by host
             found = await search.among([last])
             if found is not None:
                 return found
         if search.paused is not None:
-            names = await asyncio.to_thread(self._went_between, vm)
+            names = await asyncio.to_thread(self._migrated_between, vm)
         else:
             names = [known.name for known in await self.all()]
         return await search.among(name for name in names if name != last) or search.paused
@@ -403,14 +228,14 @@ class HostService:
         except (VmtuneError, TimeoutError):
             return None
 
-    def _seen_on(self, vm: UUID) -> str | None:
+    def _last_seen_on(self, vm: UUID) -> str | None:
         """The host where the VM was listed last; None where it never was."""
         try:
             return self._store.vms.get(vm).host
         except NotFound:
             return None
 
-    def _went_between(self, vm: UUID) -> list[str]:
+    def _migrated_between(self, vm: UUID) -> list[str]:
         """The hosts of a VM's newest migration."""
         newest = self._store.migrations.list(vm=vm, limit=1).items
         return [host for each in newest for host in (each.source, each.destination) if host]
@@ -423,7 +248,7 @@ class HostService:
         """
         checked = check_labels(labels)
         known = await asyncio.to_thread(self._store.vms.set_labels, vm, checked)
-        await self._bus.tell(EventTopic.VM, vm, {"change": "labels", "labels": checked})
+        await self._bus.publish(EventTopic.VM, vm, {"change": "labels", "labels": checked})
         return known
 
 

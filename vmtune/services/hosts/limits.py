@@ -190,7 +190,7 @@ class HostLimits:
         now = await asyncio.to_thread(self._writer.live)
         if now != live:
             log.info("limits of this machine changed", before=dict(live), now=dict(now))
-            await self._bus.tell(EventTopic.HOST, "", {"change": "limits", "limits": dict(now)})
+            await self._bus.publish(EventTopic.HOST, "", {"change": "limits", "limits": dict(now)})
 
     async def _take_back(self, wishes: Mapping[str, Wish]) -> None:
         """As it was before a change that could not be made."""
@@ -205,7 +205,7 @@ class HostLimits:
         that there is."""
         floors: dict[str, Floor] = {}
         for host in await self._hosts.all():
-            if not is_local(host.uri) or not self._hosts.means_here(host):
+            if not is_local(host.uri) or not self._hosts.is_reachable_here(host):
                 continue
             try:
                 if not (await self._hosts.facts(host.name)).local:

@@ -14,7 +14,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
-class Found(Generic[_T]):
+class Located(Generic[_T]):
     """A host that has the VM, and what it says of it."""
 
     host: str
@@ -34,17 +34,17 @@ class Search(Generic[_T]):
     driver: Callable[[str], Awaitable[Driver]]
     ask: Callable[[Driver], Awaitable[_T]]
     state: Callable[[_T], VmState]
-    paused: Found[_T] | None = field(default=None, init=False)
-    resting: Found[_T] | None = field(default=None, init=False)
+    paused: Located[_T] | None = field(default=None, init=False)
+    resting: Located[_T] | None = field(default=None, init=False)
     silent: HostUnreachable | None = field(default=None, init=False)
 
-    async def among(self, hosts: Iterable[str]) -> Found[_T] | None:
+    async def among(self, hosts: Iterable[str]) -> Located[_T] | None:
         """Where it runs, of these hosts; None where it runs on none that answers. The first one
         that has it otherwise, and the first error, are kept."""
         for host in hosts:
             try:
                 driver = await self.driver(host)
-                found = Found(host, driver, await self.ask(driver))
+                found = Located(host, driver, await self.ask(driver))
             except NotFound:
                 continue
             except HostUnreachable as error:

@@ -19,7 +19,7 @@ from vmtune.model.migration.arriving import Arrival, split
 from vmtune.model.migration.record import Trigger
 from vmtune.model.plan.situation import Permissions
 from vmtune.services.events import EventBus
-from vmtune.services.tuning.profiles import UNTUNED, AssignmentService, Chosen
+from vmtune.services.tuning.profiles import UNTUNED, AssignmentService, DesiredValues
 from vmtune.storage import Store
 
 
@@ -71,7 +71,7 @@ class HookService:
             # As for a migration of vmtune's own: of where it comes from.
             chosen = await self._assignments.choose(vm, host, None)
         changed, arrival = await asyncio.to_thread(self._settle, text, vm, name, chosen, migration)
-        self._bus.tell_soon(EventTopic.ARRIVAL, vm, _told(arrival, host))
+        self._bus.publish_soon(EventTopic.ARRIVAL, vm, _told(arrival, host))
         return Answer(arrival, changed)
 
     def _known(self, vm: UUID) -> tuple[str, UUID | None]:
@@ -86,7 +86,7 @@ class HookService:
         return host, None
 
     def _settle(
-        self, xml: str, vm: UUID, name: str, chosen: Chosen, migration: UUID | None
+        self, xml: str, vm: UUID, name: str, chosen: DesiredValues, migration: UUID | None
     ) -> tuple[str | None, Arrival]:
         given, withheld = split(chosen.values, self._permissions)
         changed = self._xml.edit(xml, given) if given else None

@@ -27,10 +27,10 @@ from vmtune.services.hosts.hosts import HostService
 from vmtune.services.migrations.admission import Admission
 from vmtune.services.migrations.departures import Departures
 from vmtune.services.migrations.records import DurableNotes, MigrationRecords
-from vmtune.services.retry import patiently
+from vmtune.services.retry import retry_until_available
 from vmtune.services.tuning.applications import ApplyService
 from vmtune.services.tuning.planning import PlanService
-from vmtune.services.tuning.profiles import Chosen
+from vmtune.services.tuning.profiles import DesiredValues
 from vmtune.storage import Store
 
 log = structlog.get_logger(__name__)
@@ -136,7 +136,7 @@ class MigrationJob:
         """Find out how it ended, restore what was set for it, complete the record."""
         id = UUID(job_id)
         try:
-            await patiently(lambda: self._finalize(id))
+            await retry_until_available(lambda: self._finalize(id))
         finally:
             self._runs.pop(id, None)
             self._admission.changed()
@@ -258,8 +258,8 @@ class _RecordedHosts:
             raise
 
 
-def _chosen(record: Migration) -> Chosen:
-    return Chosen(record.profile, record.revision, record.wanted, record.steps)
+def _chosen(record: Migration) -> DesiredValues:
+    return DesiredValues(record.profile, record.revision, record.wanted, record.steps)
 
 
 def check_source(plan: Plan, source: str) -> None:

@@ -37,7 +37,8 @@ from vmtune.model.tunables.registry import TunableRegistry
 from vmtune.model.tunables.rules import accept_values
 from vmtune.model.tunables.tunable import Value
 from vmtune.services.events import EventBus
-from vmtune.services.hosts.hosts import HostElsewhere, HostService
+from vmtune.services.hosts.connections import HostElsewhere
+from vmtune.services.hosts.hosts import HostService
 from vmtune.services.migrations.job import MigrationJob, check_source
 from vmtune.services.migrations.records import MigrationRecords
 from vmtune.services.tuning.planning import PlanService
@@ -122,8 +123,8 @@ class MigrationService:
             trigger=Trigger.VMTUNE,
             profile=plan.profile,
             revision=plan.revision,
-            wanted=planned.chosen.values,
-            steps=planned.chosen.steps,
+            wanted=planned.desired.values,
+            steps=planned.desired.steps,
             overrides=request.overrides,
             priority=request.priority,
             id=request.id,

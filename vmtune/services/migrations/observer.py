@@ -27,7 +27,7 @@ from vmtune.services.hosts.hosts import HostService
 from vmtune.services.metrics import telemetry
 from vmtune.services.migrations.departures import STARTED, Departures, started_at
 from vmtune.services.migrations.records import MigrationRecords
-from vmtune.services.tuning.profiles import UNTUNED, AssignmentService, Chosen
+from vmtune.services.tuning.profiles import UNTUNED, AssignmentService, DesiredValues
 from vmtune.storage import Store
 
 log = structlog.get_logger(__name__)
@@ -312,7 +312,7 @@ class Observer:
         await self._jobs.submit(OBSERVED_KIND, str(record.id))
         await self._records.publish(record)
 
-    async def _choose(self, vm: UUID, host: str) -> tuple[Chosen, VmtuneError | None]:
+    async def _choose(self, vm: UUID, host: str) -> tuple[DesiredValues, VmtuneError | None]:
         """The assigned profile; where assignments tie it is only recorded, with the reason."""
         try:
             return await self._assignments.choose(vm, host, None), None

@@ -18,7 +18,7 @@ from vmtune.model.migration.record import Migration, MigrationFields, Sample, Sn
 from vmtune.model.plan.changes import Change
 from vmtune.services.events import EventBus
 from vmtune.services.metrics import telemetry
-from vmtune.services.retry import patiently
+from vmtune.services.retry import retry_until_available
 from vmtune.storage import Store
 
 log = structlog.get_logger(__name__)
@@ -43,7 +43,7 @@ class MigrationRecords:
         async def update() -> Migration:
             return await asyncio.to_thread(self.store.migrations.update, migration, **fields)
 
-        record = await (patiently(update) if self._patient else update())
+        record = await (retry_until_available(update) if self._patient else update())
         if "state" in fields or "abort" in fields:
             await self.publish(record)
         if "state" in fields and record.state.ended:
@@ -78,9 +78,9 @@ class MigrationRecords:
             }
 
         async def out() -> None:
-            await self.bus.tell(EventTopic.MIGRATION, record.id, data)
+            await self.bus.publish(EventTopic.MIGRATION, record.id, data)
 
-        await (patiently(out) if self._patient else out())
+        await (retry_until_available(out) if self._patient else out())
 
 
 class DurableNotes:
@@ -97,7 +97,7 @@ class DurableNotes:
     async def record(self) -> Migration:
         """The record, from the database."""
         get = self._records.store.migrations.get
-        return await patiently(lambda: asyncio.to_thread(get, self._id))
+        return await retry_until_available(lambda: asyncio.to_thread(get, self._id))
 
     async def save(self, fields: MigrationFields) -> Migration:
         """Change the record."""

@@ -42,7 +42,7 @@ from vmtune.services.tuning.setting import (
     limits_wanted,
     restore_all,
 )
-from vmtune.services.tuning.verify import WAITS, Verification, tell_tuning, verification
+from vmtune.services.tuning.verify import WAITS, Verification, publish_tuning, verification
 from vmtune.storage import Store
 
 log = structlog.get_logger(__name__)
@@ -89,7 +89,7 @@ class ApplyService:
         :raise OperationInProgress: another application or migration of the VM is open.
         """
         planned = await self._plans.plan(vm, profile, revision)
-        if not planned.chosen.profile:
+        if not planned.desired.profile:
             raise InvalidInput(
                 "no profile was named and none is assigned to this VM",
                 field="profile",
@@ -109,7 +109,7 @@ class ApplyService:
             host=plan.host,
             profile=plan.profile,
             revision=plan.revision,
-            wanted=planned.chosen.values,
+            wanted=planned.desired.values,
             best_effort=best_effort,
             journal=tuple(journal),
         )
@@ -223,9 +223,9 @@ class ApplyService:
             planned = await self._plans.plan(vm, standing.profile, standing.revision)
         else:
             planned = await self._plans.plan(vm)
-        if not planned.chosen.profile:
+        if not planned.desired.profile:
             if await asyncio.to_thread(self._store.tunings.forget, vm):
-                await tell_tuning(self._bus, vm, TuningState.UNTUNED)
+                await publish_tuning(self._bus, vm, TuningState.UNTUNED)
             raise NotFound(
                 "nothing was applied to this VM and no profile is assigned to it",
                 field="vm",
@@ -246,7 +246,7 @@ class ApplyService:
         """Remember how a VM stands, and tell it where that is new."""
         tunings = self._store.tunings
         if await asyncio.to_thread(tunings.note, vm, profile, revision, application, outcomes):
-            await tell_tuning(self._bus, vm, tuning_state(outcomes, application is not None))
+            await publish_tuning(self._bus, vm, tuning_state(outcomes, application is not None))
 
     async def carry_over(self, vm: UUID, driver: Driver) -> list[Outcome]:
         """Set the standing application's values again after a migration: they do not travel.
@@ -352,7 +352,7 @@ class ApplyService:
 
     def _tell(self, record: Application) -> None:
         data = {"state": record.state.value, "vm": str(record.vm), "profile": record.profile}
-        self._bus.tell_soon(EventTopic.APPLICATION, record.id, data)
+        self._bus.publish_soon(EventTopic.APPLICATION, record.id, data)
 
 
 def _named(record: Application) -> AbstractContextManager[None]:
@@ -387,9 +387,9 @@ def _for_next_start(planned: Planned) -> Planned:
             remedy="apply it without boot_only",
         )
     findings = tuple(f for f in plan.findings if f.tunable in names)
-    values = {name: value for name, value in planned.chosen.values.items() if name in names}
+    values = {name: value for name, value in planned.desired.values.items() if name in names}
     return replace(
         planned,
         plan=replace(plan, items=items, findings=findings),
-        chosen=replace(planned.chosen, values=values),
+        desired=replace(planned.desired, values=values),
     )

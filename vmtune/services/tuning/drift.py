@@ -27,8 +27,8 @@ from vmtune.services.events import EventBus
 from vmtune.services.hosts.hosts import HostService, SeenVm
 from vmtune.services.metrics import telemetry
 from vmtune.services.tuning.planning import PlanService
-from vmtune.services.tuning.profiles import Chosen
-from vmtune.services.tuning.verify import tell_tuning, verification
+from vmtune.services.tuning.profiles import DesiredValues
+from vmtune.services.tuning.verify import publish_tuning, verification
 from vmtune.storage import Page, Store
 from vmtune.storage.repositories.tuning_states import Seen
 
@@ -51,7 +51,7 @@ _REST_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Wish:
+class _Target:
     """What is wanted of a VM.
 
     :param standing: the application that says so; None where an assignment does.
@@ -59,7 +59,7 @@ class _Wish:
 
     vm: UUID
     standing: Application | None
-    chosen: Chosen
+    desired: DesiredValues
 
 
 class DriftService:
@@ -201,15 +201,15 @@ class DriftService:
     async def _look(self, host: str, at_once: asyncio.Semaphore) -> Found:
         facts, listing = await asyncio.gather(self._hosts.facts(host), self._hosts.list_vms(host))
         present = [vm for vm in listing.vms if vm.summary.state in _PRESENT]
-        wishes, untold = await asyncio.to_thread(self._wishes, host, present)
-        wanted = [wish for wish in wishes if wish.chosen.profile]
+        targets, untold = await asyncio.to_thread(self._targets, host, present)
+        wanted = [target for target in targets if target.desired.profile]
         looks = await asyncio.gather(
-            *(self._look_at(host, facts, wish, at_once) for wish in wanted)
+            *(self._look_at(host, facts, target, at_once) for target in wanted)
         )
         seen = [look for look in looks if isinstance(look, Seen)]
         problems = [*untold, *(look for look in looks if isinstance(look, Problem))]
         noted = await self._note(seen)
-        nothing_wanted = [wish.vm for wish in wishes if not wish.chosen.profile]
+        nothing_wanted = [target.vm for target in targets if not target.desired.profile]
         await self._forget(nothing_wanted)
         drifted = [one for one in seen if one.vm in noted and _state(one) is TuningState.DRIFTED]
         return Found(
@@ -221,17 +221,17 @@ class DriftService:
             problems=tuple(problems[:_MOST_PROBLEMS]),
         )
 
-    def _wishes(
+    def _targets(
         self, host: str, vms: Sequence[SeenVm]
-    ) -> tuple[tuple[_Wish, ...], tuple[Problem, ...]]:
+    ) -> tuple[tuple[_Target, ...], tuple[Problem, ...]]:
         """What is wanted of those VMs that nothing is done to; and why that is not known of
         others. In a thread."""
         uuids = [vm.summary.uuid for vm in vms]
         busy = self._store.drift_scans.busy(uuids)
         standing = self._store.drift_scans.standing(uuids)
         assignments = self._store.assignments.all()
-        revisions: dict[tuple[str, int], Chosen] = {}
-        wishes: list[_Wish] = []
+        revisions: dict[tuple[str, int], DesiredValues] = {}
+        targets: list[_Target] = []
         problems: list[Problem] = []
         for vm in vms:
             uuid = vm.summary.uuid
@@ -240,50 +240,52 @@ class DriftService:
             applied = standing.get(uuid)
             try:
                 if applied is not None:
-                    chosen = self._revision(revisions, applied.profile, applied.revision)
+                    desired = self._revision(revisions, applied.profile, applied.revision)
                 else:
                     winner = explain(assignments, Subject(uuid, host, vm.labels)).winner
-                    chosen = self._revision(revisions, winner.profile if winner else "", 0)
+                    desired = self._revision(revisions, winner.profile if winner else "", 0)
             except VmtuneError as error:  # two selectors tie
                 problems.append(_about(uuid, error))
             else:
-                wishes.append(_Wish(uuid, applied, chosen))
-        return tuple(wishes), tuple(problems)
+                targets.append(_Target(uuid, applied, desired))
+        return tuple(targets), tuple(problems)
 
-    def _revision(self, known: dict[tuple[str, int], Chosen], profile: str, number: int) -> Chosen:
+    def _revision(
+        self, known: dict[tuple[str, int], DesiredValues], profile: str, number: int
+    ) -> DesiredValues:
         """A revision of a profile, each read once.
 
         :param number: 0 for the current one.
         """
         if not profile:
-            return Chosen("", 0, {})
+            return DesiredValues("", 0, {})
         if (profile, number) not in known:
             found = (
                 self._store.profiles.revision(profile, number)
                 if number
                 else self._store.profiles.get(profile).current
             )
-            known[profile, number] = Chosen(profile, found.number, found.values, found.steps)
+            known[profile, number] = DesiredValues(profile, found.number, found.values, found.steps)
         return known[profile, number]
 
     async def _look_at(
-        self, host: str, facts: HostFacts, wish: _Wish, at_once: asyncio.Semaphore
+        self, host: str, facts: HostFacts, target: _Target, at_once: asyncio.Semaphore
     ) -> Seen | Problem | None:
         """How a VM stands; or why it could not be asked; None where it moves or has ended."""
         async with at_once:
             try:
                 async with asyncio.timeout(_VM_WITHIN_S):
-                    planned = await self._plans.plan_on(host, wish.vm, wish.chosen, facts)
+                    planned = await self._plans.plan_on(host, target.vm, target.desired, facts)
             except NotFound:
                 return None
             except TimeoutError:
                 slow = HostUnreachable(f"its QEMU did not answer within {_VM_WITHIN_S:g} s")
-                return _about(wish.vm, slow)
+                return _about(target.vm, slow)
             except VmtuneError as error:
-                return _about(wish.vm, error)
+                return _about(target.vm, error)
         if planned.facts.migrating or planned.facts.state not in _PRESENT:
             return None
-        found = verification(planned, wish.standing)
+        found = verification(planned, target.standing)
         return Seen(found.vm, found.profile, found.revision, found.application, found.outcomes)
 
     async def _note(self, seen: Sequence[Seen]) -> Mapping[UUID, bool]:
@@ -294,14 +296,14 @@ class DriftService:
             noted |= await asyncio.to_thread(self._store.tunings.note_all, batch)
         for one in seen:
             if noted.get(one.vm):
-                await tell_tuning(self._bus, one.vm, _state(one))
+                await publish_tuning(self._bus, one.vm, _state(one))
         return noted
 
     async def _forget(self, vms: Sequence[UUID]) -> None:
         for start in range(0, len(vms), _BATCH):
             batch = vms[start : start + _BATCH]
             for vm in await asyncio.to_thread(self._store.tunings.forget_all, batch):
-                await tell_tuning(self._bus, vm, TuningState.UNTUNED)
+                await publish_tuning(self._bus, vm, TuningState.UNTUNED)
 
 
 def _state(seen: Seen) -> TuningState:

@@ -15,7 +15,7 @@ from vmtune.model.plan.situation import Destination, Permissions, Situation
 from vmtune.model.preflight.control import wants_reaper
 from vmtune.model.tunables.registry import TunableRegistry
 from vmtune.services.hosts.hosts import HostService
-from vmtune.services.tuning.profiles import AssignmentService, Chosen, RawSteps
+from vmtune.services.tuning.profiles import AssignmentService, DesiredValues, RawSteps
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Planned:
     """
 
     plan: Plan
-    chosen: Chosen
+    desired: DesiredValues
     facts: VmFacts
     driver: Driver
     destination: Driver | None
@@ -60,7 +60,7 @@ class PlanService:
         *,
         values: Mapping[str, object] | None = None,
         steps: RawSteps | None = None,
-        exact: Chosen | None = None,
+        exact: DesiredValues | None = None,
     ) -> Planned:
         """What would be done for *vm*, and what stands against it. Changes nothing.
 
@@ -73,16 +73,16 @@ class PlanService:
         :raise HostUnreachable: one of the hosts does not answer.
         """
         if exact is not None:
-            (name, driver, facts), chosen = await self._hosts.locate(vm), exact
+            (name, driver, facts), desired = await self._hosts.locate(vm), exact
         elif profile is not None:
             # Which values these are does not depend on where the VM is: look for both at once.
-            (name, driver, facts), chosen = await asyncio.gather(
+            (name, driver, facts), desired = await asyncio.gather(
                 self._hosts.locate(vm),
                 self._assignments.choose(vm, "", profile, revision, values, steps),
             )
         else:
             name, driver, facts = await self._hosts.locate(vm)
-            chosen = await self._assignments.choose(vm, name, None, revision, values, steps)
+            desired = await self._assignments.choose(vm, name, None, revision, values, steps)
         host = await self._hosts.facts(name)
         goal: Destination | None = None
         destination_driver: Driver | None = None
@@ -105,18 +105,18 @@ class PlanService:
                     code="mixed_connections",
                     remedy="name a destination that is driven the same way",
                 )
-        situation = self._situation(chosen, facts, host, goal)
+        situation = self._situation(desired, facts, host, goal)
         if goal is not None and wants_reaper(situation):
             measuring = await _measuring(driver, vm)
             situation = replace(situation, vm=replace(facts, measuring_dirty_rate=measuring))
-        plan = make_plan(situation, name, chosen.profile, chosen.revision)
+        plan = make_plan(situation, name, desired.profile, desired.revision)
         peer_uri = goal.host.peer_uri if goal is not None else ""
-        return Planned(plan, chosen, facts, driver, destination_driver, peer_uri)
+        return Planned(plan, desired, facts, driver, destination_driver, peer_uri)
 
     async def plan_on(
-        self, name: str, vm: UUID, chosen: Chosen, known: HostFacts | None = None
+        self, name: str, vm: UUID, desired: DesiredValues, known: HostFacts | None = None
     ) -> Planned:
-        """What *chosen* would change of a VM on the host *name*, whatever it is at.
+        """What *desired* would change of a VM on the host *name*, whatever it is at.
 
         :param known: the host's facts, where it was asked for them just now.
         :raise NotFound: the VM is not there.
@@ -126,20 +126,20 @@ class PlanService:
             facts, host = await asyncio.gather(driver.vm_facts(vm), self._hosts.facts(name))
         else:
             facts, host = await driver.vm_facts(vm), known
-        situation = self._situation(chosen, facts, host, None)
-        plan = make_plan(situation, name, chosen.profile, chosen.revision)
-        return Planned(plan, chosen, facts, driver, None)
+        situation = self._situation(desired, facts, host, None)
+        plan = make_plan(situation, name, desired.profile, desired.revision)
+        return Planned(plan, desired, facts, driver, None)
 
     def _situation(
-        self, chosen: Chosen, facts: VmFacts, host: HostFacts, goal: Destination | None
+        self, desired: DesiredValues, facts: VmFacts, host: HostFacts, goal: Destination | None
     ) -> Situation:
         return Situation(
-            chosen.values,
+            desired.values,
             facts,
             host,
             goal,
             self._permissions,
-            chosen.steps,
+            desired.steps,
             tunables=self.tunables,
         )
 

@@ -135,7 +135,7 @@ class ProfileService:
         :raise Conflict: assignments still name it.
         """
         await asyncio.to_thread(self._store.profiles.delete, name)
-        await self._bus.tell(EventTopic.PROFILE, name, {"change": "deleted"})
+        await self._bus.publish(EventTopic.PROFILE, name, {"change": "deleted"})
 
     async def get(self, name: str) -> Profile:
         """:raise NotFound: no such profile."""
@@ -147,7 +147,7 @@ class ProfileService:
 
     async def _tell(self, profile: Profile, change: str) -> None:
         data = {"change": change, "revision": profile.current.number}
-        await self._bus.tell(EventTopic.PROFILE, profile.name, data)
+        await self._bus.publish(EventTopic.PROFILE, profile.name, data)
 
 
 def accept(
@@ -174,7 +174,7 @@ def accept(
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class DesiredValues:
     """The values that a VM is to have, and where they come from.
 
     :param profile: empty where no profile was named and none is assigned: untuned.
@@ -187,7 +187,7 @@ class Chosen:
     steps: tuple[Step, ...] = ()
 
 
-UNTUNED = Chosen("", 0, {})
+UNTUNED = DesiredValues("", 0, {})
 
 
 class AssignmentService:
@@ -217,13 +217,13 @@ class AssignmentService:
                 raise InvalidInput("the default takes no key", field="key", remedy="leave it out")
         added = await asyncio.to_thread(self._store.assignments.add, target, key, profile)
         data = {"change": "added", "target": target.value, "key": key, "profile": profile}
-        await self._bus.tell(EventTopic.ASSIGNMENT, added.id, data)
+        await self._bus.publish(EventTopic.ASSIGNMENT, added.id, data)
         return added
 
     async def remove(self, assignment: int) -> None:
         """:raise NotFound: no such assignment."""
         await asyncio.to_thread(self._store.assignments.remove, assignment)
-        await self._bus.tell(EventTopic.ASSIGNMENT, assignment, {"change": "removed"})
+        await self._bus.publish(EventTopic.ASSIGNMENT, assignment, {"change": "removed"})
 
     async def explain(self, vm: UUID, host: str) -> Explanation:
         """Which assignment a VM on *host* gets, and why.
@@ -248,7 +248,7 @@ class AssignmentService:
         revision: int | None = None,
         values: Mapping[str, object] | None = None,
         steps: RawSteps | None = None,
-    ) -> Chosen:
+    ) -> DesiredValues:
         """The named profile's values, or those of the one assigned, or none.
 
         :param values: set this time beside or instead of the profile's; None unsets.
@@ -261,11 +261,11 @@ class AssignmentService:
             return chosen
         raw = dump_steps(chosen.steps) if steps is None else steps
         accepted, taken = accept({**chosen.values, **(values or {})}, raw, self._profiles.tunables)
-        return Chosen(chosen.profile, chosen.revision, accepted, taken)
+        return DesiredValues(chosen.profile, chosen.revision, accepted, taken)
 
     async def _chosen(
         self, vm: UUID, host: str, profile: str | None, revision: int | None = None
-    ) -> Chosen:
+    ) -> DesiredValues:
         """As :meth:`choose`, without what is said this time.
 
         :raise NotFound: no such profile or revision.
@@ -282,7 +282,7 @@ class AssignmentService:
             current = (await self._profiles.get(profile)).current
         else:
             current = await self._profiles.revision(profile, revision)
-        return Chosen(profile, current.number, current.values, current.steps)
+        return DesiredValues(profile, current.number, current.values, current.steps)
 
 
 def _uuid_text(text: str) -> str:

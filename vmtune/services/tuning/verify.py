@@ -65,6 +65,6 @@ def _not_applied(outcome: Outcome) -> Outcome:
     return replace(outcome, status=Status.NOT_APPLIED, reason=reason)
 
 
-async def tell_tuning(bus: EventBus, vm: UUID, state: TuningState) -> None:
+async def publish_tuning(bus: EventBus, vm: UUID, state: TuningState) -> None:
     """Tell that a VM stands otherwise than before."""
-    await bus.tell(EventTopic.VM, vm, {"change": "tuning", "tuning_state": state})
+    await bus.publish(EventTopic.VM, vm, {"change": "tuning", "tuning_state": state})

@@ -15,7 +15,7 @@ from vmtune.model.access.tokens import Secret
 from vmtune.services.access import tokens as access_tokens
 from vmtune.services.access.tokens import TokenService
 from vmtune.services.access.users import LocalUsers
-from vmtune.services.access.web_sessions import BrowserService
+from vmtune.services.access.web_sessions import WebSessionService
 from vmtune.storage import Store, upgrade
 
 ROOT = Identity(Kind.USER, "0", "root", FULL)
@@ -195,11 +195,11 @@ async def test_the_last_use_is_stored_once_in_a_while(tokens: TokenService, time
 
 
 @pytest.fixture
-def browsers(store: Store, tokens: TokenService, time: Time) -> BrowserService:
-    return BrowserService(store, tokens, 30, time.now)
+def browsers(store: Store, tokens: TokenService, time: Time) -> WebSessionService:
+    return WebSessionService(store, tokens, 30, time.now)
 
 
-async def signed_out(browsers: BrowserService, cookie: str) -> bool:
+async def signed_out(browsers: WebSessionService, cookie: str) -> bool:
     try:
         await browsers.identify(cookie)
     except Unauthenticated:
@@ -208,7 +208,7 @@ async def signed_out(browsers: BrowserService, cookie: str) -> bool:
 
 
 async def test_a_browser_is_signed_out_when_idle(
-    tokens: TokenService, browsers: BrowserService, time: Time
+    tokens: TokenService, browsers: WebSessionService, time: Time
 ) -> None:
     _, secret = await tokens.create(ROOT, "ci", ["read"])
     browser = await browsers.sign_in(secret.text, "a")
@@ -226,7 +226,7 @@ async def test_a_browser_is_signed_out_when_idle(
 
 
 async def test_a_browser_is_signed_out_after_half_a_day_or_with_its_token(
-    tokens: TokenService, browsers: BrowserService, time: Time
+    tokens: TokenService, browsers: WebSessionService, time: Time
 ) -> None:
     ends = time.now() + timedelta(hours=1)
     for name, expires_at, lasts in (("long", None, 12), ("short", ends, 1)):
@@ -241,7 +241,7 @@ async def test_a_browser_is_signed_out_after_half_a_day_or_with_its_token(
 
 
 async def test_signing_out_and_revoking_end_it(
-    tokens: TokenService, browsers: BrowserService
+    tokens: TokenService, browsers: WebSessionService
 ) -> None:
     token, secret = await tokens.create(ROOT, "ci", ["read"])
     one, two, three = [await browsers.sign_in(secret.text, "a") for _ in range(3)]
@@ -254,7 +254,7 @@ async def test_signing_out_and_revoking_end_it(
 
 
 async def test_a_cookie_is_not_in_the_database(
-    tokens: TokenService, browsers: BrowserService, tmp_path: Path
+    tokens: TokenService, browsers: WebSessionService, tmp_path: Path
 ) -> None:
     _, secret = await tokens.create(ROOT, "ci", ["read"])
     browser = await browsers.sign_in(secret.text, "a")

@@ -18,15 +18,16 @@ from vmtune.jobs.inline import InlineEngine
 from vmtune.model.cluster import ServiceState
 from vmtune.model.host.inventory import EventTopic, Host
 from vmtune.services.cluster import cluster as fleets
-from vmtune.services.cluster.cluster import SILENT_S, Fleet
-from vmtune.services.cluster.jobs import SharedJobs
+from vmtune.services.cluster.cluster import TAKEOVER_AFTER_S, Cluster
+from vmtune.services.cluster.jobs import ClusterJobs
 from vmtune.services.cluster.lease import Lease
 from vmtune.services.events import EventBus
-from vmtune.services.hosts.hosts import HostService, Place
+from vmtune.services.hosts.connections import ServiceIdentity
+from vmtune.services.hosts.hosts import HostService
 from vmtune.storage import Store, upgrade
 
 
-class Engine(InlineEngine):
+class ClusterEngine(InlineEngine):
     """Notes whose jobs it takes over."""
 
     def __init__(self) -> None:
@@ -47,9 +48,9 @@ class One:
     store: Store
     bus: EventBus
     hosts: HostService
-    fleet: Fleet
-    engine: Engine
-    jobs: SharedJobs
+    fleet: Cluster
+    engine: ClusterEngine
+    jobs: ClusterJobs
     adopted: list[str] = field(default_factory=list)
     heard: list[str] = field(default_factory=list)
 
@@ -86,9 +87,9 @@ class Clock:
 async def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Make]:
     url = f"sqlite:///{tmp_path}/fleet.db"
     upgrade(url)
-    monkeypatch.setattr(fleets, "BEAT_S", 0.2)
-    monkeypatch.setattr(fleets, "SILENT_S", 3.0)
-    monkeypatch.setattr(fleets, "_ORDERS_S", 0.05)
+    monkeypatch.setattr(fleets, "HEARTBEAT_INTERVAL_S", 0.2)
+    monkeypatch.setattr(fleets, "TAKEOVER_AFTER_S", 3.0)
+    monkeypatch.setattr(fleets, "_ORDER_POLL_S", 0.05)
     a, b = fake_pair()
     drivers: dict[str, Driver] = {"a": a, "b": b}
 
@@ -100,15 +101,15 @@ async def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
         def make(name: str, machine: str = "m") -> One:
             store = stack.enter_context(Store.open(url))
             bus = EventBus(store)
-            place = Place(name, machine)
-            hosts = HostService(store, bus, driver, place)
-            fleet = Fleet(store, bus, hosts, place, Lease(), "0")
-            engine = Engine()
+            identity = ServiceIdentity(name, machine)
+            hosts = HostService(store, bus, driver, identity)
+            fleet = Cluster(store, bus, hosts, identity, Lease(), "0")
+            engine = ClusterEngine()
 
             async def phase(job_id: str) -> None:
                 one.heard.append(job_id)
 
-            one = One(store, bus, hosts, fleet, engine, SharedJobs(engine, store, name))
+            one = One(store, bus, hosts, fleet, engine, ClusterJobs(engine, store, name))
             one.jobs.register("demo", [("only", phase)])
             stack.push_async_callback(engine.stop)
             stack.push_async_callback(fleet.close)
@@ -184,8 +185,8 @@ async def test_who_has_not_looked_for_a_while_begins_to_count_anew(
     two.fleet.lease.renew(float("inf"))
     clock = Clock()
     monkeypatch.setattr(fleets, "now_s", clock)
-    monkeypatch.setattr(fleets, "BEAT_S", 2.0)
-    monkeypatch.setattr(fleets, "SILENT_S", SILENT_S)
+    monkeypatch.setattr(fleets, "HEARTBEAT_INTERVAL_S", 2.0)
+    monkeypatch.setattr(fleets, "TAKEOVER_AFTER_S", TAKEOVER_AFTER_S)
     silent = two.fleet._silent
     services = await two.fleet.services()
     assert silent(services) == []
@@ -216,7 +217,9 @@ async def test_an_address_without_a_machine_means_the_adders(make: Make) -> None
 
 
 async def test_a_name_that_lives_is_refused(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fleets, "BEAT_S", 1.0)  # two are waited for: one comes on a busy machine
+    monkeypatch.setattr(
+        fleets, "HEARTBEAT_INTERVAL_S", 1.0
+    )  # two are waited for: one comes on a busy machine
     one, twin = make("one"), make("one", "elsewhere")
     await one.start()
     with pytest.raises(SetupError, match="another service of the name one runs on m") as caught:
@@ -241,7 +244,7 @@ async def test_events_of_one_are_told_by_the_other_in_their_order(make: Make) ->
     seen: list[str] = []
 
     async def listen() -> None:
-        async for message in two.bus.follow():
+        async for message in two.bus.subscribe():
             seen.append(message.subject)
 
     listening = asyncio.create_task(listen())
@@ -249,7 +252,7 @@ async def test_events_of_one_are_told_by_the_other_in_their_order(make: Make) ->
     await two.until(lambda: bool(two.bus._queues) and all(bus._relaying for bus in buses))
     for number in range(6):
         teller = (one, two)[number % 2]
-        await teller.bus.tell(EventTopic.HOST, number, {})
+        await teller.bus.publish(EventTopic.HOST, number, {})
     await two.until(lambda: len(seen) >= 6)
     listening.cancel()
     assert seen == [str(number) for number in range(6)]

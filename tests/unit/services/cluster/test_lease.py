@@ -11,9 +11,9 @@ from vmtune.errors import HostUnreachable, SchemaMismatch, SetupError, TakenOver
 from vmtune.hypervisor.libvirt.calls import Connection
 from vmtune.hypervisor.libvirt.connection import Link
 from vmtune.hypervisor.qmp.monitor import QmpMonitor
-from vmtune.services import retry as patience
+from vmtune.services import retry
 from vmtune.services.cluster import lease as leases
-from vmtune.services.cluster.lease import HOLDS_S, Lease
+from vmtune.services.cluster.lease import LEASE_S, Lease
 
 
 class Clock:
@@ -36,10 +36,10 @@ def test_it_holds_from_when_the_database_was_asked(clock: Clock) -> None:
     lease = Lease()
     assert not lease.holds
     asked = clock.now
-    clock.now += HOLDS_S / 2  # it answers much later
+    clock.now += LEASE_S / 2  # it answers much later
     lease.renew(asked)
     lease.check()
-    clock.now = asked + HOLDS_S
+    clock.now = asked + LEASE_S
     with pytest.raises(TakenOver) as caught:
         lease.check()
     assert caught.value.problems[0].code == "lease_not_renewed"
@@ -111,7 +111,7 @@ async def test_the_last_look_is_in_the_thread_that_calls_libvirt(
 
 
 async def test_jobs_wait_for_the_database(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "AGAIN_S", 0)
+    monkeypatch.setattr(retry, "RETRY_INTERVAL_S", 0)
     failures: list[Exception] = [SetupError("locked"), SetupError("full")]
 
     async def work() -> str:
@@ -119,8 +119,8 @@ async def test_jobs_wait_for_the_database(monkeypatch: pytest.MonkeyPatch) -> No
             raise failures.pop()
         return "written"
 
-    assert await patience.patiently(work) == "written"
+    assert await retry.retry_until_available(work) == "written"
     for error in (SchemaMismatch("older"), TakenOver("another")):
         failures.append(error)
         with pytest.raises(type(error)):
-            await patience.patiently(work)
+            await retry.retry_until_available(work)

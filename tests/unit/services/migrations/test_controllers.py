@@ -96,7 +96,7 @@ class TestReaper:
         shown: list[dict[str, Any]] = []
 
         async def listen() -> None:
-            async for message in it.bus.follow():
+            async for message in it.bus.subscribe():
                 if "share" in message.data:
                     shown.append(dict(message.data))
 

@@ -344,7 +344,7 @@ async def test_progress_never_goes_back(it: World) -> None:
     shares: list[float] = []
 
     async def listen() -> None:
-        async for message in it.bus.follow():
+        async for message in it.bus.subscribe():
             if isinstance(share := message.data.get("share"), float):
                 shares.append(share)
 

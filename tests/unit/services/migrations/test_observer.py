@@ -23,7 +23,7 @@ from vmtune.model.migration.observed import BEGUN_WITHOUT, missing_flags
 from vmtune.model.migration.record import AbortState, Migration, MigrationState, QemuStatus, Trigger
 from vmtune.model.plan.outcome import ApplicationState, Status
 from vmtune.model.profile import Target
-from vmtune.services.tuning.profiles import Chosen
+from vmtune.services.tuning.profiles import DesiredValues
 from vmtune.testing.fake.driver import FakeDriver
 from vmtune.testing.fake.qemu import DIRTIED_BYTES_PER_S, Fault, FaultKind
 
@@ -369,7 +369,7 @@ async def test_the_reaper_runs_from_when_it_is_found(tmp_path: Path) -> None:
 async def test_a_profile_that_cannot_be_chosen_is_told_and_it_is_only_recorded(
     it: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def tie(*_: object) -> Chosen:
+    async def tie(*_: object) -> DesiredValues:
         raise Conflict("two selectors tie", field="vm", code="tie")
 
     monkeypatch.setattr(it.assignments, "choose", tie)

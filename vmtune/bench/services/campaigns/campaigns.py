@@ -270,7 +270,7 @@ class CampaignService:
         return CampaignStatus(record, done, states, left)
 
     async def _tell(self, record: CampaignRecord) -> None:
-        await self._bus.tell(EventTopic.CAMPAIGN, record.id, event_data(record))
+        await self._bus.publish(EventTopic.CAMPAIGN, record.id, event_data(record))
 
 
 def _ended(record: CampaignRecord) -> TooLate:

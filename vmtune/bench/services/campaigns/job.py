@@ -195,7 +195,7 @@ class CampaignJob:
 
     async def _enter(self, id: UUID, state: CampaignState, reason: str = "") -> None:
         record = await asyncio.to_thread(self._store.campaigns.enter, id, state, reason)
-        await self._bus.tell(EventTopic.CAMPAIGN, id, event_data(record))
+        await self._bus.publish(EventTopic.CAMPAIGN, id, event_data(record))
 
     async def _get(self, job_id: str) -> CampaignRecord:
         return await asyncio.to_thread(self._store.campaigns.get, UUID(job_id))

@@ -192,7 +192,7 @@ class RunJob:
         return await asyncio.to_thread(self._store.runs.get, UUID(job_id))
 
     async def _tell(self, run: Run) -> None:
-        await self._bus.tell(EventTopic.RUN, run.id, event_data(run))
+        await self._bus.publish(EventTopic.RUN, run.id, event_data(run))
 
     def _progress(self, run: Run, progress: RunProgress) -> None:
         self._bus.progress(EventTopic.RUN, run.id, run_progress_data(progress))

@@ -300,7 +300,7 @@ class RunService:
         return {run.id: place for place, run in enumerate(here) if run.state is RunState.QUEUED}
 
     async def _tell(self, run: Run) -> None:
-        await self._bus.tell(EventTopic.RUN, run.id, event_data(run))
+        await self._bus.publish(EventTopic.RUN, run.id, event_data(run))
 
 
 def effective_scenario(request: RunRequest, revision: Revision | None) -> AnyScenario:

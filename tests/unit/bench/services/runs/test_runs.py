@@ -40,7 +40,8 @@ from vmtune.model.host.inventory import Event, EventTopic, Host
 from vmtune.model.migration.steps import AfterSeconds, Deed, Step
 from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.services.events import EventBus, Progress
-from vmtune.services.hosts.hosts import DriverFactory, HostService
+from vmtune.services.hosts.connections import DriverFactory
+from vmtune.services.hosts.hosts import HostService
 from vmtune.services.tuning.profiles import ProfileService
 from vmtune.storage import Store, upgrade
 from vmtune.storage.repositories.run_rows import RunFilter
@@ -365,7 +366,7 @@ async def test_what_is_told_of_a_run(it: It) -> None:
     told: list[Event | Progress] = []
 
     async def listen() -> None:
-        async for message in it.bus.follow():
+        async for message in it.bus.subscribe():
             told.append(message)
 
     listening = asyncio.create_task(listen())
