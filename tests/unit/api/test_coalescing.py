@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from vmtune.api.http.coalescing import Shared
+from vmtune.api.http.coalescing import CoalescingMiddleware
 from vmtune.model.access.scopes import FULL, Identity, Kind, Rights
 from vmtune.model.access.scopes import Scope as Right
 
@@ -42,7 +42,7 @@ class Asker:
 
     def __init__(
         self,
-        app: Shared,
+        app: CoalescingMiddleware,
         path: str = "/api/v1/vms",
         query: bytes = b"",
         method: str = "GET",
@@ -59,7 +59,7 @@ class Asker:
         }
         self.task = asyncio.create_task(self._run(app))
 
-    async def _run(self, app: Shared) -> str:
+    async def _run(self, app: CoalescingMiddleware) -> str:
         async def receive() -> Message:
             return {"type": "http.request", "body": b"", "more_body": False}
 
@@ -83,7 +83,7 @@ async def answers(askers: list[Asker]) -> list[str]:
 
 async def test_who_comes_meanwhile_shares_the_next_answer_never_the_one_under_way() -> None:
     app = Slow()
-    shared = Shared(app)
+    shared = CoalescingMiddleware(app)
     first = Asker(shared, number=1)
     await turns()
     later = [Asker(shared, number=number) for number in (2, 3, 4)]
@@ -108,7 +108,7 @@ async def test_who_asks_for_something_else_or_may_see_something_else_gets_it(
     other: dict[str, Any],
 ) -> None:
     app = Slow()
-    shared = Shared(app)
+    shared = CoalescingMiddleware(app)
     askers = [Asker(shared, number=1), Asker(shared, number=2, **other)]
     await turns()
     assert app.begun == 2
@@ -118,7 +118,7 @@ async def test_who_asks_for_something_else_or_may_see_something_else_gets_it(
 
 async def test_two_who_have_the_same_rights_share() -> None:
     app = Slow()
-    shared = Shared(app)
+    shared = CoalescingMiddleware(app)
     names = [Identity(Kind.TOKEN, name, name, READER.rights) for name in ("1", "2")]
     askers = [Asker(shared, who=name, number=n) for n, name in enumerate(names)]
     await turns()
@@ -143,7 +143,7 @@ async def test_what_changes_something_or_depends_on_who_asks_is_never_shared(
     method: str, path: str
 ) -> None:
     app = Slow()
-    shared = Shared(app)
+    shared = CoalescingMiddleware(app)
     askers = [Asker(shared, path, method=method, number=number) for number in range(3)]
     await turns()
     assert app.begun == 3
@@ -154,8 +154,8 @@ async def test_what_changes_something_or_depends_on_who_asks_is_never_shared(
 async def test_a_problem_names_the_request_of_each_who_met_it() -> None:
     app = Slow(status=404)
     app.go_on.set()
-    askers = [Asker(Shared(app), number=1)]
-    askers += [Asker(shared, number=n) for shared in [Shared(app)] for n in (2, 3)]
+    askers = [Asker(CoalescingMiddleware(app), number=1)]
+    askers += [Asker(shared, number=n) for shared in [CoalescingMiddleware(app)] for n in (2, 3)]
     told = await answers(askers)
     assert [text.split(", ")[1] for text in told] == ["request r1", "request r2", "request r3"]
 
@@ -163,7 +163,7 @@ async def test_a_problem_names_the_request_of_each_who_met_it() -> None:
 async def test_a_fault_is_everybodys_and_the_next_are_served() -> None:
     app = Slow()
     app.fails = True
-    shared = Shared(app)
+    shared = CoalescingMiddleware(app)
     askers = [Asker(shared, number=number) for number in range(3)]
     await turns()
     app.go_on.set()
@@ -176,7 +176,7 @@ async def test_a_fault_is_everybodys_and_the_next_are_served() -> None:
 
 async def test_who_goes_away_takes_the_answer_from_nobody() -> None:
     app = Slow()
-    shared = Shared(app)
+    shared = CoalescingMiddleware(app)
     askers = [Asker(shared, number=number) for number in range(2)]
     await turns()
     askers[0].task.cancel()
