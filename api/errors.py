@@ -136,10 +136,10 @@ def internal_error(request_id: str) -> Response:
     problem = Problem(
         "",
         "internal",
-        "vmtune has a fault here",
-        f"look for {request_id} in the service's log, and report what it says",
+        "internal error",
+        f"look for {request_id} in the service's log and report it",
     )
-    detail = f"an internal error; the service's log has it under {request_id}"
+    detail = f"internal error; the service's log has the details under {request_id}"
     return _document(500, "internal", detail, [problem], request_id)
 
 
@@ -192,7 +192,7 @@ def add_handlers(app: FastAPI, methods_at: Methods) -> None:
         if bad_json:
             return problem_response(_not_json(bad_json), request.state.request_id)
         problems = problems_of_validation(request, error)
-        refused = InvalidInput("the request cannot be accepted", problems=problems)
+        refused = InvalidInput("the request is invalid", problems=problems)
         return problem_response(refused, request.state.request_id)
 
     async def http_error(request: Request, error: Exception) -> Response:
@@ -215,13 +215,13 @@ def method_not_allowed(
     """
     allowed = ", ".join(methods)
     error = MethodNotAllowed(
-        f"{path[:200]} does not take {method[:20]}", remedy=f"it takes {allowed}"
+        f"{path[:200]} does not support {method[:20]}", remedy=f"use {allowed}"
     )
     return error, {"Allow": allowed}
 
 
 def _not_json(why: str) -> NotJson:
-    return NotJson(f"the body is no JSON: {why}", field="body", remedy="send one JSON object")
+    return NotJson(f"the body is not JSON: {why}", field="body", remedy="send one JSON object")
 
 
 def _from_http(
@@ -232,9 +232,7 @@ def _from_http(
     if isinstance(error.__cause__, VmtuneError):
         return error.__cause__
     if error.status_code == 404:
-        return UnknownRoute(
-            f"there is nothing at {path}", remedy="GET /api/v1/openapi.json lists what there is"
-        )
+        return UnknownRoute(f"{path} does not exist", remedy="see GET /api/v1/openapi.json")
     if error.status_code == 405:
         refused, more = method_not_allowed(path, request.method, methods_at(request.url.path))
         headers.update(more)

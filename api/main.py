@@ -97,7 +97,7 @@ def create_app(settings: Settings, container: Container | None = None) -> FastAP
     """
     app = FastAPI(
         title="vmtune",
-        summary="Tuning profiles for libvirt and QEMU virtual machines: applied, proven, measured",
+        summary="Tuning profiles for libvirt and QEMU VMs: applied, verified, measured",
         version=__version__,
         openapi_url=f"{PREFIX}/openapi.json",
         docs_url=None,  # FastAPI's own page needs scripts from the internet

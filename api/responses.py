@@ -8,34 +8,31 @@ from typing import Any
 PROBLEM_JSON = "application/problem+json"
 
 _MEANINGS = {
-    400: "The body is no JSON.",
-    401: "Nobody said who asks, or it could not be proven: over TCP each request needs a token "
-    "or a session.",
-    403: "Who asks may not do this; or the request comes from a page of another origin.",
+    400: "The body is not JSON.",
+    401: "No credentials, or invalid ones: each request over TCP needs a token or a session.",
+    403: "No permission; or the request comes from a page of another origin.",
     404: "No such object.",
-    409: "It contradicts what is stored or what is running; `errors` names each reason.",
-    412: "If-Match names a revision that is no longer current.",
+    409: "The request conflicts with stored data or a running operation; `errors` has the reasons.",
+    412: "The revision of If-Match is no longer current.",
     413: "The body is too large.",
-    415: "The body is not sent as application/json.",
+    415: "The Content-Type is not application/json.",
     421: "The Host header names neither this machine's loopback address nor an allowed host.",
-    422: "Input that cannot be accepted; `errors` names each field.",
-    424: "A host or its QEMU did not answer, or not to the end: what was asked for is then "
+    422: "Invalid input; `errors` names each field.",
+    424: "A host or its QEMU did not answer, or the connection was lost: the outcome is then "
     "unknown, and has to be looked at again.",
     428: "If-Match is missing.",
-    429: "Too many failed attempts to prove who asks; Retry-After says when to try again.",
-    500: "A fault of vmtune; the log has it under the id in `instance`.",
+    429: "Too many failed authentications; Retry-After says when to try again.",
+    500: "Internal error; the log has the details under the id in `instance`.",
     503: "The service or its database is not ready.",
 }
 _ALWAYS = (401, 403, 413, 415, 421, 422, 429, 500, 503)
 WITH_BODY = (400,)
 ASKS_A_HOST = (404, 409, 424)
 """A route that talks to a host: it may be unreachable, its monitor busy, the VM gone."""
-LOCATION = {
-    "Location": {"description": "Where what was made is found.", "schema": {"type": "string"}}
-}
+LOCATION = {"Location": {"description": "URL of the created object.", "schema": {"type": "string"}}}
 ETAG = {
     "ETag": {
-        "description": "What If-Match has to name for a change.",
+        "description": "The value of If-Match for a change.",
         "schema": {"type": "string"},
     }
 }

@@ -47,7 +47,7 @@ def _problem(found: Mapping[str, Any], known: Sequence[str]) -> Problem:  # any:
         given = given[: _LONGEST - 3] + "..."
     if kind in _CHOICE:
         expected = str(found["ctx"]["expected"])
-        return Problem(field, "not_a_choice", f"{given} is not known", f"use {expected}")
+        return Problem(field, "not_a_choice", f"{given} is unknown", f"use {expected}")
     reason = str(found["msg"]).replace("Input should", "it should").replace("String", "it")
     return Problem(field, "invalid_value", f"{reason}, not {given}")
 
@@ -58,8 +58,8 @@ def unknown_name(name: str, field: str, known: Sequence[str], what: str) -> Prob
     if near:
         hint = f"did you mean {', '.join(near)}?"
     else:
-        hint = f"there are {', '.join(known)}" if known else "leave it out"
-    return Problem(field, f"unknown_{what}", f"there is no {what} {name[:_LONGEST]!r} here", hint)
+        hint = f"use one of {', '.join(known)}" if known else "remove it"
+    return Problem(field, f"unknown_{what}", f"unknown {what} {name[:_LONGEST]!r}", hint)
 
 
 def _body_fields(route: object) -> list[str]:

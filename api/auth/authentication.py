@@ -1,4 +1,4 @@
-"""Finds out who asks, before any route sees the request.
+"""Authenticates each request before it reaches a route.
 
 At the unix socket that is the user whose process connected. Over TCP it is who holds the token
 in ``Authorization``, or who signed the browser in; without either, nothing is served but what
@@ -120,10 +120,10 @@ def _bearer(sent: list[bytes]) -> str:
     scheme, _, token = sent[0].decode("latin-1").strip().partition(" ")
     if len(sent) > 1 or scheme.lower() != "bearer" or not token.strip():
         raise Unauthenticated(
-            "the Authorization header is not understood",
+            "the Authorization header is invalid",
             field="Authorization",
             code="authorization_malformed",
-            remedy="send one: `Authorization: Bearer TOKEN`",
+            remedy="send `Authorization: Bearer TOKEN`",
         )
     return token.strip()
 
@@ -137,10 +137,10 @@ def _check_csrf(scope: Scope, browser: WebLogin) -> None:
     word_is_right = hmac.compare_digest(sent.encode("latin-1", "replace"), browser.csrf.encode())
     if not word_is_right or site not in ("same-origin", "none"):
         raise Forbidden(
-            "the change does not come from a page of this service",
+            "the request has no valid CSRF token",
             field=CSRF_HEADER,
             code="csrf",
-            remedy=f"send the csrf of GET /api/v1/session as {CSRF_HEADER}; programs use a token",
+            remedy=f"send `csrf` of GET /api/v1/session as {CSRF_HEADER}; programs use a token",
         )
 
 

@@ -50,7 +50,7 @@ async def _assignment(
 
 
 async def _everywhere(on: Services, who: Who) -> None:
-    on.access.guard.unrestricted(who, "this concerns all")
+    on.access.guard.unrestricted(who, "this applies to all hosts and VMs")
 
 
 EVERYWHERE = Depends(_everywhere)

@@ -54,7 +54,7 @@ def check_scope(identity: Identity, scope: Scope) -> None:
         raise unknown()
     has = ", ".join(s for s in Scope if s in with_implied(identity.rights.scopes)) or "none"
     raise Forbidden(
-        f"{identity} may not do this: it takes the scope {scope}, there is {has}",
+        f"{identity} has no permission: this needs the scope {scope}, granted: {has}",
         field="Authorization",
         code="scope_missing",
         remedy=f"use a token with the scope {scope}",
@@ -64,10 +64,10 @@ def check_scope(identity: Identity, scope: Scope) -> None:
 def unknown() -> Unauthenticated:
     """The error for who did not say who they are."""
     return Unauthenticated(
-        "over TCP each request says who asks",
+        "a request over TCP needs credentials",
         field="Authorization",
         code="token_missing",
-        remedy="send `Authorization: Bearer TOKEN` with a token that `vmtune token create` made, "
+        remedy="send `Authorization: Bearer TOKEN` with a token of `vmtune token create`, "
         "or sign in",
     )
 

@@ -107,7 +107,7 @@ def _reason(scope: Scope) -> str:
         raise InvalidInput(
             f"the reason has {len(reason)} characters",
             field=REASON_HEADER,
-            remedy=f"say it in {MOST_REASON}",
+            remedy=f"use at most {MOST_REASON}",
         )
     return reason
 

@@ -248,9 +248,9 @@ def _check_host(headers: Mapping[str, str], names: Collection[str]) -> None:
     # Any port: it may be reached through a forwarded one.
     if _name_of(host) not in names:
         raise ForeignHost(
-            f"the Host header names {host[:60]!r}, which is no name of this service",
+            f"the Host header names {host[:60]!r}, which is not a name of this service",
             field="Host",
-            remedy=f"ask for {' or '.join(names)}, use the unix socket, or add the name to the "
+            remedy=f"use {' or '.join(names)} or the unix socket, or add the name to the "
             "setting allowed_hosts",
         )
 
@@ -261,9 +261,9 @@ def _check_origin(method: str, headers: Mapping[str, str]) -> None:
         return
     if origin.partition("://")[2] != headers.get("host"):
         raise ForeignOrigin(
-            f"a page of {origin[:60]!r} may not ask for changes",
+            f"requests from pages of {origin[:60]!r} are not allowed",
             field="Origin",
-            remedy="ask from a page of this service, or from no page at all",
+            remedy="use a page of this service, or a program",
         )
 
 
@@ -274,7 +274,7 @@ def _check_media_type(headers: Mapping[str, str], wanted: str) -> None:
     sent = headers.get("content-type", "")
     if sent.partition(";")[0].strip().lower() != wanted:
         raise WrongMediaType(
-            f"the body is sent as {sent[:60]!r}" if sent else "the body's type is not named",
+            f"the Content-Type is {sent[:60]!r}" if sent else "the Content-Type is missing",
             field="Content-Type",
             remedy=f"send {wanted}",
         )

@@ -35,7 +35,7 @@ _ALWAYS = {
     "referrer-policy": "no-referrer",
 }
 _NOT_BUILT = """<!doctype html><html lang=en><meta charset=utf-8><title>vmtune</title>
-<h1>vmtune</h1><p>The web UI has not been built in this checkout: <code>make web</code> does it.
+<h1>vmtune</h1><p>The web UI has not been built in this checkout: run <code>make web</code>.
 The <a href="/api/v1/docs">API</a> and the command line work without it.</p>"""
 
 

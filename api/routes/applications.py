@@ -42,6 +42,6 @@ async def get_application(on: Services, application: ApplicationInReach) -> Appl
 async def revert_application(
     on: Services, who: Who, application: ApplicationInReach
 ) -> ApplicationView:
-    """Put back what was set before, and prove it by reading back."""
+    """Restore the values from before the application, and verify them by reading back."""
     await on.access.guard.vm(who, application.vm)  # it may be elsewhere by now
     return ApplicationView.of(await on.applications.revert(application.id), on.tunables)

@@ -18,7 +18,7 @@ router = Router(prefix="/assignments", tags=["assignments"])
 async def list_assignments(
     on: Services, who: Who, profile: str | None = None, limit: Limit = 50, after: After = None
 ) -> AssignmentPage:
-    """Assignments in the order in which they were made."""
+    """Assignments, oldest first."""
     page = await on.queries.assignments(profile, after, limit)
     seen = [a for a in page.items if await on.access.guard.sees_assignment(who, a)]
     return AssignmentPage(items=[AssignmentView.of(a) for a in seen], next=page.next)
@@ -33,7 +33,7 @@ async def list_assignments(
 async def assign(
     on: Services, who: Who, body: AssignmentCreate, response: Response
 ) -> AssignmentView:
-    """Assign a profile to a VM, a label selector, a host, or everything else."""
+    """Assign a profile to a VM, a label selector, a host, or as the default."""
     await on.access.guard.may_assign(who, body.target, body.key)
     added = await on.assignments.add(body.target, body.key, body.profile)
     response.headers["Location"] = f"{PREFIX}/assignments/{added.id}"
@@ -48,5 +48,5 @@ async def get_assignment(number: AssignmentInReach) -> AssignmentView:
 
 @router.delete("/{number}", status_code=204, responses=problems(404), dependencies=[PROFILE])
 async def unassign(on: Services, number: AssignmentInReach) -> None:
-    """Remove an assignment. VMs keep what was applied to them."""
+    """Remove an assignment. VMs keep their applied values."""
     await on.assignments.remove(number.id)

@@ -32,9 +32,7 @@ async def _wanted(
     actor: _Text = None,
     action: _Text = None,
     outcome: Outcome | None = None,
-    about: Annotated[
-        str | None, Query(max_length=200, description="A part of the subject.")
-    ] = None,
+    about: Annotated[str | None, Query(max_length=200, description="Part of the subject.")] = None,
     since: Moment | None = None,
     until: Moment | None = None,
 ) -> AuditFilter:
@@ -75,7 +73,7 @@ async def list_audit(
     dependencies=[ADMIN],
 )
 async def export_audit(on: Services, wanted: Wanted, form: Form = Form.JSONL) -> StreamingResponse:
-    """All entries, oldest first: one JSON object a line, or as CSV."""
+    """All entries, oldest first: one JSON object per line, or CSV."""
     lines = _as_csv(on, wanted) if form is Form.CSV else _as_json(on, wanted)
     return StreamingResponse(
         lines,
@@ -86,7 +84,7 @@ async def export_audit(on: Services, wanted: Wanted, form: Form = Form.JSONL) ->
 
 @router.get("/integrity", responses=problems(), dependencies=[ADMIN])
 async def check_audit(on: Services) -> IntegrityView:
-    """Whether each entry still follows from the one before it."""
+    """Check the hash chain of the audit log."""
     return IntegrityView.of(await on.access.audit.check())
 
 

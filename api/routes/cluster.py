@@ -14,8 +14,8 @@ router = Router(prefix="/services", tags=["services"])
 
 @router.get("", responses=problems(), dependencies=[READ, EVERYWHERE])
 async def list_services(on: Services) -> ServiceList:
-    """The services that share a PostgreSQL database, and which hosts each drives. None where one
-    service drives every host."""
+    """The services that share a PostgreSQL database, and the hosts that each manages. Empty
+    for a single service."""
     if on.fleet is None:
         return ServiceList(items=[])
     hosts = await on.hosts.all()

@@ -41,14 +41,14 @@ def _digits_alone(value: object) -> object:
 
 Whole = Annotated[int, BeforeValidator(_digits_alone)]
 Limit = Annotated[Whole, Query(ge=1, le=200, description="Most items on the page.")]
-After = Annotated[str | None, Query(description="What the page before gave as `next`.")]
+After = Annotated[str | None, Query(description="`next` of the previous page.")]
 Name = Annotated[str, Path(max_length=200)]
 
 
 def _date_first(value: object) -> object:
     """Let pydantic read no number as a moment: which epoch and unit is meant would be a guess."""
     if isinstance(value, str) and not _DATE.match(value):
-        raise ValueError("not written as in 2026-11-21T09:00:00Z")
+        raise ValueError("not a time such as 2026-11-21T09:00:00Z")
     return value
 
 
@@ -61,7 +61,7 @@ async def if_match(
         str | None,
         Header(
             alias="If-Match",
-            description="The ETag of the revision that is changed, or * for whichever is current.",
+            description="The ETag of the revision to change, or * for the current one.",
         ),
     ] = None,
 ) -> int | None:
@@ -71,9 +71,9 @@ async def if_match(
     """
     if value is None:
         raise PreconditionRequired(
-            "a change names the revision that it was made on",
+            "a change needs the revision that it is based on",
             field="If-Match",
-            remedy='send If-Match with the ETag that GET gave, such as "3", or * to skip the check',
+            remedy='send If-Match with the ETag of GET, such as "3", or * to skip the check',
         )
     return read_etag(value)
 
@@ -88,9 +88,9 @@ def read_etag(value: str) -> int | None:
     match = _ETAG.fullmatch(value.strip())
     if match is None:
         raise InvalidInput(
-            f"{value[:60]!r} is no ETag of a profile",
+            f"{value[:60]!r} is not an ETag of a profile",
             field="If-Match",
-            remedy='send the ETag that GET gave, quotes included, such as "3"',
+            remedy='send the ETag of GET, quotes included, such as "3"',
         )
     return int(match[1])
 

@@ -29,8 +29,9 @@ router = Router(tags=["drift"])
 async def start_drift_scans(
     on: Services, who: Who, response: Response, body: DriftScanCreate | None = None
 ) -> DriftScanAsked:
-    """Hold every running VM of a host, or of all hosts, against what is wanted of it, now. Only
-    reads. The setting `drift_scan_interval_s` does it from time to time."""
+    """Start a drift scan: compare every running VM of a host, or of all hosts, to its profile.
+    It only reads. The service also scans at the interval of the setting
+    `drift_scan_interval_s`."""
     response.headers["Location"] = f"{PREFIX}/drift-scans"
     if body is not None and body.host is not None:
         on.access.guard.whole_host(who, body.host)
@@ -44,7 +45,7 @@ async def start_drift_scans(
 async def list_drift_scans(
     on: Services, who: Who, host: str | None = None, limit: Limit = 50, after: After = None
 ) -> DriftScanPage:
-    """The last scan of each host, and whether another one is under way. Asks no host."""
+    """The last scan of each host, and whether another one is pending. Contacts no host."""
     if host is not None:
         on.access.guard.host(who, host)
         await on.hosts.get(host)
@@ -59,7 +60,8 @@ async def list_drift_scans(
 async def list_drifts(
     on: Services, who: Who, host: str | None = None, limit: Limit = 50, after: After = None
 ) -> DriftPage:
-    """The VMs that drift, since when, and in what, as they were last seen. Asks no host."""
+    """The VMs that drift, since when, and in which tunables, as of the last scan. Contacts no
+    host."""
     if host is not None:
         on.access.guard.host(who, host)
         await on.hosts.get(host)

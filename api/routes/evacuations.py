@@ -26,7 +26,7 @@ from vmtune.services.evacuations.plan import EvacuationRequest
 
 router = Router(tags=["evacuations"])
 _OF_HOST = "/hosts/{name}/evacuations"
-States = Annotated[list[EvacuationState], Query(description="Any of them.")]
+States = Annotated[list[EvacuationState], Query(description="Any of these states.")]
 
 
 @router.get("/evacuations", responses=problems(), dependencies=[READ])
@@ -72,8 +72,8 @@ async def start_evacuation(
     response: Response,
     body: EvacuationCreate | None = None,
 ) -> EvacuationView:
-    """Move all VMs of a host to others. It goes on as a job, also across restarts of the service.
-    What its preflight finds blocked is not moved, and listed with the reason."""
+    """Start an evacuation: move all VMs of a host to other hosts. It is a job that survives
+    restarts of the service. VMs with blockers are not moved; they are listed with the reason."""
     status = await on.evacuations.start(_asked(on, who, name, body))
     host, id = quote(name, safe=""), status.record.id
     response.headers["Location"] = f"{PREFIX}/hosts/{host}/evacuations/{id}"
@@ -84,7 +84,7 @@ async def start_evacuation(
 async def plan_evacuation(
     on: Services, who: Who, name: WholeHostInReach, body: EvacuationCreate | None = None
 ) -> EvacuationPlanView:
-    """What would move where, and what a preflight of each VM finds. Changes nothing."""
+    """Plan an evacuation: destinations and preflight findings of each VM. Changes nothing."""
     return EvacuationPlanView.of(await on.evacuations.plan(_asked(on, who, name, body)))
 
 
@@ -97,7 +97,7 @@ def _asked(on: Services, who: Who, name: str, body: EvacuationCreate | None) -> 
 
 @router.get(f"{_OF_HOST}/{{evacuation}}", responses=problems(403, 404), dependencies=[READ])
 async def get_evacuation(on: Services, name: WholeHostInReach, evacuation: UUID) -> EvacuationView:
-    """One evacuation, and how far it is."""
+    """One evacuation and its progress."""
     return EvacuationView.of(await on.evacuations.get(name, evacuation))
 
 
@@ -109,7 +109,7 @@ async def list_leaving_vms(
     limit: Limit = 50,
     after: After = None,
 ) -> LeavingVmPage:
-    """Its VMs in the order of moving, and where each stands."""
+    """The VMs of an evacuation in order of migration, with their states."""
     page = await on.evacuations.vms(name, evacuation, after, limit)
     return LeavingVmPage(items=[LeavingVmView.of(vm) for vm in page.items], next=page.next)
 
@@ -123,7 +123,7 @@ async def list_leaving_vms(
 async def cancel_evacuation(
     on: Services, name: WholeHostInReach, evacuation: UUID
 ) -> EvacuationView:
-    """End it: what waits never begins, and migrations that are under way are aborted."""
+    """Cancel an evacuation: running migrations are aborted, waiting VMs are not migrated."""
     return EvacuationView.of(await on.evacuations.cancel(name, evacuation))
 
 
@@ -133,7 +133,7 @@ async def cancel_evacuation(
 async def pause_evacuation(
     on: Services, name: WholeHostInReach, evacuation: UUID
 ) -> EvacuationView:
-    """Begin no more migrations; those that are under way run to their end."""
+    """Pause an evacuation: start no more migrations. Running migrations continue."""
     return EvacuationView.of(await on.evacuations.pause(name, evacuation))
 
 
@@ -143,5 +143,5 @@ async def pause_evacuation(
 async def resume_evacuation(
     on: Services, name: WholeHostInReach, evacuation: UUID
 ) -> EvacuationView:
-    """Go on where it was paused."""
+    """Resume a paused evacuation."""
     return EvacuationView.of(await on.evacuations.resume(name, evacuation))

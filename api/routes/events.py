@@ -37,19 +37,17 @@ async def follow_events(
         int | None, Query(ge=0, le=2**63 - 1, description="Resume after this event.")
     ] = None,
     last_event_id: Annotated[
-        int | None, Header(ge=0, le=2**63 - 1, description="The same; goes before `after`.")
+        int | None, Header(ge=0, le=2**63 - 1, description="The same; overrides `after`.")
     ] = None,
-    topic: Annotated[
-        list[EventTopic], Query(description="Only these topics; none given lets all through.")
-    ] = [],  # noqa: B006 - FastAPI copies it
+    topic: Annotated[list[EventTopic], Query(description="Only these topics; default: all.")] = [],  # noqa: B006 - FastAPI copies it
     subject: Annotated[
-        str | None, Query(description="Only what concerns this UUID or name.")
+        str | None, Query(description="Only events about this UUID or name.")
     ] = None,
 ) -> AsyncIterator[ServerSentEvent]:
-    """What changes, as it happens. `event` is the topic, `data` is an EventView.
+    """Events as they happen. `event` is the topic, `data` is an EventView.
 
-    Stored changes have an `id` to resume after; passing progress has none and is not
-    repeated. A comment comes at least every 15 s.
+    Stored events have an `id` to resume after; progress events have none and are not
+    repeated. A comment is sent at least every 15 s as a heartbeat.
     """
     resume = last_event_id if last_event_id is not None else after
     messages = on.bus.subscribe(resume)

@@ -1,4 +1,4 @@
-"""What the doctor finds on hosts."""
+"""Host diagnostics."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ router = Router(prefix="/hosts", tags=["hosts"])
 
 @router.get("/{name}/findings", responses=problems(*ASKS_A_HOST), dependencies=[READ])
 async def list_findings(on: Services, name: HostInReach) -> DiagnosisView:
-    """Look at a host: what will hurt there, why, and what mends it."""
+    """Host diagnostics: problems of a host, their reasons and remedies."""
     return DiagnosisView.of(await on.doctor.diagnose(name))

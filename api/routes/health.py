@@ -14,7 +14,7 @@ router = Router(tags=["health"])
 
 @router.get("/health", responses=problems(), dependencies=[READ])
 async def get_health(on: Services) -> Health:
-    """That the service answers, with which version and schema, and how busy it is."""
+    """Health of the service: version, schema and load."""
     return Health(
         status="ok",
         version=__version__,

@@ -21,10 +21,10 @@ async def _local(who: Who) -> None:
     """:raise Forbidden: who asks is no local user."""
     if who.kind is not Kind.USER:
         raise Forbidden(
-            f"{who} is no process of this machine",
+            f"{who} is not a process of this machine",
             field="socket",
             code="unix_socket_only",
-            remedy="libvirt's hook asks at the service's unix socket, without a token",
+            remedy="the libvirt hook uses the service's unix socket, without a token",
         )
 
 
@@ -40,22 +40,22 @@ class _Xml(Response):
     ARRIVING,
     responses=problems(*WITH_BODY, 409)
     | {
-        200: {"description": "The XML that it is to have.", "content": {MEDIA_TYPE: _XML}},
-        204: {"description": "It arrives as it is."},
+        200: {"description": "The changed XML.", "content": {MEDIA_TYPE: _XML}},
+        204: {"description": "No change to the XML."},
     },
     response_class=_Xml,
     dependencies=[MIGRATE],
     openapi_extra={
         "requestBody": {
-            "description": "The XML of the domain that is about to arrive.",
+            "description": "The XML of the incoming domain.",
             "required": True,
             "content": {MEDIA_TYPE: _XML},
         }
     },
 )
 async def vm_arrives(on: Services, request: Request) -> Response:
-    """Say that a VM is about to arrive by live migration, and be told the XML that its profile
-    wants it to have. For libvirt's hook (`migrate begin`), at the unix socket only."""
+    """Announce an incoming migration and get the XML with the values of the VM's profile. For
+    the libvirt hook (`migrate begin`), on the unix socket only."""
     body = await request.body()
     with telemetry.hook() as told:
         answer = await on.hooks.arriving(body)

@@ -35,7 +35,7 @@ router = Router(prefix="/hosts", tags=["hosts"])
 
 @router.get("", responses=problems(), dependencies=[READ])
 async def list_hosts(on: Services, who: Who, limit: Limit = 50, after: After = None) -> HostPage:
-    """Hosts in the order of their names."""
+    """Hosts, sorted by name."""
     page = await on.queries.hosts(after, limit, who.rights.reach)
     return HostPage(items=[HostView.of(host) for host in page.items], next=page.next)
 
@@ -47,8 +47,8 @@ async def list_hosts(on: Services, who: Who, limit: Limit = 50, after: After = N
     dependencies=[HOST],
 )
 async def add_host(on: Services, who: Who, body: HostCreate, response: Response) -> HostView:
-    """Remember a host, after talking to it once."""
-    on.access.guard.unrestricted(who, "a new host is none of these")
+    """Add a host, after a test connection."""
+    on.access.guard.unrestricted(who, "this applies to new hosts")
     host = await on.hosts.add(body.name, body.uri, body.peer_uri, body.migration_address)
     response.headers["Location"] = f"{PREFIX}/hosts/{quote(host.name, safe='')}"
     return HostView.of(host)
@@ -56,7 +56,7 @@ async def add_host(on: Services, who: Who, body: HostCreate, response: Response)
 
 @router.get("/{name}", responses=problems(404), dependencies=[READ])
 async def get_host(on: Services, who: Who, name: HostInReach) -> HostDetail:
-    """A host, with what it says of itself right now, or why it does not."""
+    """A host and its current state, or why it does not answer."""
     host = await on.hosts.get(name)
     scan = None if who.rights.reach.labels else DriftScanView.of(await on.drift.get(name))
     shown = {**HostView.of(host).model_dump(), "drift": scan}
@@ -71,21 +71,21 @@ async def get_host(on: Services, who: Who, name: HostInReach) -> HostDetail:
 
 @router.delete("/{name}", status_code=204, responses=problems(404, 409), dependencies=[HOST])
 async def remove_host(on: Services, who: Who, name: HostInReach) -> None:
-    """Forget a host. The host itself, its VMs and their history are left alone."""
-    on.access.guard.unrestricted(who, "others may have VMs there")
+    """Remove a host from vmtune. The host itself, its VMs and their history stay unchanged."""
+    on.access.guard.unrestricted(who, "the host may have VMs of others")
     await on.hosts.remove(name)
 
 
 @router.put("/{name}/owner", responses=problems(*WITH_BODY, 404, 409), dependencies=[HOST])
 async def set_host_owner(on: Services, who: Who, name: HostInReach, body: HostOwner) -> HostView:
-    """Let another service drive a host: nothing may be open on it."""
-    on.access.guard.unrestricted(who, "others may have VMs there")
+    """Move a host to another service. It must have no running operations."""
+    on.access.guard.unrestricted(who, "the host may have VMs of others")
     if on.fleet is None:
         raise Conflict(
-            "one service drives every host here",
+            "a single service manages all hosts",
             field="service",
             code="not_shared",
-            remedy="several services share the work on a PostgreSQL database",
+            remedy="use PostgreSQL to run several services",
         )
     return HostView.of(await on.fleet.give(name, body.service))
 
@@ -97,10 +97,10 @@ async def list_host_vms(
     name: HostInReach,
     state: VmState | None = None,
     tuning_state: TuningState | None = None,
-    label: Annotated[list[str], Query(description="key=value, any number of times.")] = [],  # noqa: B006 - FastAPI copies it
+    label: Annotated[list[str], Query(description="key=value; repeatable.")] = [],  # noqa: B006 - FastAPI copies it
     limit: Limit = 50,
     after: After = None,
 ) -> VmPage:
-    """The VMs that a host lists right now."""
+    """The current VMs of a host."""
     wanted = VmFilter(name, None, state, parse_labels(label), tuning_state)
     return await list_page(on, who, wanted, limit, after)

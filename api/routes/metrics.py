@@ -24,7 +24,7 @@ class _Text(Response):
     responses=problems()
     | {
         200: {
-            "description": "The metrics, in the form that Accept asks for.",
+            "description": "The metrics, in the format of the Accept header.",
             "content": {"text/plain": _TEXT, "application/openmetrics-text": _TEXT},
         }
     },
@@ -32,6 +32,6 @@ class _Text(Response):
 )
 async def get_metrics(on: Services, request: Request) -> Response:
     """Prometheus metrics, as text or as OpenMetrics; also at /metrics. The
-    documentation has a page of them. No host is asked."""
+    documentation has a page of them. Contacts no host."""
     content, media_type = await on.exposition.scrape(request.headers.get("accept", ""))
     return Response(content, media_type=media_type)

@@ -30,7 +30,7 @@ LaterThan = Annotated[
     Query(
         ge=-(2**53),
         le=2**53,
-        description="Begin after this `at_ms`: for who follows a running migration.",
+        description="Start after this `at_ms`; to watch a running migration.",
     ),
 ]
 
@@ -52,7 +52,7 @@ async def list_migrations(
     on: Services,
     who: Who,
     vm: UUID | None = None,
-    host: Annotated[str | None, Query(description="Its source or its destination.")] = None,
+    host: Annotated[str | None, Query(description="Source or destination.")] = None,
     state: MigrationState | None = None,
     profile: str | None = None,
     limit: Limit = 50,
@@ -72,7 +72,7 @@ async def list_migrations(
 async def start_migration(
     on: Services, who: Who, body: MigrationCreate, response: Response
 ) -> MigrationView:
-    """Begin a live migration. It goes on as a job, also across a restart of the service."""
+    """Start a live migration. It is a job that survives a restart of the service."""
     await on.access.guard.vm(who, body.vm)
     on.access.guard.host(who, body.destination)
     request = MigrationRequest(
@@ -92,7 +92,7 @@ async def start_migration(
 
 @router.get("/{migration}", responses=problems(404), dependencies=[READ])
 async def get_migration(on: Services, migration: MigrationInReach) -> MigrationView:
-    """One migration, as it stands."""
+    """One migration and its current state."""
     return await _view(on, migration)
 
 
@@ -100,8 +100,8 @@ async def get_migration(on: Services, migration: MigrationInReach) -> MigrationV
 async def change_migration(
     on: Services, who: Who, migration: MigrationInReach, body: MigrationChange
 ) -> MigrationView:
-    """Set values that QEMU heeds while it migrates, now. They are recorded like a step, and put
-    back where the migration does not complete."""
+    """Change values of a running migration. The change is recorded like a step, and undone if
+    the migration does not complete."""
     on.access.guard.host(who, migration.source)
     return await _view(on, await on.migrations.change(migration.id, body.values))
 
@@ -110,7 +110,7 @@ async def change_migration(
     "/{migration}", status_code=202, responses=problems(*ASKS_A_HOST), dependencies=[MIGRATE]
 )
 async def abort_migration(on: Services, who: Who, migration: MigrationInReach) -> MigrationView:
-    """Ask for its abort. `abort` of the record tells whether that came in time."""
+    """Abort a migration. `abort` of the record says whether the abort was in time."""
     on.access.guard.host(who, migration.source)
     return await _view(on, await on.migrations.abort(migration.id))
 
@@ -129,8 +129,8 @@ async def list_samples(
     after: After = None,
     later_than_ms: LaterThan = None,
 ) -> Response:
-    """Samples, oldest first. Those of one millisecond are never separated, so that a page
-    may have a few more than *limit*."""
+    """Samples, oldest first. Samples of the same millisecond stay on one page, which may
+    therefore exceed *limit* by a few."""
     earliest = -1 if later_than_ms is None else later_than_ms
     record, page = await on.queries.samples(migration, after, limit, earliest)
     await on.access.guard.migration(who, record)
@@ -145,6 +145,6 @@ async def list_rounds(
     after: After = None,
     later_than_ms: LaterThan = None,
 ) -> RoundPage:
-    """Rounds of the dirty-ring reaper, oldest first; of very many only the newest are kept."""
+    """Rounds of the dirty-ring reaper, oldest first; only the newest are stored."""
     page = await on.queries.rounds(migration.id, after, limit, later_than_ms)
     return RoundPage(items=[RoundView.of(r) for r in page.items], next=page.next)

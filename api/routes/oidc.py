@@ -19,7 +19,7 @@ from vmtune.services.access.oidc import OidcService
 router = Router(prefix="/session/oidc", tags=["session"])
 _BACK = (
     "<!doctype html><html lang=en><meta charset=utf-8><title>vmtune</title>"
-    '<meta http-equiv=refresh content="0;url=/"><p>Signed in. <a href="/">Go on</a></p>'
+    '<meta http-equiv=refresh content="0;url=/"><p>Signed in. <a href="/">Continue</a></p>'
 )
 """The page that comes back from the provider is still the provider's doing to a browser, which
 sends no SameSite=Strict cookie with what it leads to; what this page leads to is ours."""
@@ -42,7 +42,7 @@ def _configured(on: Services) -> OidcService:
     dependencies=[PUBLIC],
 )
 async def begin_oidc(on: Services, request: Request) -> Response:
-    """Send a browser to the identity provider."""
+    """Redirect a browser to the identity provider."""
     begun = await _configured(on).begin()
     response = RedirectResponse(begun.url, 302)
     set_oidc(response, request.url.scheme, begun.binding)
@@ -57,13 +57,13 @@ async def finish_oidc(
     request: Request,
     state: Annotated[str, Query(max_length=200)] = "",
     code: Annotated[str, Query(max_length=4000)] = "",
-    error: Annotated[str, Query(max_length=200, description="The provider's.")] = "",
+    error: Annotated[str, Query(max_length=200, description="Value of the provider.")] = "",
     error_description: Annotated[str, Query(max_length=2000)] = "",
     iss: Annotated[str, Query(max_length=2000)] = "",
     session_state: Annotated[str, Query(max_length=2000)] = "",
     scope: Annotated[str, Query(max_length=2000)] = "",
 ) -> Response:
-    """Sign in the browser that comes back from the identity provider."""
+    """Callback of the identity provider: signs the browser in."""
     binding = request.cookies.get(OIDC, "")
     identity = await _configured(on).finish(binding, state, code)
     browser = await on.access.browsers.admit(identity, address_of(request.scope))

@@ -11,12 +11,12 @@ from vmtune.api.schemas.pools import LimitList, LimitsSet, LimitView, PoolList, 
 from vmtune.services.hosts.limits import LimitState
 
 router = Router()
-_SHARED = "the limits of a machine are those of all its VMs"
+_SHARED = "the limits of a machine apply to all its VMs"
 
 
 @router.get("/vms/{vm}/pools", tags=["vms"], responses=problems(*ASKS_A_HOST), dependencies=[READ])
 async def get_pools(on: Services, vm: VmInReach) -> PoolView:
-    """A VM's coroutine pool against vm.max_map_count: the worst case, and right now."""
+    """The coroutine pool of a VM and vm.max_map_count: worst case and current use."""
     return PoolView.of(await on.pools.of_vm(vm))
 
 
@@ -24,7 +24,7 @@ async def get_pools(on: Services, vm: VmInReach) -> PoolView:
     "/hosts/{name}/pools", tags=["hosts"], responses=problems(*ASKS_A_HOST), dependencies=[READ]
 )
 async def list_pools(on: Services, who: Who, name: HostInReach) -> PoolList:
-    """The pools of a host's running VMs, the nearest to the limit first."""
+    """The pools of a host's running VMs, closest to the limit first."""
     reports = await on.pools.of_host(name)
     shown = []
     for report in reports:
@@ -38,8 +38,7 @@ async def list_pools(on: Services, who: Who, name: HostInReach) -> PoolList:
     "/hosts/{name}/limits", tags=["hosts"], responses=problems(*ASKS_A_HOST), dependencies=[READ]
 )
 async def get_limits(on: Services, name: HostInReach) -> LimitList:
-    """The limits of this machine that vmtune may raise, who asks for how much, and what comes
-    back when nobody does."""
+    """The limits of this machine that vmtune can raise, with requests and original values."""
     return _listed(await on.limits.state(name))
 
 
@@ -50,8 +49,8 @@ async def get_limits(on: Services, name: HostInReach) -> LimitList:
     dependencies=[HOST],
 )
 async def set_limits(on: Services, who: Who, name: HostInReach, body: LimitsSet) -> LimitList:
-    """Raise limits, now and for the next boot, until they are restored. Takes the setting
-    `host_changes`. A limit that is higher is left alone."""
+    """Raise limits, now and after a reboot, until they are restored. Needs the setting
+    `host_changes`. Higher limits stay unchanged."""
     on.access.guard.unrestricted(who, _SHARED)
     return _listed(await on.limits.set_by_hand(name, body.values))
 
@@ -63,8 +62,8 @@ async def set_limits(on: Services, who: Who, name: HostInReach, body: LimitsSet)
     dependencies=[HOST],
 )
 async def restore_limits(on: Services, who: Who, name: HostInReach) -> LimitList:
-    """Put back every limit, whoever asked for it, but not below what running VMs need: what is
-    held for them comes back when they have ended."""
+    """Restore all limits, but not below what running VMs need: those are restored when the VMs
+    have stopped."""
     on.access.guard.unrestricted(who, _SHARED)
     return _listed(await on.limits.restore(name))
 

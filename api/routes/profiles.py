@@ -55,7 +55,7 @@ async def list_profiles(
     limit: Limit = 50,
     after: After = None,
 ) -> ProfilePage:
-    """Profiles in the order of their names, at their current revisions."""
+    """Profiles at their current revisions, sorted by name."""
     page = await on.queries.profiles(contains, after, limit)
     return ProfilePage(items=[ProfileView.of(p, on.tunables) for p in page.items], next=page.next)
 
@@ -67,7 +67,7 @@ async def list_profiles(
     dependencies=[PROFILE, EVERYWHERE],
 )
 async def create_profile(on: Services, body: ProfileCreate, response: Response) -> ProfileView:
-    """A new profile at revision 1."""
+    """Create a profile at revision 1."""
     profile = await on.profiles.create(
         body.name, body.values, body.description, body.note, body.steps
     )
@@ -77,7 +77,7 @@ async def create_profile(on: Services, body: ProfileCreate, response: Response) 
 
 @router.post("/check", responses=problems(*WITH_BODY), dependencies=[READ])
 async def check_values(on: Services, body: ValuesCheck) -> CheckedValues:
-    """Try values and steps out: they come back converted, or each is told what is wrong."""
+    """Validate values and steps: returns them converted, or all errors. Stores nothing."""
     values, steps = accept(body.values, body.steps, on.tunables)
     return CheckedValues(
         values=dict(values),
@@ -97,7 +97,7 @@ async def get_profile(on: Services, name: Name, response: Response) -> ProfileVi
 async def replace_profile(
     on: Services, name: Name, body: ProfileReplace, expected: IfMatch, response: Response
 ) -> ProfileView:
-    """Replace all values and steps, as a new revision. What is left out is unset."""
+    """Replace all values and steps, as a new revision. Omitted tunables are unset."""
     profile = await on.profiles.revise(
         name, body.values, expected, body.note, body.description, body.steps
     )
@@ -108,7 +108,7 @@ async def replace_profile(
 async def amend_profile(
     on: Services, name: Name, body: ProfilePatch, expected: IfMatch, response: Response
 ) -> ProfileView:
-    """Change some values, as a new revision, the steps, or the description. Null unsets a
+    """Change some values, the steps or the description, as a new revision. Null unsets a
     tunable."""
     profile = await on.profiles.amend(
         name, body.values or {}, expected, body.note, body.description, body.steps
@@ -125,14 +125,14 @@ async def amend_profile(
 async def delete_profile(
     on: Services, name: Name, if_match: Annotated[str | None, Header(alias="If-Match")] = None
 ) -> None:
-    """Delete a profile. Its revisions stay readable from what refers to them."""
+    """Delete a profile. Records keep its revisions."""
     expected = read_etag(if_match) if if_match is not None else None
     current = (await on.profiles.get(name)).current.number
     if expected not in (None, current):
         raise StaleRevision(
             f"profile {name} is at revision {current}, not {expected}",
             field="If-Match",
-            remedy="look at the current revision, then decide",
+            remedy="read the current revision, then decide",
         )
     await on.profiles.delete(name)
 
@@ -141,14 +141,14 @@ async def delete_profile(
 async def list_revisions(
     on: Services, name: Name, limit: Limit = 50, after: After = None
 ) -> RevisionPage:
-    """Revisions of a profile, newest first, also of one that was deleted."""
+    """Revisions of a profile, newest first, also of a deleted profile."""
     page = await on.queries.revisions(name, after, limit)
     return RevisionPage(items=[RevisionView.of(r, on.tunables) for r in page.items], next=page.next)
 
 
 @router.get("/{name}/revisions/{number}", responses=problems(404), dependencies=[READ])
 async def get_revision(on: Services, name: Name, number: RevisionNumber) -> RevisionView:
-    """One revision, also of a profile that was deleted."""
+    """One revision, also of a deleted profile."""
     return RevisionView.of(await on.profiles.revision(name, number), on.tunables)
 
 
@@ -160,5 +160,5 @@ async def get_revision(on: Services, name: Name, number: RevisionNumber) -> Revi
 async def restore_revision(
     on: Services, name: Name, number: RevisionNumber, expected: IfMatch, response: Response
 ) -> ProfileView:
-    """A new revision that has the values and steps of an older one."""
+    """Create a new revision with the values and steps of an older one."""
     return _shown(on, await on.profiles.restore(name, number, expected), response)

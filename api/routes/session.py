@@ -29,12 +29,12 @@ router = Router(tags=["session"])
 
 @router.get("/live", status_code=204, responses=problems(), dependencies=[PUBLIC])
 async def is_live() -> None:
-    """That the service answers, and nothing else: for load balancers. Needs no token."""
+    """Liveness check for load balancers. Needs no token."""
 
 
 @router.get("/session", responses=problems(), dependencies=[READ])
 async def get_session(request: Request, who: Who) -> SessionView:
-    """Who asks, and what they may do."""
+    """Identity and permissions of the caller."""
     return _shown(who, getattr(request.state, "browser", None))
 
 
@@ -45,8 +45,8 @@ async def get_session(request: Request, who: Who) -> SessionView:
     dependencies=[PUBLIC],
 )
 async def sign_in(on: Services, request: Request, body: SignIn, response: Response) -> SessionView:
-    """Sign a browser in with a token, into a cookie that no script can read. Each change then
-    needs `csrf` as X-Vmtune-CSRF."""
+    """Sign a browser in with a token; sets an HttpOnly cookie. Each change then needs `csrf` as
+    X-Vmtune-CSRF."""
     browser = await on.access.browsers.sign_in(body.token.strip(), address_of(request.scope))
     request.state.act.actor = browser.identity
     set_cookies(response, request.url.scheme, browser)
@@ -56,7 +56,7 @@ async def sign_in(on: Services, request: Request, body: SignIn, response: Respon
 
 @router.delete("/session", status_code=204, responses=problems(), dependencies=[READ])
 async def sign_out(on: Services, request: Request, response: Response) -> None:
-    """Sign a browser out: its cookie lets nobody in any more."""
+    """Sign the browser out: its cookie becomes invalid."""
     cookie = cookie_of(request.scope)
     if cookie is not None:
         await on.access.browsers.sign_out(cookie)
@@ -67,7 +67,7 @@ async def sign_out(on: Services, request: Request, response: Response) -> None:
 async def list_browsers(
     on: Services, request: Request, limit: Limit = 50, after: After = None
 ) -> BrowserPage:
-    """Everybody's browsers that are signed in, by the names of who they are."""
+    """The signed-in browsers of all users, sorted by user name."""
     page = await on.access.browsers.list(after, limit)
     asking = getattr(request.state, "browser", None)
     return BrowserPage(items=[BrowserView.of(b, asking) for b in page.items], next=page.next)
@@ -82,8 +82,8 @@ async def list_browsers(
 async def sign_browser_out(
     on: Services, browser: Annotated[str, Path(pattern=f"^[0-9a-f]{{{SHOWN}}}$")]
 ) -> None:
-    """Sign somebody's browser out: from now on its cookie lets nobody in. The token that it
-    signed in with still does; revoke that to keep them out."""
+    """Sign a browser out: its cookie becomes invalid. The token that it signed in with stays
+    valid; revoke it to lock the user out."""
     await on.access.browsers.end(browser)
 
 

@@ -20,8 +20,8 @@ TokenId = Annotated[str, Path(max_length=60)]
 
 @router.get("", responses=problems(), dependencies=[ADMIN])
 async def list_tokens(on: Services, who: Who, limit: Limit = 50, after: After = None) -> TokenPage:
-    """Tokens in the order of their names, expired and revoked ones too. Who is restricted to
-    some hosts or VMs sees those that it made."""
+    """Tokens, sorted by name, expired and revoked ones included. A caller that is restricted to
+    some hosts or VMs sees only tokens it has created."""
     page = await on.access.tokens.list(who, after, limit)
     now = datetime.now(UTC)
     return TokenPage(
@@ -36,8 +36,8 @@ async def list_tokens(on: Services, who: Who, limit: Limit = 50, after: After = 
     dependencies=[ADMIN],
 )
 async def create_token(on: Services, who: Who, body: TokenCreate, response: Response) -> TokenMade:
-    """A new token, whose secret is shown this once. It may do at most what its creator may,
-    and ends with it."""
+    """Create a token; only this response has its secret. It has at most the permissions of its
+    creator, and becomes invalid with its creator."""
     token, secret = await on.access.tokens.create(
         who, body.name, body.scopes, body.hosts, body.selector, body.expires_at
     )
@@ -53,6 +53,6 @@ async def get_token(on: Services, who: Who, token: TokenId) -> TokenView:
 
 @router.delete("/{token}", status_code=204, responses=problems(404), dependencies=[ADMIN])
 async def revoke_token(on: Services, who: Who, token: TokenId) -> None:
-    """Revoke a token: from now on it lets nobody in, and tokens that it made neither. Browsers
-    that signed in with it are signed out."""
+    """Revoke a token: it becomes invalid, with all tokens created with it. Browsers that signed
+    in with it are signed out."""
     await on.access.tokens.revoke(who, token)

@@ -22,7 +22,7 @@ async def list_tunables(
     limit: Limit = 200,
     after: After = None,
 ) -> TunablePage:
-    """Every tunable: what it is, what it takes, how it gets to where it sticks."""
+    """All tunables: description, accepted values, and route to QEMU."""
     page = on.queries.tunables(route, side, after, limit)
     return TunablePage(items=[TunableView.of(row) for row in page.items], next=page.next)
 

@@ -31,7 +31,7 @@ from vmtune.model.plan.tuning_state import TuningState
 from vmtune.services.queries import VmFilter, parse_labels
 
 router = Router(prefix="/vms", tags=["vms"])
-Labels = Annotated[list[str], Query(description="key=value, any number of times.")]
+Labels = Annotated[list[str], Query(description="key=value; repeatable.")]
 
 
 async def list_page(
@@ -59,8 +59,8 @@ async def list_vms(
     limit: Limit = 50,
     after: After = None,
 ) -> VmPage:
-    """VMs as the hosts list them right now, how each stood when it was last looked at, and why
-    hosts are missing from it."""
+    """The current VMs of all hosts with their tuning states as of the last check, and the hosts
+    that did not answer."""
     if host is not None:
         on.access.guard.host(who, host)
     wanted = VmFilter(host, name, state, parse_labels(label), tuning_state)
@@ -69,7 +69,7 @@ async def list_vms(
 
 @router.get("/{vm}", responses=problems(*ASKS_A_HOST), dependencies=[READ])
 async def get_vm(on: Services, vm: VmInReach) -> VmDetail:
-    """A VM and its QEMU, probed now, with a reading of every tunable that can be read."""
+    """A VM and its QEMU, probed now, with the current values of all readable tunables."""
     host, _, facts = await on.hosts.locate(vm)
     return VmDetail.of(
         host, facts, await on.queries.labels(vm), await on.queries.tuning(vm), on.tunables
@@ -86,14 +86,14 @@ async def replace_labels(on: Services, who: Who, vm: VmInReach, body: LabelsRepl
 
 @router.get("/{vm}/explain", responses=problems(*ASKS_A_HOST), dependencies=[READ])
 async def explain_vm(on: Services, vm: VmInReach) -> ExplanationView:
-    """Which assignment the VM gets, those it was chosen over, and why."""
+    """Explain which assignment the VM gets, and why."""
     host = await on.hosts.where(vm)
     return ExplanationView.of(vm, host, await on.assignments.explain(vm, host))
 
 
 @router.get("/{vm}/effective", responses=problems(*ASKS_A_HOST), dependencies=[READ])
 async def get_effective(on: Services, vm: VmInReach) -> EffectiveView:
-    """The current value of every tunable, the host's own among them."""
+    """The current values of all tunables, including those of the host."""
     host, facts, readings = await on.queries.effective(vm)
     return EffectiveView(
         uuid=vm,
@@ -107,7 +107,7 @@ async def get_effective(on: Services, vm: VmInReach) -> EffectiveView:
 async def plan_vm(
     on: Services, who: Who, vm: VmInReach, body: PlanCreate | None = None
 ) -> PlanView:
-    """What would be set where and when, and what stands against it. Changes nothing."""
+    """Plan an application or migration: changes, their routes, and findings. Changes nothing."""
     wanted = body or PlanCreate()
     if wanted.destination is not None:
         on.access.guard.host(who, wanted.destination)
@@ -131,8 +131,8 @@ async def plan_vm(
 async def apply_to_vm(
     on: Services, vm: VmInReach, response: Response, body: ApplicationCreate | None = None
 ) -> ApplicationView:
-    """Carry the plan out and read everything back. Look at `state`: an application that was
-    refused half-way is recorded too, as failed, with everything put back."""
+    """Apply a profile and read all values back. Check `state`: an application that failed
+    half-way is recorded as failed, with all values restored."""
     wanted = body or ApplicationCreate()
     record = await on.applications.apply(
         vm, wanted.profile, wanted.revision, wanted.best_effort, wanted.boot_only
@@ -143,6 +143,6 @@ async def apply_to_vm(
 
 @router.post("/{vm}/verify", responses=problems(*ASKS_A_HOST), dependencies=[READ])
 async def verify_vm(on: Services, vm: VmInReach) -> VerificationView:
-    """Hold what the VM runs with against its standing application, or its assignment. Lists
-    show how it stood, as of now, until it is looked at again."""
+    """Compare the VM's current values to its active application, or else its assignment. The
+    result is the VM's tuning state in lists until the next check."""
     return VerificationView.of(await on.applications.verify(vm), on.tunables)

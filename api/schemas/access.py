@@ -18,7 +18,7 @@ _SCOPES = "; ".join(f"`{scope}`: {meaning}" for scope, meaning in MEANINGS.items
 
 
 class TokenCreate(Model):
-    """A token to make."""
+    """A token to create."""
 
     name: StrictStr = Field(examples=["ci"], description="For people; unique.")
     scopes: list[StrictStr] = Field(
@@ -27,18 +27,18 @@ class TokenCreate(Model):
     hosts: list[StrictStr] | None = Field(
         default=None,
         max_length=1000,
-        description="It holds for these hosts and their VMs alone; null for all.",
+        description="Restricts the token to these hosts and their VMs; null for all.",
     )
     selector: dict[StrictStr, StrictStr] = Field(
-        default_factory=dict, description="It holds for VMs with all of these labels alone."
+        default_factory=dict, description="Restricts the token to VMs with all of these labels."
     )
     expires_at: AwareDatetime | None = Field(
-        default=None, description="When it lets nobody in any more; null for never."
+        default=None, description="When the token becomes invalid; null for never."
     )
 
 
 class ActorView(Model):
-    """Somebody who did something."""
+    """A user, token or service that did something."""
 
     kind: Kind
     id: str = Field(description="A user's number, a token's id, a provider's subject.")
@@ -50,9 +50,9 @@ class ActorView(Model):
 
 
 class RightsView(Model):
-    """What somebody may do, and where."""
+    """Permissions of a user or token, and where they apply."""
 
-    scopes: list[Scope] = Field(description="With those that they include.")
+    scopes: list[Scope] = Field(description="Included scopes are listed too.")
     hosts: list[str] | None = Field(description="Null for all hosts.")
     selector: Texts = Field(description="Labels that VMs must have; empty for all VMs.")
 
@@ -68,17 +68,19 @@ class RightsView(Model):
 
 
 class TokenView(Model):
-    """A token, without its secret, which nobody can be shown again."""
+    """A token, without its secret."""
 
     id: str
     name: str
-    rights: RightsView = Field(description="Of these it has what its creator still has.")
+    rights: RightsView = Field(
+        description="It has those of these permissions that its creator still has."
+    )
     state: TokenState
     created_by: ActorView
     created_at: datetime
     expires_at: datetime | None
     revoked_at: datetime | None
-    used_at: datetime | None = Field(description="When it was used last; null for never.")
+    used_at: datetime | None = Field(description="Time of the last use; null for never.")
     used_from: str
 
     @classmethod
@@ -102,9 +104,9 @@ def _shown(token: Token, now: datetime) -> dict[str, Any]:  # any: a model's fie
 
 
 class TokenMade(TokenView):
-    """A token that was just made, with its secret, this once."""
+    """A new token with its secret. Later responses do not have the secret."""
 
-    token: str = Field(description="What its holder sends: `Authorization: Bearer TOKEN`.")
+    token: str = Field(description="The secret; send it as `Authorization: Bearer TOKEN`.")
 
     @classmethod
     def made(cls, token: Token, text: str, now: datetime) -> TokenMade:
@@ -112,9 +114,9 @@ class TokenMade(TokenView):
 
 
 class TokenPage(Page[TokenView]):
-    """Tokens in the order of their names."""
+    """Tokens, sorted by name."""
 
-    scopes: dict[Scope, str] = Field(description="What each scope lets a token's holder do.")
+    scopes: dict[Scope, str] = Field(description="What each scope permits.")
 
 
 class SignIn(Model):
@@ -124,15 +126,15 @@ class SignIn(Model):
 
 
 class SessionView(Model):
-    """Who asks, and what they may do."""
+    """Identity and permissions of the caller."""
 
     who: ActorView
     rights: RightsView
-    signed_in: bool = Field(description="By a browser's cookie.")
-    expires_at: datetime | None = Field(description="When this ends; null for never.")
+    signed_in: bool = Field(description="Signed in with a browser's cookie.")
+    expires_at: datetime | None = Field(description="When the session ends; null for never.")
     csrf: str | None = Field(
-        description="What a signed-in browser's page sends as X-Vmtune-CSRF with each change; "
-        "null where there is no cookie."
+        description="Value of X-Vmtune-CSRF, which a signed-in browser sends with each change; "
+        "null without a cookie."
     )
 
 
@@ -140,14 +142,16 @@ class BrowserView(Model):
     """A browser that is signed in."""
 
     id: str
-    who: ActorView = Field(description="The token that it signed in with, or whom the identity "
-                           "provider vouched for.")  # fmt: skip
-    rights: RightsView = Field(description="Of a token's it has what its creator still has.")
-    address: str = Field(description="From where it signed in.")
+    who: ActorView = Field(description="The token of its sign-in, or the user of the identity "
+                           "provider.")  # fmt: skip
+    rights: RightsView = Field(
+        description="A token has those of its permissions that its creator still has."
+    )
+    address: str = Field(description="Address that it signed in from.")
     signed_in_at: datetime
-    seen_at: datetime = Field(description="When it asked last, to the minute or so.")
+    seen_at: datetime = Field(description="Time of the last request, to about a minute.")
     expires_at: datetime
-    own: bool = Field(description="It is the one that asks.")
+    own: bool = Field(description="It is the browser of this request.")
 
     @classmethod
     def of(cls, found: SignedIn, asking: WebLogin | None) -> BrowserView:
@@ -165,16 +169,16 @@ class BrowserView(Model):
 
 
 class BrowserPage(Page[BrowserView]):
-    """Browsers that are signed in, by the names of who they are."""
+    """Signed-in browsers, sorted by user name."""
 
 
 class ChangeView(Model):
-    """A thing before and after; of what was altered, only what is different."""
+    """An object before and after a change; of an altered object only the differences."""
 
     what: str
     key: str
-    before: dict[str, Any] | None = Field(description="Null where it was made.")
-    after: dict[str, Any] | None = Field(description="Null where it was deleted.")
+    before: dict[str, Any] | None = Field(description="Null for a created object.")
+    after: dict[str, Any] | None = Field(description="Null for a deleted object.")
 
 
 class EntryView(Model):
@@ -183,16 +187,18 @@ class EntryView(Model):
     number: int
     at: datetime
     who: ActorView
-    origin: str = Field(description="From where: an address, or a process at the unix socket.")
-    action: str = Field(description="The API's operation.")
+    origin: str = Field(
+        description="Source of the request: an address, or a process on the unix socket."
+    )
+    action: str = Field(description="Operation of the API.")
     subject: str
     outcome: Outcome
     status: int | None
-    reason: str = Field(description="Why, as X-Vmtune-Reason said.")
-    request: str = Field(description="The request's id, which the service's log has too.")
-    codes: list[str] = Field(description="Of the problems that it was answered with.")
+    reason: str = Field(description="The reason in X-Vmtune-Reason.")
+    request: str = Field(description="The request's id, also in the service's log.")
+    codes: list[str] = Field(description="Codes of the problems in the response.")
     changes: list[ChangeView]
-    hash: str = Field(description="Covers this entry and the hash of the one before.")
+    hash: str = Field(description="Covers this entry and the previous entry's hash.")
 
     @classmethod
     def of(cls, entry: Entry) -> EntryView:
@@ -227,12 +233,16 @@ class EntryPage(Page[EntryView]):
 
 
 class IntegrityView(Model):
-    """Whether the audit log is as it was written."""
+    """Integrity of the audit log."""
 
-    entries: int = Field(description="How many follow from each other, from the first one on.")
-    dropped: int = Field(description="How many older ones were dropped, as `audit_days` says.")
-    newest: str = Field(description="The hash of the last of these: keep it somewhere else.")
-    broken_at: int | None = Field(description="The first entry that does not; null for none.")
+    entries: int = Field(
+        description="Number of entries with a correct hash chain, from the first one on."
+    )
+    dropped: int = Field(
+        description="Number of older entries that were deleted, see the setting `audit_days`."
+    )
+    newest: str = Field(description="Hash of the last of these entries: store it elsewhere.")
+    broken_at: int | None = Field(description="The first entry with a wrong hash; null for none.")
 
     @classmethod
     def of(cls, found: Integrity) -> IntegrityView:

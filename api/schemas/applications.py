@@ -1,4 +1,4 @@
-"""Applications: plans carried out, and verifications of what came of them."""
+"""Applications of profiles, and their verification."""
 
 from __future__ import annotations
 
@@ -25,10 +25,12 @@ from vmtune.services.tuning.verify import Verification
 class ApplicationCreate(Model):
     """What to apply."""
 
-    profile: StrictStr | None = Field(default=None, description="None for the assigned one.")
-    revision: StrictInt | None = Field(default=None, ge=1, description="None for the current one.")
+    profile: StrictStr | None = Field(default=None, description="Null for the assigned profile.")
+    revision: StrictInt | None = Field(
+        default=None, ge=1, description="Null for the current revision."
+    )
     best_effort: StrictBool = Field(
-        default=False, description="Leave out what is refused, instead of putting everything back."
+        default=False, description="Skip refused values instead of rolling everything back."
     )
     boot_only: StrictBool = Field(
         default=False,
@@ -38,12 +40,12 @@ class ApplicationCreate(Model):
 
 
 class OutcomeView(Model):
-    """How one tunable ended."""
+    """Outcome of one tunable."""
 
     tunable: str
     status: Status
     wanted: Shown | None
-    seen: Shown | None = Field(description="What was read back; null where nothing could be.")
+    seen: Shown | None = Field(description="The value that was read back; null if unreadable.")
     reason: str
 
     @classmethod
@@ -58,14 +60,14 @@ class OutcomeView(Model):
 
 
 class ApplicationView(Model):
-    """A plan carried out on one VM."""
+    """One application of a profile to a VM."""
 
     id: UUID
     vm: UUID
     host: str
     profile: str
     revision: int
-    values: Values = Field(description="What was wanted.")
+    values: Values = Field(description="The wanted values.")
     texts: Texts
     state: ApplicationState
     best_effort: bool
@@ -98,14 +100,14 @@ class ApplicationPage(Page[ApplicationView]):
 
 
 class VerificationView(Model):
-    """What a VM runs with, held against what it is to have."""
+    """A comparison of a VM's current values to its profile."""
 
     vm: UUID
     host: str
     profile: str
     revision: int
-    application: UUID | None = Field(description="Null where only an assignment says it.")
-    clean: bool = Field(description="All is effective, or waits for its migration or restart.")
+    application: UUID | None = Field(description="Null if only assigned, not applied.")
+    clean: bool = Field(description="All values are effective or pending.")
     outcomes: list[OutcomeView]
 
     @classmethod

@@ -11,13 +11,13 @@ from vmtune.model.profile import Assignment, Target, describe
 
 
 class AssignmentCreate(Model):
-    """A profile for a VM, a label selector, a host, or everything else."""
+    """A profile for a VM, a label selector, a host, or the default."""
 
     target: Target
     key: StrictStr = Field(
         default="",
         description="The VM's UUID, a selector such as tier=db,zone=a, or the host's name; "
-        "none for the default.",
+        "null for the default.",
     )
     profile: StrictStr
 
@@ -45,4 +45,4 @@ class AssignmentView(Model):
 
 
 class AssignmentPage(Page[AssignmentView]):
-    """Assignments in the order in which they were made."""
+    """Assignments, oldest first."""

@@ -17,10 +17,10 @@ class ServiceView(Model):
     machine: str
     version: str
     state: ServiceState
-    here: bool = Field(description="It is the one that answers.")
-    hosts: list[str] = Field(description="The hosts that it drives.")
+    here: bool = Field(description="It is the service that answers.")
+    hosts: list[str] = Field(description="The hosts that it manages.")
     started_at: datetime
-    seen_at: datetime = Field(description="When it last said that it lives, by its own clock.")
+    seen_at: datetime = Field(description="Time of its last heartbeat, by its own clock.")
 
     @classmethod
     def of(cls, service: Service, here: str, hosts: list[str]) -> ServiceView:
@@ -37,6 +37,6 @@ class ServiceView(Model):
 
 
 class ServiceList(Model):
-    """The services, by name; none where one service drives every host."""
+    """The services, sorted by name; empty for a single service."""
 
     items: list[ServiceView]

@@ -42,8 +42,8 @@ RawValue = Annotated[
                 {"type": "string"},
                 {"type": "null"},
             ],
-            "description": "A value as people write it: true, on, 8, 64Mi, 30%, 1.5s, zstd. "
-            "Null is the same as left out: unset.",
+            "description": "A value: true, on, 8, 64Mi, 30%, 1.5s, zstd. "
+            "Null or omitted means unset.",
         }
     ),
 ]
@@ -58,7 +58,7 @@ Texts = dict[str, str]
 
 
 class Shown(Model):
-    """A value, and how people read it."""
+    """A value and its text with a unit."""
 
     value: WireValue
     text: str
@@ -88,12 +88,10 @@ def texts_of(values: Mapping[str, Value], rows: Rows) -> Texts:
 class ProblemItem(Model):
     """One thing that is wrong."""
 
-    field: str = Field(description="Path of the offending input; empty where none is to blame.")
+    field: str = Field(description="Path of the invalid input; empty if it is no single field.")
     code: str = Field(description="Stable and machine-readable.")
     message: str
-    remedy: str = Field(
-        default="", description="What to do about it; empty where there is nothing."
-    )
+    remedy: str = Field(default="", description="What to do about it; may be empty.")
 
     @classmethod
     def of(cls, problem: Problem) -> ProblemItem:
@@ -114,12 +112,12 @@ def problems_of(problems: Iterable[Problem]) -> list[ProblemItem]:
 class ProblemDocument(Model):
     """Every error of the API (RFC 9457, ``application/problem+json``)."""
 
-    type: str = Field(description="A tag for this kind of problem.")
+    type: str = Field(description="Identifier of this kind of problem.")
     title: str
     status: int
     detail: str
     code: str
-    instance: str = Field(description="The request; the log has its lines under this id.")
+    instance: str = Field(description="Id of the request, also in the service's log.")
     errors: list[ProblemItem]
 
 
@@ -128,5 +126,5 @@ class Page(Model, Generic[T]):
 
     items: list[T]
     next: str | None = Field(
-        description="Pass it as `after` for the items that follow; null at the end."
+        description="Pass it as `after` for the next page; null on the last page."
     )

@@ -23,7 +23,7 @@ StepTexts = list[str]
 RawSteps = Annotated[
     list[dict[str, Any]],  # any JSON: judged by the domain, whose messages are better
     Field(
-        description="Convergence steps, in the order in which they are taken. `when` has "
+        description="Convergence steps in order. `when` has "
         "`after_iterations`, `after_s`, or `stalled_s` with `shrink_percent`; `then` has `set` "
         "with values, or `do`: pause, postcopy or abort.",
         examples=[
@@ -34,7 +34,7 @@ RawSteps = Annotated[
 
 
 class StepView(Model):
-    """A convergence step: what is done when a migration does not come to an end."""
+    """A convergence step: an action for a migration that does not converge."""
 
     when: dict[StrictStr, int]
     then: dict[StrictStr, Any]  # any JSON: values by name, or a word
@@ -50,15 +50,15 @@ def step_texts(steps: Sequence[Step]) -> StepTexts:
 
 
 class StepRecordView(Model):
-    """A convergence step that came due, or a change that a user asked for meanwhile."""
+    """An executed convergence step, or a change that a user requested."""
 
-    number: int | None = Field(description="Its place in the list; null for a user's change.")
-    at_ms: int = Field(description="Since the migration was started.")
+    number: int | None = Field(description="Position in the list; null for a user's change.")
+    at_ms: int = Field(description="Time since the migration's start.")
     iteration: int
     action: str
-    reason: str = Field(description="Why it was due, with the figures.")
+    reason: str = Field(description="Why it was executed, with the figures.")
     effect: StepEffect
-    detail: str = Field(description="QEMU's words where it was refused, what is known otherwise.")
+    detail: str = Field(description="QEMU's error if it was refused, else further details.")
 
     @classmethod
     def of(cls, record: StepRecord) -> StepRecordView:
@@ -71,19 +71,19 @@ class ReaperView(Model):
     policy: str
     ring_entries: int
     end: ReaperEnd
-    reason: str = Field(description="What went wrong; empty where it ended with the migration.")
+    reason: str = Field(description="The error; empty if it ended with the migration.")
     throughout: bool = Field(description="It ran from before the migration to its end.")
     round_count: int
-    rounds_before: int = Field(description="That had ended when the migration was started.")
-    filled_rounds: int = Field(description="In which some ring must have been full.")
-    skipped_rounds: int = Field(description="Left out because somebody else was measuring.")
-    interruptions: int = Field(description="How often it could not go on, and then did.")
-    ring_full_exits: int | None = Field(description="Null where nobody counted them.")
-    fullest: float = Field(description="The fill ratio of the fullest ring that was found.")
+    rounds_before: int = Field(description="Rounds that ended before the migration started.")
+    filled_rounds: int = Field(description="Rounds in which some ring must have been full.")
+    skipped_rounds: int = Field(description="Rounds skipped because another client was measuring.")
+    interruptions: int = Field(description="Number of interruptions after which it resumed.")
+    ring_full_exits: int | None = Field(description="Null if not counted.")
+    fullest: float = Field(description="Highest fill ratio of a ring.")
     shortest_interval_ms: int
     mean_interval_ms: float
     longest_interval_ms: int
-    mean_cost_ms: float = Field(description="What a round took beyond its interval.")
+    mean_cost_ms: float = Field(description="Time of a round beyond its interval.")
 
     @classmethod
     def of(cls, report: ReaperReport | None) -> ReaperView | None:
@@ -110,13 +110,15 @@ class ReaperView(Model):
 
 
 class RoundView(Model):
-    """One emptying of all dirty rings."""
+    """One round of the reaper, which empties all dirty rings."""
 
-    at_ms: int = Field(description="Since the migration was started; negative before it.")
-    interval_ms: int = Field(description="The wait that the policy had asked for.")
-    elapsed_ms: float = Field(description="Since the end of the round before.")
-    cost_ms: float = Field(description="The part of it that was not the wait.")
-    fills: list[float] = Field(description="Pages collected from each vCPU's ring by its size.")
+    at_ms: int = Field(description="Time since the migration's start; negative before it.")
+    interval_ms: int = Field(description="The interval of the policy.")
+    elapsed_ms: float = Field(description="Time since the end of the previous round.")
+    cost_ms: float = Field(description="The part of it beyond the interval.")
+    fills: list[float] = Field(
+        description="Collected pages of each vCPU's ring, relative to its size."
+    )
 
     @classmethod
     def of(cls, each: ReaperRound) -> RoundView:
@@ -128,12 +130,12 @@ class RoundPage(Page[RoundView]):
 
 
 class MigrationChange(Model):
-    """What is to be set while a migration runs."""
+    """Changes to a running migration."""
 
     values: Annotated[
         dict[StrictStr, RawValue],
         Field(
-            description="Values of tunables that QEMU heeds while it migrates (`running`).",
+            description="Values of tunables that can change during a migration (`running`).",
             examples=[{"downtime_limit_ms": 500}],
         ),
     ]

@@ -11,7 +11,7 @@ from vmtune.model.doctor.rules import Diagnosis
 
 
 class UnseenView(Model):
-    """What could not be looked at, and why."""
+    """A check that could not run, and why."""
 
     what: str
     why: str
@@ -22,13 +22,11 @@ class UnseenView(Model):
 
 
 class DiagnosisView(Model):
-    """What of a host will hurt, and what could not be seen."""
+    """Host diagnostics: findings, and checks that could not run."""
 
     host: str
-    healthy: bool = Field(description="Nothing was found that asks for something.")
-    findings: list[FindingView] = Field(
-        description="Those that ask for something first; an info asks for nothing."
-    )
+    healthy: bool = Field(description="There are no findings except infos.")
+    findings: list[FindingView] = Field(description="Most severe first; an info needs no action.")
     unseen: list[UnseenView]
 
     @classmethod

@@ -13,25 +13,29 @@ from vmtune.model.plan.drift import Drift, DriftScan, Found
 
 
 class DriftScanCreate(Model):
-    """Which hosts to look at now."""
+    """The hosts to scan now."""
 
-    host: StrictStr | None = Field(default=None, description="Null for all within reach.")
+    host: StrictStr | None = Field(
+        default=None, description="Null for all hosts that the caller may see."
+    )
 
 
 class DriftScanAsked(Model):
-    """The hosts that are looked at now, each by the service that drives it."""
+    """The hosts that are scanned now, each by the service that manages it."""
 
-    hosts: list[str] = Field(description="Done once none of their scans is `pending`.")
+    hosts: list[str] = Field(description="The scans have ended when none is `pending`.")
 
 
 class FoundView(Model):
-    """What a scan of a host found."""
+    """Result of a scan of a host."""
 
-    looked_at: int = Field(description="Running VMs that were held against what is wanted.")
-    drifted: int = Field(description="Those of them that run otherwise than what was applied.")
-    nothing_wanted: int = Field(description="Running VMs of which nothing is wanted: not asked.")
-    left_out: int = Field(description="Running VMs that something was being done to, or moved.")
-    failed: int = Field(description="Running VMs that could not be asked: they stand as before.")
+    looked_at: int = Field(description="Running VMs that were compared to their profile.")
+    drifted: int = Field(description="VMs that drift.")
+    nothing_wanted: int = Field(
+        description="Running VMs without an application or assignment: skipped."
+    )
+    left_out: int = Field(description="Running VMs with an active operation or migration: skipped.")
+    failed: int = Field(description="Running VMs that did not answer: their state is unchanged.")
     took_ms: int
 
     @classmethod
@@ -47,15 +51,15 @@ class FoundView(Model):
 
 
 class DriftScanView(Model):
-    """The last look at all VMs of a host."""
+    """The last scan of a host."""
 
     host: str
-    pending: bool = Field(description="One was asked for that has not ended.")
-    ended_at: datetime | None = Field(description="Null where none was made yet.")
-    service: str = Field(description="Which made it; empty where one service drives every host.")
-    found: FoundView | None = Field(description="Null where none was made yet.")
+    pending: bool = Field(description="A requested scan has not ended yet.")
+    ended_at: datetime | None = Field(description="Null before the first scan.")
+    service: str = Field(description="The service that scanned; empty for a single service.")
+    found: FoundView | None = Field(description="Null before the first scan.")
     problems: list[ProblemItem] = Field(
-        description="Why the host, or some of its VMs, could not be asked; the first few."
+        description="Why the host or some of its VMs did not answer; the first few."
     )
 
     @classmethod
@@ -71,11 +75,11 @@ class DriftScanView(Model):
 
 
 class DriftScanPage(Page[DriftScanView]):
-    """The last scan of each host, in the order of their names."""
+    """The last scan of each host, sorted by name."""
 
 
 class DriftView(Model):
-    """A VM that runs otherwise than what was applied to it, as it was last seen."""
+    """A VM that drifts, as of the last check."""
 
     vm: UUID
     name: str
@@ -93,4 +97,4 @@ class DriftView(Model):
 
 
 class DriftPage(Page[DriftView]):
-    """The VMs that drift, in the order of their names."""
+    """The VMs that drift, sorted by name."""

@@ -23,34 +23,37 @@ from vmtune.services.evacuations.plan import EvacuationRequest
 
 
 class EvacuationCreate(Model):
-    """What is to move, and how. Nothing given moves all VMs to any eligible hosts."""
+    """An evacuation to start. By default it moves all VMs to any eligible hosts."""
 
     destinations: list[StrictStr] = Field(
-        default=[], max_length=1000, description="Hosts; none for any that is eligible."
+        default=[], max_length=1000, description="Names of hosts; empty for all eligible hosts."
     )
-    order: Order = Field(default=Order.PRIORITY, description="Which VMs move first.")
+    order: Order = Field(default=Order.PRIORITY, description="Order of the VMs.")
     overrides: list[StrictStr] = Field(
         default=[],
         max_length=50,
-        description="Codes of blockers to override for all VMs; what they concern is left out.",
+        description="Codes of blockers to override for all VMs; the values concerned are left out.",
     )
     vm_overrides: dict[UUID, list[StrictStr]] = Field(
         default={}, max_length=10_000, description="Likewise for single VMs, by UUID."
     )
     profile: StrictStr | None = Field(
-        default=None, description="None for the one that is assigned to each VM."
+        default=None, description="Null for the profile assigned to each VM."
     )
     priority: StrictInt = Field(
         default=0,
         ge=LEAST_PRIORITY,
         le=MOST_PRIORITY,
-        description="Of its migrations in the queue; higher goes first.",
+        description="Priority of its migrations in the queue; higher runs first.",
     )
     max_outgoing: StrictInt | None = Field(
-        default=None, ge=1, le=1000, description="Fewer at once than the service lets leave."
+        default=None,
+        ge=1,
+        le=1000,
+        description="Maximum of concurrent migrations; at most the service's limit.",
     )
     stop_after_failures: StrictInt | None = Field(
-        default=None, ge=1, le=100_000, description="Stop once so many migrations have failed."
+        default=None, ge=1, le=100_000, description="Stop after so many failed migrations."
     )
 
     def asked(self, host: str, among: frozenset[str] | None) -> EvacuationRequest:
@@ -74,15 +77,15 @@ class LeavingVmView(Model):
 
     vm: UUID
     name: str
-    memory_bytes: int = Field(description="0 where it does not run.")
+    memory_bytes: int = Field(description="0 if it is not running.")
     priority: int = Field(description="The value of its label `priority`.")
     state: LeavingState
-    destination: str | None = Field(description="Null where there is none for it.")
-    reason: str = Field(description="Why it is left; empty otherwise.")
-    findings: list[FindingView] = Field(description="What the preflight found.")
-    blockers: list[str] = Field(description="Codes of those that stop it and can be overridden.")
+    destination: str | None = Field(description="Null if there is none.")
+    reason: str = Field(description="Why it is not moved; empty otherwise.")
+    findings: list[FindingView] = Field(description="Findings of the preflight.")
+    blockers: list[str] = Field(description="Codes of its blockers that can be overridden.")
     overrides: list[str]
-    migration: UUID | None = Field(description="Null until it is ordered.")
+    migration: UUID | None = Field(description="Null until it starts.")
 
     @classmethod
     def of(cls, vm: LeavingVm) -> LeavingVmView:
@@ -107,21 +110,23 @@ class LeavingVmView(Model):
 
 
 class LeavingVmPage(Page[LeavingVmView]):
-    """VMs of an evacuation, in the order of moving."""
+    """VMs of an evacuation, in order of migration."""
 
 
 class EvacuationPlanView(Model):
-    """What would move where, and what stands against it."""
+    """The plan of an evacuation: destinations and blockers."""
 
     host: str
     order: Order
-    movable: int = Field(description="VMs that would be migrated.")
-    left: int = Field(description="VMs that run and would stay, each with its reason.")
+    movable: int = Field(description="Number of VMs that would be migrated.")
+    left: int = Field(description="Number of running VMs that would remain, each with its reason.")
     considered: list[str] = Field(
-        description="Hosts that were looked at; others need not be, where these have room."
+        description="Hosts that were checked; others are skipped if these have enough room."
     )
-    refused: dict[str, str] = Field(description="Hosts that can take none of its VMs, and why.")
-    vms: list[LeavingVmView] = Field(description="In the order of moving.")
+    refused: dict[str, str] = Field(
+        description="Hosts that cannot receive any of its VMs, and why."
+    )
+    vms: list[LeavingVmView] = Field(description="In order of migration.")
 
     @classmethod
     def of(cls, plan: EvacuationPlan) -> EvacuationPlanView:
@@ -137,25 +142,25 @@ class EvacuationPlanView(Model):
 
 
 class EvacuationView(Model):
-    """An evacuation, and how far it is."""
+    """An evacuation and its progress."""
 
     id: UUID
     host: str
-    destinations: list[str] = Field(description="Empty for any that is eligible.")
+    destinations: list[str] = Field(description="Empty for all eligible hosts.")
     order: Order
     priority: int
     max_outgoing: int | None
     stop_after_failures: int | None
-    profile: str | None = Field(description="Null for the one that is assigned to each VM.")
+    profile: str | None = Field(description="Null for the profile assigned to each VM.")
     state: EvacuationState
     ended: bool
-    reason: str = Field(description="Why it failed; empty where a person said so.")
+    reason: str = Field(description="Why it failed; empty if a user cancelled it.")
     total: int = Field(description="VMs.")
-    over: int = Field(description="VMs of which nothing more will happen.")
+    over: int = Field(description="Number of VMs that are finished.")
     moved: int
-    left: int = Field(description="VMs that run and stay, each with its reason.")
-    states: dict[LeavingState, int] = Field(description="How many VMs are in each state.")
-    total_bytes: int = Field(description="Memory of the VMs that were to move.")
+    left: int = Field(description="Number of running VMs that remain, each with its reason.")
+    states: dict[LeavingState, int] = Field(description="Number of VMs in each state.")
+    total_bytes: int = Field(description="Memory of the VMs to move.")
     moved_bytes: int
     created_at: datetime
     ended_at: datetime | None

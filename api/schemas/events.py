@@ -15,10 +15,10 @@ from vmtune.services.events import Progress
 class EventView(Model):
     """The ``data`` of one message; the message's ``event`` is its topic."""
 
-    id: int | None = Field(description="What a stream resumes after; null for passing progress.")
-    at: datetime | None = Field(description="Null for passing progress.")
+    id: int | None = Field(description="Id to resume after; null for progress events.")
+    at: datetime | None = Field(description="Null for progress events.")
     topic: EventTopic
-    subject: str = Field(description="UUID, number or name of what changed.")
+    subject: str = Field(description="UUID, number or name of the changed object.")
     data: dict[str, Any]  # any JSON: what changed, by topic
 
     @classmethod

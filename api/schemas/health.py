@@ -8,7 +8,7 @@ from vmtune.api.schemas.common import Model
 
 
 class Health(Model):
-    """That the service answers, and what it is."""
+    """Health of the service."""
 
     status: Literal["ok"]
     version: str

@@ -14,7 +14,7 @@ from vmtune.model.host.inventory import Host
 
 
 class HostCreate(Model):
-    """A host to remember. It is talked to once before it is."""
+    """A host to add, after a test connection."""
 
     name: StrictStr = Field(examples=["rack7"])
     uri: StrictStr = Field(
@@ -22,15 +22,16 @@ class HostCreate(Model):
         examples=["qemu:///system", "qmp+unix:///run/qemu"],
     )
     peer_uri: StrictStr = Field(
-        default="", description="How other hosts reach its libvirt; empty to derive it."
+        default="", description="URI by which other hosts reach its libvirt; empty to derive it."
     )
     migration_address: StrictStr = Field(
-        default="", description="Where its QEMUs listen for a migration, in direct mode."
+        default="",
+        description="Address where its QEMUs listen for a migration; without libvirt only.",
     )
 
 
 class HostView(Model):
-    """A host as it was added."""
+    """A host."""
 
     name: str
     uri: str
@@ -38,8 +39,7 @@ class HostView(Model):
     migration_address: str
     created_at: datetime
     owner: str = Field(
-        description="The service that drives it; empty where nobody does yet, or one service "
-        "drives every host."
+        description="The service that manages it; empty if none does yet, or for a single service."
     )
 
     @classmethod
@@ -55,17 +55,17 @@ class HostView(Model):
 
 
 class HostOwner(Model):
-    """The service that is to drive a host."""
+    """The service that shall manage a host."""
 
     service: StrictStr = Field(examples=["node1-vmtune"])
 
 
 class HostPage(Page[HostView]):
-    """Hosts in the order of their names."""
+    """Hosts, sorted by name."""
 
 
 class HostFactsView(Model):
-    """What a host says of itself right now. Null is: it cannot be seen from here."""
+    """Current state of a host. Null means unknown."""
 
     connection: Connection
     hostname: str
@@ -103,11 +103,11 @@ class HostFactsView(Model):
 
 
 class HostDetail(HostView):
-    """A host, with what it says right now or why it does not."""
+    """A host and its current state, or why it does not answer."""
 
-    facts: HostFactsView | None = Field(description="Null where it does not answer.")
-    problems: list[ProblemItem] = Field(description="Why it does not answer; else empty.")
-    findings: list[FindingView] = Field(description="What the doctor found there that hurts.")
+    facts: HostFactsView | None = Field(description="Null if the host does not answer.")
+    problems: list[ProblemItem] = Field(description="Why the host does not answer; else empty.")
+    findings: list[FindingView] = Field(description="Problems from host diagnostics.")
     drift: DriftScanView | None = Field(
-        description="The last scan of its VMs; null to who is restricted to some of them."
+        description="The last scan of its VMs; null if the caller is restricted to some of them."
     )

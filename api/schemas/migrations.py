@@ -48,27 +48,32 @@ class MigrationCreate(Model):
     """A live migration to start."""
 
     vm: UUID
-    destination: StrictStr = Field(description="Name of the host it is to go to.")
+    destination: StrictStr = Field(description="Name of the destination host.")
     profile: StrictStr | None = Field(
-        default=None, description="None for the assigned one; none assigned migrates untuned."
+        default=None,
+        description="Null for the assigned profile; without an assignment the VM migrates untuned.",
     )
-    revision: StrictInt | None = Field(default=None, ge=1, description="None for the current one.")
+    revision: StrictInt | None = Field(
+        default=None, ge=1, description="Null for the current revision."
+    )
     values: RawValues = Field(
-        default={}, description="Beside or instead of the profile's, this time; null unsets one."
+        default={},
+        description="Values for this migration, override the profile's; null unsets a tunable.",
     )
     steps: RawSteps | None = Field(
-        default=None, description="Instead of the profile's, this time; null keeps those."
+        default=None,
+        description="Steps for this migration instead of the profile's; null keeps those.",
     )
     overrides: list[StrictStr] = Field(
         default=[],
         max_length=50,
-        description="Codes of blockers to override; what they concern is left out.",
+        description="Codes of blockers to override; the values concerned are left out.",
     )
     priority: StrictInt = Field(
         default=0,
         ge=LEAST_PRIORITY,
         le=MOST_PRIORITY,
-        description="Among those that wait for their turn; higher goes first.",
+        description="Priority in the queue; higher runs first.",
     )
 
 
@@ -95,49 +100,51 @@ class MigrationView(Model):
     vm_name: str
     source: str
     destination: str | None = Field(
-        description="Null where it is not known to which host an observed one went."
+        description="Null if the destination of an observed migration is unknown."
     )
-    trigger: Trigger = Field(description="Who started it: vmtune, or somebody else.")
-    profile: str | None = Field(description="Null where it migrates untuned.")
+    trigger: Trigger = Field(description="Who started it: vmtune, or another client (observed).")
+    profile: str | None = Field(description="Null if it migrates untuned.")
     revision: int | None
-    values: Values = Field(description="What was wanted.")
+    values: Values = Field(description="The wanted values.")
     texts: Texts
     overrides: list[str]
     state: MigrationState
-    ended: bool = Field(description="Nothing more will happen, as far as is known.")
+    ended: bool = Field(description="The migration has ended, as far as is known.")
     abort: AbortState
     failure: str = Field(description="Why it failed, was cancelled or is unknown.")
     problems: list[ProblemItem] = Field(
-        description="What could not be put back or carried over, and what it was begun without."
+        description="Values not restored or not set on the destination, and values left out."
     )
     missing_flags: list[str] = Field(
-        description="Of an observed one: the options of `virsh migrate` that would have applied "
-        "what of the profile could not be applied any more."
+        description="Of an observed migration: options of `virsh migrate` that would have set "
+        "the values that could no longer be applied."
     )
     totals: TotalsView | None
-    outcomes: list[OutcomeView] = Field(description="As read back while it ran.")
+    outcomes: list[OutcomeView] = Field(description="Outcomes, read back during the migration.")
     steps: list[StepView] = Field(description="The profile's convergence steps.")
     step_texts: StepTexts
-    step_records: list[StepRecordView] = Field(
-        description="The steps that came due, and what users changed meanwhile."
+    step_records: list[StepRecordView] = Field(description="Executed steps and changes by users.")
+    reaper: ReaperView | None = Field(
+        description="Null if it did not run; rounds have their own route."
     )
-    reaper: ReaperView | None = Field(description="Null where none ran; rounds are apart.")
     samples_kept: Kept = Field(
-        description="What is left of the samples: all, a thinned part, or none (then no rounds "
-        "either). The setting `samples_whole_days` and its kin say when."
+        description="Retention of the samples: all, a thinned part, or none (then no rounds "
+        "either). See the settings `samples_whole_days` and `samples_days`."
     )
     samples_thinned_s: int | None = Field(
-        description="Where they were thinned: the seconds of which the last sample, the peaks, "
-        "and what marks an iteration or a phase are left."
+        description="If thinned: the interval in seconds of which the last sample, the peaks, "
+        "and the boundaries of iterations and phases are kept."
     )
     created_at: datetime
     started_at: datetime | None
-    active_at: datetime | None = Field(description="When QEMU first said that it is active.")
+    active_at: datetime | None = Field(description="When QEMU first reported it active.")
     ended_at: datetime | None
 
-    queued: bool = Field(description="It waits for its turn.")
-    ahead: int | None = Field(description="How many are served before it; null once it began.")
-    waits_for: str = Field(description="What it waits for, in words; empty once it began.")
+    queued: bool = Field(description="It waits in the queue.")
+    ahead: int | None = Field(
+        description="Number of migrations ahead in the queue; null after its start."
+    )
+    waits_for: str = Field(description="Reason of the wait; empty after its start.")
 
     @classmethod
     def of(cls, record: Migration, rows: Rows, place: Place | None = None) -> MigrationView:
@@ -182,12 +189,12 @@ class MigrationPage(Page[MigrationView]):
 
 
 class SampleView(Model):
-    """One look at a running migration; bytes and pages count from its start."""
+    """One sample of a running migration; bytes and pages count from its start."""
 
-    at_ms: int = Field(description="Since the migration was started.")
+    at_ms: int = Field(description="Time since the migration's start.")
     status: QemuStatus
     iteration: int
-    boundary: bool = Field(description="Taken because an iteration began.")
+    boundary: bool = Field(description="Taken at the start of an iteration.")
     transferred_bytes: int
     remaining_bytes: int
     total_bytes: int
@@ -211,7 +218,7 @@ assert list(SampleView.model_fields) == [field.name for field in fields(Sample)]
 class SamplePage(Page[SampleView]):
     """Samples of one migration, oldest first."""
 
-    kept: Kept = Field(description="What is left of them; see `samples_kept` of the migration.")
+    kept: Kept = Field(description="Retention of the samples; see `samples_kept` of the migration.")
     thinned_s: int | None
 
 

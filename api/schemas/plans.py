@@ -18,23 +18,25 @@ from vmtune.services.tuning.planning import Planned
 
 
 class PlanCreate(Model):
-    """What to plan. Nothing is changed."""
+    """The application or migration to plan."""
 
-    profile: StrictStr | None = Field(default=None, description="None for the assigned one.")
-    revision: StrictInt | None = Field(default=None, ge=1, description="None for the current one.")
+    profile: StrictStr | None = Field(default=None, description="Null for the assigned profile.")
+    revision: StrictInt | None = Field(
+        default=None, ge=1, description="Null for the current revision."
+    )
     destination: StrictStr | None = Field(
-        default=None, description="The host it is to migrate to; none to plan an application."
+        default=None, description="Destination of a migration; null to plan an application."
     )
     values: RawValues = Field(
-        default={}, description="Beside or instead of the profile's, this time; null unsets one."
+        default={}, description="Values that override the profile's; null unsets a tunable."
     )
     steps: RawSteps | None = Field(
-        default=None, description="Instead of the profile's, this time; null keeps those."
+        default=None, description="Steps instead of the profile's; null keeps those."
     )
 
 
 class UnsaidView(Model):
-    """A value that no option of virsh expresses."""
+    """A value without an option of virsh."""
 
     tunable: str
     wanted: Shown
@@ -45,19 +47,19 @@ class VirshOptionView(Model):
     """One option of `virsh migrate`."""
 
     option: str
-    value: str = Field(description="Empty where it takes none.")
+    value: str = Field(description="Empty for a flag.")
     tunable: str
     wanted: WireValue
 
 
 class VirshView(Model):
-    """The same migration by virsh, started by hand. Which options an installed virsh knows,
-    `virsh help migrate` tells."""
+    """The equivalent virsh command. `virsh help migrate` lists the options of an installed
+    virsh."""
 
     command: str = Field(description="The whole command, quoted for a shell.")
     flags: list[str] = Field(description="The profile's part of it, as separate words.")
     options: list[VirshOptionView]
-    unsaid: list[UnsaidView] = Field(description="What virsh has no option for.")
+    unsaid: list[UnsaidView] = Field(description="Values without an option of virsh.")
 
     @classmethod
     def of(cls, planned: Planned) -> VirshView | None:
@@ -93,12 +95,12 @@ class VirshView(Model):
 
 
 class FindingView(Model):
-    """One thing the preflight found."""
+    """One finding of the preflight."""
 
     code: str
     severity: Severity
     tunable: str | None = Field(
-        description="Null where it concerns the VM, a host, or a step of the profile."
+        description="Null if it concerns the VM, a host, or a step of the profile."
     )
     message: str
     remedy: str
@@ -125,8 +127,8 @@ class PlanItemView(Model):
     route: Route
     side: Side
     takes_effect: TakesEffect
-    overwriter: str = Field(description="Who would undo it if it were set another way.")
-    differs: bool = Field(description="What is set now is known to be another value.")
+    overwriter: str = Field(description="What overwrites the value if it is set another way.")
+    differs: bool = Field(description="The current value is known and differs.")
 
     @classmethod
     def of(cls, item: PlanItem) -> PlanItemView:
@@ -151,16 +153,16 @@ class PlanView(Model):
     host: str
     destination: str | None
     connection: Connection
-    profile: str | None = Field(description="Null where none was named and none is assigned.")
+    profile: str | None = Field(description="Null if none was given and none is assigned.")
     revision: int | None
-    clean: bool = Field(description="Nothing would change, and nothing stands against it.")
-    blockers: list[str] = Field(description="Codes of the findings that stop it.")
+    clean: bool = Field(description="Nothing would change, and there are no blockers.")
+    blockers: list[str] = Field(description="Codes of the blockers.")
     findings: list[FindingView]
     items: list[PlanItemView]
-    steps: list[StepView] = Field(description="What is done when the migration does not end.")
+    steps: list[StepView] = Field(description="Convergence steps.")
     step_texts: StepTexts
     virsh: VirshView | None = Field(
-        description="The equal `virsh migrate`; null without a destination or without libvirt."
+        description="The equivalent `virsh migrate`; null without a destination or without libvirt."
     )
 
     @classmethod

@@ -14,26 +14,28 @@ from vmtune.services.hosts.pools import PoolReport
 
 
 class PoolView(Model):
-    """A VM's coroutine pool: computed, and its memory maps as they are right now."""
+    """A VM's computed coroutine pool and its current memory maps."""
 
     uuid: UUID
     name: str
     host: str
     qemu_version: str
-    design: Design = Field(description="How this QEMU keeps the stacks of ended coroutines.")
+    design: Design = Field(description="Design of the coroutine pool in this QEMU.")
     threads: int = Field(description="Threads that run coroutines: the main loop and iothreads.")
-    guest_requests: int = Field(description="The most requests that its disks' queues hold.")
-    soft_limit: int = Field(description="Coroutines that QEMU lets the pool grow to.")
-    most_pooled: int = Field(description="Coroutines kept when nothing is in flight, at most.")
-    most_coroutines: int = Field(description="In use and kept, in the worst case.")
+    guest_requests: int = Field(description="Capacity of its disks' queues in requests.")
+    soft_limit: int = Field(description="Size to which QEMU lets the pool grow, in coroutines.")
+    most_pooled: int = Field(description="Maximum of pooled coroutines without requests in flight.")
+    most_coroutines: int = Field(description="Coroutines in use and pooled, in the worst case.")
     most_maps: int = Field(description="Memory maps in the worst case.")
-    maps: int | None = Field(description="Memory maps right now; null where they are not seen.")
-    stacks: int | None = Field(description="Stacks of coroutines now; each takes two maps.")
-    other_maps: int = Field(description="Maps that are no coroutine's, or an estimate of them.")
-    limit: int | None = Field(description="vm.max_map_count; null where it is not seen.")
-    left: int | None = Field(description="Maps left in the worst case; below 0 QEMU can end.")
-    left_now: int | None = Field(description="Maps left right now.")
-    needed_limit: int = Field(description="vm.max_map_count with which nothing warns.")
+    maps: int | None = Field(description="Current memory maps; null if unknown.")
+    stacks: int | None = Field(description="Current coroutine stacks; each takes two maps.")
+    other_maps: int = Field(description="Maps without the coroutines, or an estimate of them.")
+    limit: int | None = Field(description="vm.max_map_count; null if unknown.")
+    left: int | None = Field(
+        description="Remaining maps in the worst case; below 0 QEMU can abort."
+    )
+    left_now: int | None = Field(description="Remaining maps now.")
+    needed_limit: int = Field(description="vm.max_map_count without a warning.")
     level: Level
     findings: list[FindingView]
 
@@ -66,7 +68,7 @@ class PoolView(Model):
 
 
 class PoolList(Model):
-    """The pools of a host's running VMs, the nearest to the limit first."""
+    """The pools of a host's running VMs, closest to the limit first."""
 
     items: list[PoolView]
 
@@ -76,12 +78,12 @@ class LimitView(Model):
 
     tunable: str
     sysctl: str
-    value: int | None = Field(description="What it is right now.")
+    value: int | None = Field(description="Current value.")
     before: int | None = Field(
-        description="What comes back when nobody asks any more; null where nothing was changed."
+        description="Original value, restored without requests; null if unchanged."
     )
-    claims: dict[str, int] = Field(description="Who asks for how much; the most holds.")
-    held: str = Field(description="Why it is above what is asked for; empty where it is not.")
+    claims: dict[str, int] = Field(description="Requested values by requester; the highest is set.")
+    held: str = Field(description="Why it is above the requested values; empty if it is not.")
 
     @classmethod
     def of(cls, state: LimitState) -> LimitView:
@@ -96,13 +98,13 @@ class LimitView(Model):
 
 
 class LimitList(Model):
-    """The limits of a host that vmtune may raise."""
+    """The limits of a host that vmtune can raise."""
 
     items: list[LimitView]
 
 
 class LimitsSet(Model):
-    """Limits to raise, until they are restored. Those that are not named stay."""
+    """Limits to raise until they are restored. Others stay unchanged."""
 
     values: dict[str, RawValue] = Field(
         min_length=1, max_length=16, examples=[{"vm_max_map_count": 262144}]

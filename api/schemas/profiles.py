@@ -10,12 +10,12 @@ from vmtune.api.schemas.common import Model, Page, RawValues, Rows, Texts, Value
 from vmtune.api.schemas.controlled import RawSteps, StepTexts, StepView, step_texts
 from vmtune.model.profile import Profile, Revision
 
-Note = Field(default="", description="Why, for those who read the history.", max_length=1000)
-Description = Field(default="", description="What the profile is for.", max_length=1000)
+Note = Field(default="", description="Note for the history.", max_length=1000)
+Description = Field(default="", description="Description of the profile.", max_length=1000)
 
 
 class ProfileCreate(Model):
-    """A new profile. A tunable that is left out stays as QEMU has it: unset is not zero."""
+    """A new profile. An omitted tunable is unset and keeps QEMU's value: unset is not zero."""
 
     name: StrictStr = Field(examples=["fast"])
     values: RawValues
@@ -25,7 +25,7 @@ class ProfileCreate(Model):
 
 
 class ProfileReplace(Model):
-    """All values, all steps and the description; what is left out is unset."""
+    """All values, all steps and the description; omitted tunables are unset."""
 
     values: RawValues
     steps: RawSteps = Field(default=[])
@@ -34,8 +34,7 @@ class ProfileReplace(Model):
 
 
 class ProfilePatch(Model):
-    """What is to change: values by name, null to unset one; the rest stays. Steps are replaced
-    all together."""
+    """Changes: values by name, null to unset a tunable; others stay. Steps replace all steps."""
 
     values: RawValues | None = None
     steps: RawSteps | None = None
@@ -44,7 +43,7 @@ class ProfilePatch(Model):
 
 
 class ValuesCheck(Model):
-    """Values to try out, and steps with them."""
+    """Values and steps to validate."""
 
     values: RawValues
     steps: RawSteps = Field(default=[])
@@ -67,7 +66,7 @@ class ProfileView(Model):
     revision: int = Field(description="Its ETag is this number, quoted.")
     values: Values
     texts: Texts
-    steps: list[StepView] = Field(description="What is done when a migration does not end.")
+    steps: list[StepView] = Field(description="Convergence steps.")
     step_texts: StepTexts
     note: str
     created_at: datetime
@@ -91,7 +90,7 @@ class ProfileView(Model):
 
 
 class ProfilePage(Page[ProfileView]):
-    """Profiles in the order of their names."""
+    """Profiles, sorted by name."""
 
 
 class RevisionView(Model):
@@ -101,7 +100,7 @@ class RevisionView(Model):
     revision: StrictInt
     values: Values
     texts: Texts
-    steps: list[StepView] = Field(description="What is done when a migration does not end.")
+    steps: list[StepView] = Field(description="Convergence steps.")
     step_texts: StepTexts
     note: str
     created_at: datetime

@@ -36,7 +36,7 @@ class LibvirtNameView(Model):
     kind: LibvirtKind
     name: str
     virsh: str
-    since: str = Field(description="First libvirt that knows it.")
+    since: str = Field(description="First libvirt that supports it.")
 
     @classmethod
     def of(cls, name: LibvirtName) -> LibvirtNameView:
@@ -44,32 +44,32 @@ class LibvirtNameView(Model):
 
 
 class TunableView(Model):
-    """One setting: what it is, what it takes, and how it gets to where it sticks."""
+    """One tunable: description, accepted values, and route to QEMU."""
 
     name: str
     title: str
-    why: str = Field(description="What it does and when to touch it.")
+    why: str = Field(description="What it does and when to change it.")
     kind: Kind
     unit: Unit
     route: Route
-    side: Side = Field(description="Which QEMU of a migration must have the value.")
-    default: Shown | None = Field(description="QEMU's own; null where it depends.")
+    side: Side = Field(description="The QEMU of a migration that needs the value.")
+    default: Shown | None = Field(description="Default of QEMU; null if it depends.")
     minimum: int | None
     maximum: int | None
     power_of_two: bool
     choices: list[str]
     allowed: str = Field(description="The accepted values in words.")
-    examples: str = Field(description="How a value may be written; empty where it is a word.")
+    examples: str = Field(description="Examples of a value; empty for a choice.")
     qmp: QmpNameView | None
     libvirt: LibvirtNameView | None
-    probe: str = Field(description="How it is found out what it is set to.")
-    since: str = Field(description="First QEMU that offers it.")
-    until: str | None = Field(description="Last QEMU that offers it; null where all newer do.")
-    overwriter: str = Field(description="Who undoes it when it is set another way.")
-    takes_effect: TakesEffect = Field(description="When, where nothing stands against it.")
-    running: bool = Field(description="It can be changed while a migration runs.")
-    pack: str = Field(description="The tunable pack that it is of; empty for vmtune's own.")
-    read_only: bool = Field(description="A counter: it is shown, and cannot be set.")
+    probe: str = Field(description="How the current value is read.")
+    since: str = Field(description="First QEMU that supports it.")
+    until: str | None = Field(description="Last QEMU that supports it; null if all newer do.")
+    overwriter: str = Field(description="What overwrites the value if it is set another way.")
+    takes_effect: TakesEffect = Field(description="When it takes effect if nothing blocks it.")
+    running: bool = Field(description="It can change during a migration.")
+    pack: str = Field(description="Its tunable pack; empty for vmtune's own.")
+    read_only: bool = Field(description="A counter, which cannot be set.")
 
     @classmethod
     def of(cls, row: Tunable) -> TunableView:
@@ -102,4 +102,4 @@ class TunableView(Model):
 
 
 class TunablePage(Page[TunableView]):
-    """Tunables, in the order in which people should read them."""
+    """Tunables, by subject."""

@@ -28,17 +28,17 @@ from vmtune.services.hosts.hosts import SeenVm
 
 
 class TuningView(Model):
-    """How a VM stood when it was last looked at: applied to, or verified."""
+    """Tuning state of a VM as of the last application or verification."""
 
     state: TuningState
     profile: str
     revision: int
-    application: UUID | None = Field(description="Null where only an assignment says it.")
+    application: UUID | None = Field(description="Null if only assigned, not applied.")
     differing: list[str] = Field(
-        description="Tunables that are not as wanted, nor wait for a migration."
+        description="Tunables with another value than wanted and not pending a migration."
     )
     as_of: datetime
-    since: datetime = Field(description="Since when it stands so, as far as it was looked at.")
+    since: datetime = Field(description="Since when it is in this state, as far as it was checked.")
 
     @classmethod
     def of(cls, tuning: Tuning) -> TuningView:
@@ -54,10 +54,12 @@ class TuningView(Model):
 
 
 class Stands(Model):
-    """How a VM stands against what was asked for it, as of when it was last looked at."""
+    """Tuning state of a VM, as of the last check."""
 
-    tuning_state: TuningState = Field(description="As of `tuning.as_of`; verify looks again.")
-    tuning: TuningView | None = Field(description="Null where nothing was ever asked of it.")
+    tuning_state: TuningState = Field(description="As of `tuning.as_of`; verify updates it.")
+    tuning: TuningView | None = Field(
+        description="Null if it never had an application or assignment."
+    )
 
 
 def stands_of(tuning: Tuning | None) -> dict[str, Any]:  # any: the fields of Stands
@@ -68,7 +70,7 @@ def stands_of(tuning: Tuning | None) -> dict[str, Any]:  # any: the fields of St
 
 
 class VmView(Stands):
-    """A VM as its host lists it right now."""
+    """A VM and its current state."""
 
     uuid: UUID
     name: str
@@ -89,22 +91,22 @@ class VmView(Stands):
 
 
 class VmPage(Page[VmView]):
-    """VMs in the order of their names, of the hosts that answered."""
+    """VMs of the hosts that answered, sorted by name."""
 
     problems: list[ProblemItem] = Field(description="Why other hosts did not answer.")
     tuning_counts: dict[TuningState, int] = Field(
-        description="How many VMs stand how, on all pages together and whatever `tuning_state`."
+        description="Number of VMs in each tuning state, over all pages and without the filter."
     )
 
 
 class ReadingView(Model):
-    """What one tunable is set to right now."""
+    """Current value of one tunable."""
 
-    value: WireValue | None = Field(description="Null where it cannot be read or parts differ.")
+    value: WireValue | None = Field(description="Null if unreadable or if parts differ.")
     text: str
-    parts: Values = Field(description="By owner (an iothread, a disk) where there are several.")
+    parts: Values = Field(description="Values by owner (an iothread, a disk) if there are several.")
     part_texts: Texts
-    why_unknown: str = Field(description="Why there is no value; empty where there is one.")
+    why_unknown: str = Field(description="Why there is no value; empty if there is one.")
 
     @classmethod
     def of(cls, tunable: str, reading: Reading, rows: Rows) -> ReadingView:
@@ -134,7 +136,7 @@ def readings_of(
 
 
 class VmDetail(Stands):
-    """A VM and its QEMU, as probed just now. Null is: it cannot be seen from here."""
+    """A VM and its QEMU, probed now. Null means unknown."""
 
     uuid: UUID
     name: str
@@ -153,11 +155,11 @@ class VmDetail(Stands):
     compression_methods: list[str]
     locked_memory_limit_bytes: int | None
     may_lock_memory: bool | None
-    blocked_reasons: list[str] = Field(description="Why QEMU says that it cannot be migrated.")
+    blocked_reasons: list[str] = Field(description="QEMU's reasons why it cannot be migrated.")
     pid: int | None
-    readings: dict[str, ReadingView] = Field(description="What QEMU runs with, by tunable.")
+    readings: dict[str, ReadingView] = Field(description="Current values of QEMU, by tunable.")
     boot_readings: dict[str, ReadingView] = Field(
-        description="What the persistent configuration has for the next start."
+        description="Values of the persistent configuration for the next start."
     )
 
     @classmethod
@@ -196,7 +198,7 @@ class VmDetail(Stands):
 
 
 class EffectiveView(Model):
-    """The current value of every tunable, also of those that cannot be read."""
+    """The current values of all tunables, unreadable ones included."""
 
     uuid: UUID
     name: str
@@ -205,7 +207,7 @@ class EffectiveView(Model):
 
 
 class LabelsReplace(Model):
-    """All labels of a VM; those that are left out are removed."""
+    """All labels of a VM; omitted ones are removed."""
 
     labels: dict[StrictStr, StrictStr] = Field(examples=[{"tier": "db"}])
 
@@ -218,7 +220,7 @@ class LabelsView(Model):
 
 
 class ExplanationView(Model):
-    """Which assignment a VM gets, and those it was chosen over."""
+    """The assignment of a VM and its other candidates."""
 
     uuid: UUID
     host: str

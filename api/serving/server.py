@@ -162,4 +162,4 @@ def notify(message: str) -> None:
             one.connect(address.replace("@", "\0", 1) if address[0] == "@" else address)
             one.sendall(message.encode())
         except OSError as error:
-            log.warning("systemd was not told", reason=str(error))
+            log.warning("cannot notify systemd", reason=str(error))

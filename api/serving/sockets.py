@@ -64,7 +64,7 @@ def state_lock(settings: Settings) -> Iterator[None]:
                 f"another vmtune service uses {settings.state_dir} (process {holder})",
                 field="state_dir",
                 code="already_running",
-                remedy="stop that one, or give this one a state_dir of its own",
+                remedy="stop that service, or set another state_dir",
             ) from None
         os.ftruncate(lock, 0)
         os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
@@ -126,14 +126,14 @@ def check_passed(sockets: Sequence[socket.socket], settings: Settings) -> None:
                 "clear",
                 field="LISTEN_FDS",
                 code="insecure_listener",
-                remedy="set tls_cert and tls_key, or insist with insecure_listen = true",
+                remedy="set tls_cert and tls_key, or allow it with insecure_listen = true",
             )
 
 
 def passed_sockets() -> list[socket.socket]:
     """The listening sockets that systemd passed to this process (sd_listen_fds(3)).
 
-    :raise SetupError: one of them is no listening stream socket.
+    :raise SetupError: one of them is not a listening stream socket.
     """
     if os.environ.get("LISTEN_PID") != str(os.getpid()):
         return []
@@ -147,9 +147,9 @@ def passed_sockets() -> list[socket.socket]:
             listens = 0
         if not listens or one.type != socket.SOCK_STREAM:
             raise SetupError(
-                f"the descriptor {number} that systemd passed is no listening stream socket",
+                f"the descriptor {number} that systemd passed is not a listening stream socket",
                 field="LISTEN_FDS",
-                remedy="let the .socket unit have ListenStream= lines only",
+                remedy="use only ListenStream= lines in the .socket unit",
             )
         one.set_inheritable(False)
         one.setblocking(False)
@@ -173,10 +173,10 @@ def check_folder(folder: Path) -> None:
         elif found.st_uid not in (0, os.geteuid()):
             why = f"belongs to user {found.st_uid}"
         elif not link and found.st_mode & _WORLD_WRITABLE and not found.st_mode & stat.S_ISVTX:
-            why = "may be written by everybody"
+            why = "is writable by all users"
         if why:
             raise SetupError(
-                f"{place} {why}: somebody else could put a socket there",
+                f"{place} {why}: another user could create a socket there",
                 field="socket_path",
                 code="unsafe_folder",
                 remedy="set socket_path into a folder that belongs to root or to the service's "
@@ -192,7 +192,7 @@ def _remove_stale(path: Path) -> None:
         return
     if not stat.S_ISSOCK(mode):
         raise SetupError(
-            f"{path} is there and is no socket",
+            f"{path} exists and is not a socket",
             field="socket_path",
             remedy="move it away, or set socket_path",
         )
@@ -209,7 +209,7 @@ def _remove_stale(path: Path) -> None:
         f"another service listens at {path}",
         field="socket_path",
         code="already_running",
-        remedy="stop that one, or set socket_path",
+        remedy="stop that service, or set socket_path",
     )
 
 
@@ -256,6 +256,6 @@ def _bind_tcp(address: str, port: int) -> socket.socket:
             + ("is taken by another program" if taken else f"cannot be used: {error.strerror}"),
             field="listen_port",
             code="port_taken" if taken else "port_refused",
-            remedy="set listen_port to a free port, or to 0 to listen on the unix socket alone",
+            remedy="set listen_port to a free port, or to 0 to listen only on the unix socket",
         ) from error
     return one

@@ -31,9 +31,9 @@ class Tls:
         try:
             self._load()
         except SetupError as error:
-            log.error("the certificate was not read again", reason=str(error))
+            log.error("reload of the certificate failed", reason=str(error))
         else:
-            log.info("the certificate was read again")
+            log.info("reloaded the certificate")
 
     def _load(self) -> None:
         cert, key = self._settings.tls_cert, self._settings.tls_key
@@ -44,7 +44,7 @@ class Tls:
                 f"the certificate {cert} with the key {key} cannot be used: "
                 f"{error.strerror or error}",
                 field="tls_cert",
-                remedy="name PEM files that the service's user may read and that belong "
+                remedy="use PEM files that the service's user can read and that belong "
                 "together, the key without a passphrase",
             ) from error
 

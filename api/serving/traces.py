@@ -29,9 +29,9 @@ def start_traces(service: str) -> None:
     """
     try:
         if tracing.start(os.environ, __version__, service):
-            log.info("traces are on")
+            log.info("tracing enabled")
     except tracing.NotTraced as error:
-        log.warning("no traces", reason=str(error))
+        log.warning("tracing disabled", reason=str(error))
 
 
 def traced() -> TelemetryConfig:

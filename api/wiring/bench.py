@@ -76,7 +76,7 @@ async def _lab_hosts(settings: LabSettings) -> tuple[HostFacts, HostFacts]:
     status = await asyncio.to_thread(lab.status, settings)
     if not status.running:
         raise LabError(
-            f"no lab is up in {settings.folder}",
+            f"no lab is running in {settings.folder}",
             field="place",
             code="lab_down",
             remedy="run `vmtune lab up` first",

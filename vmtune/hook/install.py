@@ -62,7 +62,7 @@ def install(settings: HookSettings, folder: Path = FOLDER) -> Installed:
     :raise Conflict: a file of that name is not ours, or was edited.
     """
     path = folder / _PARTS / NAME
-    with _told(folder):
+    with _os_errors_reported(folder):
         _check_places(folder)
         there = _ours(path)
         first = not _hooks(folder)
@@ -83,7 +83,7 @@ def uninstall(folder: Path = FOLDER) -> Removed:
     :raise Conflict: the file of that name is not ours, or was edited.
     """
     path = folder / _PARTS / NAME
-    with _told(folder):
+    with _os_errors_reported(folder):
         _check_places(folder)
         there = _ours(path)
         if there is None:
@@ -99,7 +99,7 @@ def uninstall(folder: Path = FOLDER) -> Removed:
 
 
 @contextmanager
-def _told(folder: Path) -> Iterator[None]:
+def _os_errors_reported(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -107,7 +107,7 @@ def _told(folder: Path) -> Iterator[None]:
         raise SetupError(
             f"{where}: {error.strerror}",
             field="hooks_dir",
-            remedy="run it as root, or name another folder with --hooks-dir",
+            remedy="run it as root, or use another folder with --hooks-dir",
         ) from error
 
 
@@ -116,10 +116,10 @@ def _check_places(folder: Path) -> None:
     would run as root."""
     if not folder.parent.is_dir():
         raise SetupError(
-            f"there is no folder {folder.parent}",
+            f"the folder {folder.parent} does not exist",
             field="hooks_dir",
             code="no_libvirt",
-            remedy="install libvirt first, or name libvirt's folder of hooks with --hooks-dir",
+            remedy="install libvirt first, or set libvirt's folder of hooks with --hooks-dir",
         )
     for place in _places(folder).values():
         try:
@@ -128,17 +128,17 @@ def _check_places(folder: Path) -> None:
             continue
         why = ""
         if not stat.S_ISDIR(found.st_mode):
-            why = "is no folder" + (", but a link" if stat.S_ISLNK(found.st_mode) else "")
+            why = "is not a folder" + (" but a link" if stat.S_ISLNK(found.st_mode) else "")
         elif found.st_uid not in (0, os.geteuid()):
             why = f"belongs to user {found.st_uid}"
         elif found.st_mode & _OTHERS_WRITE:
-            why = "may be written by others than its owner"
+            why = "is writable by other users than its owner"
         if why:
             raise SetupError(
-                f"{place} {why}: libvirt runs as root what is in it",
+                f"{place} {why}: libvirt runs its content as root",
                 field="hooks_dir",
                 code="unsafe_folder",
-                remedy=f"make it a folder of root's with `chown root {place}` and "
+                remedy=f"make root its only writer with `chown root {place}` and "
                 f"`chmod 755 {place}`",
             )
 
@@ -157,17 +157,17 @@ def _ours(path: Path) -> Script | None:
         script = Script.read(path.read_bytes().decode(errors="replace"))
     if script is None:
         raise Conflict(
-            f"{path} is there and is not vmtune's hook",
+            f"{path} exists and is not vmtune's hook",
             field="hooks_dir",
             code="hook_taken",
-            remedy="move it away if it is not needed",
+            remedy="move the file away if it is not needed",
         )
     if script.edited:
         raise Conflict(
             f"{path} was edited after vmtune wrote it",
             field="hooks_dir",
             code="hook_edited",
-            remedy="look at what was changed; move it away to go on",
+            remedy="check the changes; move the file away to continue",
         )
     return script
 

@@ -44,9 +44,9 @@ class HookSettings:
         too_long = len(self.socket.encode()) > _MOST_PATH_BYTES
         if too_long or not _SOCKET.fullmatch(self.socket):
             raise InvalidInput(
-                f"{self.socket[:120]!r} is no path of a socket that the hook can use",
+                f"{self.socket[:120]!r} is not a socket path that the hook can use",
                 field="socket",
-                remedy=f"name it by a path that begins with / and has at most {_MOST_PATH_BYTES} "
+                remedy=f"use a path that starts with / and has at most {_MOST_PATH_BYTES} "
                 "letters, digits and . _ - + , : @ =",
             )
         if not LEAST_MS <= self.limit_ms <= MOST_MS:
@@ -54,7 +54,7 @@ class HookSettings:
                 f"a limit of {self.limit_ms / 1000:g} s is not between {LEAST_MS / 1000:g} and "
                 f"{MOST_MS / 1000:g} s",
                 field="timeout",
-                remedy="libvirt waits for the hook as long: one second is enough",
+                remedy="libvirt waits for the hook for this time: one second is enough",
             )
 
 

@@ -25,13 +25,13 @@ from vmtune.services.queries import part_in_order
 
 router = Router(prefix="/campaigns", tags=["campaigns"], dependencies=[EVERYWHERE])
 Which = Annotated[
-    str, Path(max_length=200, description="Its id, or its name for the newest of that name.")
+    str, Path(max_length=200, description="Id, or name (the newest campaign of that name).")
 ]
 Plan = Annotated[
     dict[str, Any],
     Body(
-        description="What a campaign's file holds, as JSON: name, scenario, arms, blocks, seed, "
-        "primary_metric, margin_percent, cells and more; or a matrix, with block or boot in the "
+        description="The content of a campaign file as JSON: name, scenario, arms, blocks, seed, "
+        "primary_metric, margin_percent, cells and more; or a matrix, with block or boot in "
         "place of scenario and cells.",
         examples=[
             {
@@ -49,7 +49,7 @@ Plan = Annotated[
 async def list_campaigns(
     on: Services,
     name: str | None = None,
-    state: Annotated[list[CampaignState], Query(description="Any of them.")] = [],  # noqa: B006 - FastAPI copies it
+    state: Annotated[list[CampaignState], Query(description="Any of these states.")] = [],  # noqa: B006 - FastAPI copies it
     limit: Limit = 50,
     after: After = None,
 ) -> CampaignPage:
@@ -65,9 +65,9 @@ async def list_campaigns(
     dependencies=[BENCH],
 )
 async def start_campaign(on: Services, who: Who, body: Plan, response: Response) -> CampaignDetail:
-    """Order a campaign: its runs are made one after the other, in randomised blocks, and go on
-    through restarts of the service. Blocks, primary metric, margin and the profiles' revisions
-    are fixed from now on. One that loads a VM that runs takes the scope `apply` as well."""
+    """Start a campaign: its runs are executed one after the other, in randomised blocks, and
+    continue after a restart of the service. Blocks, primary metric, margin and profile revisions
+    are fixed from now on. A campaign that loads a running VM needs the scope `apply` too."""
     check_may_load(who, body)
     status = await on.campaigns.start(body)
     response.headers["Location"] = f"{PREFIX}/campaigns/{status.record.id}"
@@ -76,14 +76,14 @@ async def start_campaign(on: Services, who: Who, body: Plan, response: Response)
 
 @router.post("/forecast", responses=problems(*WITH_BODY, *ASKS_A_HOST), dependencies=[READ])
 async def forecast_campaign(on: Services, who: Who, body: Plan) -> CampaignForecast:
-    """What it could find and how long it would take, without ordering it."""
+    """Forecast the detectable difference and the duration of a campaign, without starting it."""
     check_may_load(who, body)
     return CampaignForecast.of_parts(*await on.campaigns.foresee(body))
 
 
 @router.get("/{campaign}", responses=problems(404), dependencies=[READ])
 async def get_campaign(on: Services, campaign: Which) -> CampaignDetail:
-    """One campaign, and how far it is."""
+    """One campaign and its progress."""
     return CampaignDetail.of_status(await on.campaigns.get(campaign))
 
 
@@ -94,7 +94,7 @@ async def list_planned_runs(
     limit: Annotated[Whole, Query(ge=1, le=2000, description="Most items on the page.")] = 1000,
     after: After = None,
 ) -> PlannedRunPage:
-    """Its runs in the order in which they are made, those to come too, and where each stands."""
+    """The runs of a campaign in order of execution, future ones included, with their states."""
     found = await on.campaigns.plan(campaign)
     page = part_in_order(found, "plan", lambda each: str(each.planned.number), after, limit)
     return PlannedRunPage(items=[PlannedRunView.of(each) for each in page.items], next=page.next)
@@ -102,17 +102,17 @@ async def list_planned_runs(
 
 @router.delete("/{campaign}", status_code=202, responses=problems(404, 409), dependencies=[BENCH])
 async def cancel_campaign(on: Services, campaign: Which) -> CampaignView:
-    """End it. The run that is under way is cancelled, and what was measured stays."""
+    """Cancel a campaign. The current run is cancelled; completed runs are kept."""
     return CampaignView.of(await on.campaigns.cancel(campaign))
 
 
 @router.post("/{campaign}/pause", responses=problems(404, 409), dependencies=[BENCH])
 async def pause_campaign(on: Services, campaign: Which) -> CampaignView:
-    """Begin no more of its runs; the one that is under way runs to its end."""
+    """Pause a campaign: start no more runs. The current run continues to its end."""
     return CampaignView.of(await on.campaigns.pause(campaign))
 
 
 @router.post("/{campaign}/resume", responses=problems(404, 409), dependencies=[BENCH])
 async def resume_campaign(on: Services, campaign: Which) -> CampaignView:
-    """Go on where it was paused."""
+    """Resume a paused campaign."""
     return CampaignView.of(await on.campaigns.resume(campaign))

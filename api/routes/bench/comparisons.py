@@ -26,39 +26,43 @@ async def asked(
         str,
         Query(
             max_length=500,
-            description="What is held against: an arm of `campaign`, or runs by what they are: "
+            description="The base of the comparison: an arm of `campaign`, or runs by selectors: "
             "`scenario=plain/1gbs,profile=stock`; by scenario, family, profile, campaign, arm, "
             "fingerprint, host.",
         ),
     ] = "",
-    b: Annotated[str, Query(max_length=500, description="What is held against it, likewise.")] = "",
+    b: Annotated[str, Query(max_length=500, description="What is compared to `a`, likewise.")] = "",
     campaign: Annotated[
         str,
         Query(
             max_length=200,
-            description="By its id, or the newest of that name; alone, all its pairs of arms.",
+            description="By id, or the newest of that name; without `a` and `b` all pairs of arms.",
         ),
     ] = "",
     metric: Annotated[
         list[str],
-        Query(description="Only these; without a campaign the first is the primary one."),
+        Query(
+            description="Only these metrics; without a campaign the first is the primary metric."
+        ),
     ] = [],  # noqa: B006 - FastAPI copies it
     margin_percent: Annotated[
         float | None,
-        Query(description="Within which there is no difference; the campaign's, or 5."),
+        Query(
+            description="Smaller differences are equivalent; default: the campaign's margin, or 5."
+        ),
     ] = None,
     meant: Annotated[
         list[str],
         Query(
-            description="In what the environments differ on purpose, as a path such as "
-            "`qemu.version`, or `all`. Else there are no verdicts where they differ."
+            description="Expected differences of the environments, as a path such as "
+            "`qemu.version`, or `all`. Other differences prevent a verdict."
         ),
     ] = [],  # noqa: B006 - FastAPI copies it
     reference: Annotated[
         str,
         Query(
             max_length=200,
-            description="A published source, or SOURCE/TABLE, that is put beside, cell by cell.",
+            description="A published source, or SOURCE/TABLE, to show next to the results.",
         ),
     ] = "",
 ) -> Asked:
@@ -84,8 +88,8 @@ Wanted = Annotated[Asked, Depends(asked)]
     dependencies=[READ],
 )
 async def get_comparison(on: Services, wanted: Wanted) -> Response:
-    """B held against A: effects with their intervals, verdicts, the environments' differences,
-    and every value that they were computed from."""
+    """Compare B to A: effects with confidence intervals, verdicts, differences of the
+    environments, and all values they are computed from."""
     return JSONResponse(to_document(await on.comparisons.compare(wanted)))
 
 
@@ -103,10 +107,10 @@ async def get_comparison_report(
     on: Services,
     wanted: Wanted,
     format: Annotated[
-        ReportFormat, Query(description="`csv` has the runs' values alone.")
+        ReportFormat, Query(description="`csv` has only the values of the runs.")
     ] = ReportFormat.HTML,
 ) -> Response:
-    """The same as a file: a page that needs nothing else, Markdown, or the values as CSV."""
+    """The comparison as a file: a self-contained HTML page, Markdown, or the values as CSV."""
     report = await on.comparisons.compare(wanted)
     file = await asyncio.to_thread(report_file, report, format)
     headers = saved_as(file.name, "inline")
@@ -124,8 +128,8 @@ async def get_history(
     limit: Limit = 20,
     after: After = None,
 ) -> HistoryView:
-    """A metric of a scenario over time, in the newest 2,000 runs that have it, with the places
-    where it changed (from 20 runs on). An item is a setup, with all its runs; the one with the
-    most comes first."""
+    """A metric of a scenario over time, in the newest 2,000 runs that have it, with its change
+    points (from 20 runs on). An item is a setup with all its runs; the one with most runs comes
+    first."""
     found = await on.history.history(scenario, metric, profile, after, limit)
     return HistoryView.of(found)

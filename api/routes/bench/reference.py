@@ -17,17 +17,20 @@ from vmtune.reference.loading import reference, table_of
 router = Router(prefix="/reference", tags=["reference"])
 
 _ETAG = {
-    "ETag": {"description": "Of this content, for If-None-Match.", "schema": {"type": "string"}}
+    "ETag": {
+        "description": "Version of this content, for If-None-Match.",
+        "schema": {"type": "string"},
+    }
 }
 _CACHED: Responses = {
     200: {"headers": _ETAG},
-    304: {"description": "The content is the one that If-None-Match names.", "headers": _ETAG},
+    304: {"description": "The content has the version of If-None-Match.", "headers": _ETAG},
 }
 
 
 @router.get("", responses=problems(), dependencies=[READ])
 async def list_references(on: Services, limit: Limit = 50, after: After = None) -> ReferencePage:
-    """The sources whose tables ship."""
+    """The sources of published tables."""
     page = on.queries.references(after, limit)
     return ReferencePage(items=[ReferenceSummary.of(each) for each in page.items], next=page.next)
 
@@ -44,10 +47,10 @@ async def get_reference(
         str | None, Query(max_length=200, description="Only this table of the source.")
     ] = None,
     if_none_match: Annotated[
-        str | None, Header(alias="If-None-Match", description="An ETag that GET gave.")
+        str | None, Header(alias="If-None-Match", description="An ETag of an earlier GET.")
     ] = None,
 ) -> Response:
-    """One source: its setup and its tables, with ratios and changes computed anew."""
+    """One source: its setup and its tables, with recomputed ratios and changes."""
     found = reference(id)
     only = None if table is None else table_of(found, table)
     content = ReferenceView.of(found, only).model_dump_json().encode()

@@ -57,12 +57,12 @@ async def list_runs(
     scenario: str | None = None,
     family: str | None = None,
     profile: str | None = None,
-    state: Annotated[list[RunState], Query(description="Any of them.")] = [],  # noqa: B006 - FastAPI copies it
-    fingerprint: Annotated[str | None, Query(description="Of the environment.")] = None,
-    host: Annotated[str | None, Query(description="The machine's name.")] = None,
+    state: Annotated[list[RunState], Query(description="Any of these states.")] = [],  # noqa: B006 - FastAPI copies it
+    fingerprint: Annotated[str | None, Query(description="Fingerprint of the environment.")] = None,
+    host: Annotated[str | None, Query(description="Name of the machine.")] = None,
     campaign: UUID | None = None,
     arm: str | None = None,
-    since: Annotated[Moment | None, Query(description="Ordered then or later.")] = None,
+    since: Annotated[Moment | None, Query(description="Created then or later.")] = None,
     limit: Limit = 50,
     after: After = None,
 ) -> RunPage:
@@ -81,11 +81,11 @@ async def list_runs(
     dependencies=[BENCH],
 )
 async def start_run(on: Services, who: Who, body: RunCreate, response: Response) -> RunView:
-    """Order a run. It waits until no other runs on this machine, and goes on as a job. A
-    service that is killed meanwhile records it as interrupted when it starts again.
+    """Start a run. It waits until no other run is active on this machine, and is executed as a
+    job. If the service is killed meanwhile, it records the run as interrupted at its next start.
 
-    Blocks of a VM that runs (`target` in the scenario) take the scope `apply` as well. The VM is
-    the run's alone from its order to its end: no profile is applied to it and no migration begins
+    A block run on a running VM (`target` in the scenario) needs the scope `apply` too. The VM is
+    reserved until the run ends: no profile can be applied to it and no migration can start
     meanwhile. Its own nodes are exported read-only."""
     check_may_load(who, body.scenario, body.changes)
     request = RunRequest(
@@ -112,14 +112,14 @@ async def start_run(on: Services, who: Who, body: RunCreate, response: Response)
 )
 async def import_run(
     on: Services,
-    document: Annotated[dict[str, Any], Body(description="What the file holds.")],
+    document: Annotated[dict[str, Any], Body(description="Format of the file.")],
     response: Response,
     name: Annotated[
-        str, Query(max_length=200, description="What the file is called; kept with the run.")
+        str, Query(max_length=200, description="Name of the file; stored with the run.")
     ] = "",
 ) -> RunView:
-    """Keep a run that was exported here or elsewhere, or that QEMU's guestperf reported. A
-    run that is here already is refused: it would count twice."""
+    """Import an exported run, or a report of QEMU's guestperf. A run that exists already is
+    refused: it would count twice."""
     run = await on.runs.take_over(document, name)
     response.headers["Location"] = f"{PREFIX}/runs/{run.id}"
     return RunView.of(QueuedRun(run))
@@ -127,13 +127,13 @@ async def import_run(
 
 @router.get("/runs/{run}", responses=problems(404), dependencies=[READ])
 async def get_run(on: Services, run: UUID) -> RunDetail:
-    """One run, as it stands; its series are beside it."""
+    """One run; its series have routes of their own."""
     return RunDetail.of_details(await on.runs.get(run))
 
 
 @router.delete("/runs/{run}", status_code=202, responses=problems(404, 409), dependencies=[BENCH])
 async def cancel_run(on: Services, run: UUID) -> RunView:
-    """Ask for its end. It is cancelled once all that it started is taken down."""
+    """Cancel a run. Its state is cancelled once all its processes have stopped."""
     return RunView.of(await on.runs.cancel(run))
 
 
@@ -146,7 +146,7 @@ async def cancel_run(on: Services, run: UUID) -> RunView:
 async def list_run_samples(
     on: Services, run: UUID, limit: Rows = 1000, after: After = None
 ) -> Response:
-    """Looks at its migration, oldest first."""
+    """Samples of its migration, oldest first."""
     return samples_json(await on.runs.series(run, Series.SAMPLES, after, limit))
 
 
@@ -154,7 +154,7 @@ async def list_run_samples(
 async def list_run_passes(
     on: Services, run: UUID, limit: Rows = 1000, after: After = None
 ) -> GuestPassPage:
-    """What its guest's workers reported, oldest first."""
+    """Passes of its guest's workers over their memory, oldest first."""
     page = await on.runs.series(run, Series.PASSES, after, limit)
     rows = [GuestPassView(**to_json(row)) for row in page.items]
     return GuestPassPage(items=rows, next=page.next)
@@ -173,7 +173,7 @@ async def list_run_silences(
 async def list_run_cpu(
     on: Services, run: UUID, limit: Rows = 1000, after: After = None
 ) -> CpuSamplePage:
-    """CPU times of its two QEMUs, oldest first."""
+    """CPU time of its two QEMUs, oldest first."""
     page = await on.runs.series(run, Series.CPU, after, limit)
     return CpuSamplePage(items=[CpuSampleView(**to_json(r)) for r in page.items], next=page.next)
 
@@ -182,7 +182,7 @@ async def list_run_cpu(
 async def list_run_rounds(
     on: Services, run: UUID, limit: Rows = 1000, after: After = None
 ) -> RoundPage:
-    """Rounds of its reaper, oldest first; none without one."""
+    """Rounds of its dirty-ring reaper, oldest first; none without a reaper."""
     page = await on.runs.series(run, Series.ROUNDS, after, limit)
     return RoundPage(items=[RoundView.of(r) for r in page.items], next=page.next)
 
@@ -191,7 +191,7 @@ async def list_run_rounds(
 async def list_run_processes(
     on: Services, run: UUID, limit: Rows = 1000, after: After = None
 ) -> ProcessSamplePage:
-    """Looks at the QEMU that served its blocks, oldest first; none for other kinds."""
+    """Samples of the QEMU of a block run, oldest first; none for other kinds."""
     page = await on.runs.series(run, Series.PROCESSES, after, limit)
     rows = [ProcessSampleView(**to_json(row)) for row in page.items]
     return ProcessSamplePage(items=rows, next=page.next)
@@ -201,7 +201,7 @@ async def list_run_processes(
 async def list_run_cpu_marks(
     on: Services, run: UUID, limit: Rows = 1000, after: After = None
 ) -> CpuMarkPage:
-    """CPU time of the QEMU that served its blocks, oldest first; none for other kinds."""
+    """CPU time of the QEMU of a block run, oldest first; none for other kinds."""
     page = await on.runs.series(run, Series.CPU_MARKS, after, limit)
     return CpuMarkPage(items=[CpuMarkView(**to_json(row)) for row in page.items], next=page.next)
 
@@ -217,7 +217,7 @@ class _Html(Response):
     dependencies=[READ],
 )
 async def plot_run(on: Services, run: UUID) -> Response:
-    """A picture of a run that has ended, as one page that needs nothing else."""
+    """Plots of an ended run, as a self-contained HTML page."""
     page = await plotted(await on.runs.whole(run))
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     return _Html(page, headers={"Content-Security-Policy": policy})
@@ -235,18 +235,18 @@ async def export_run(
     format: Annotated[
         FileFormat,
         Query(
-            description="`json`, `csv.gz` and `parquet`, which takes the extra of that name, hold "
-            "all of it; `guestperf` what that knows."
+            description="`json`, `csv.gz` and `parquet` (needs the extra of that name) contain "
+            "the whole run; `guestperf` what its format supports."
         ),
     ] = FileFormat.JSON,
 ) -> Response:
-    """A run that has ended, as a file."""
+    """Export an ended run as a file."""
     file = await exported(await on.runs.whole(run), format)
     return Response(file.content, media_type=file.media_type, headers=saved_as(file.name))
 
 
 @router.get("/environments/{fingerprint}", responses=problems(404), dependencies=[READ])
 async def get_environment(on: Services, fingerprint: Name) -> EnvironmentView:
-    """Where runs with that fingerprint ran."""
+    """The environment with this fingerprint."""
     found = await on.runs.environment(fingerprint)
     return EnvironmentView(fingerprint=fingerprint, environment=dict(found))

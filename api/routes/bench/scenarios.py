@@ -29,26 +29,26 @@ from vmtune.errors import NotFound
 from vmtune.services.queries import part_in_order
 
 router = Router(tags=["scenarios"])
-Where = Annotated[Place, Query(description="Where it is to be run.")]
-Qemu = Annotated[str, Query(description="By its name, as GET /qemus has it.")]
-Kvm = Annotated[bool | None, Query(description="Null where the machine can.")]
+Where = Annotated[Place, Query(description="Where the run takes place.")]
+Qemu = Annotated[str, Query(description="Name of a QEMU, see GET /qemus.")]
+Kvm = Annotated[bool | None, Query(description="Null: use KVM if available.")]
 
 
 @router.get("/scenarios", responses=problems(), dependencies=[READ])
 async def list_scenarios(
     on: Services,
     family: Annotated[
-        list[str], Query(description="Families, scenarios, or either with *; none gives all.")
+        list[str], Query(description="Families or scenarios; * matches any text. Default: all.")
     ] = [],  # noqa: B006 - FastAPI copies it
-    quick: Annotated[bool, Query(description="The quick selection of them, in small.")] = False,
-    kind: Annotated[ScenarioKind | None, Query(description="Only of this one.")] = None,
+    quick: Annotated[bool, Query(description="The quick selection, with small VMs.")] = False,
+    kind: Annotated[ScenarioKind | None, Query(description="Only this kind.")] = None,
     place: Where = Place.DIRECT,
     qemu: Qemu = "",
     kvm: Kvm = None,
     limit: Limit = 200,
     after: After = None,
 ) -> ScenarioPage:
-    """Scenarios, and whether they can be run on this machine with that QEMU."""
+    """Scenarios, and whether they can run on this machine with that QEMU."""
     found = await on.scenarios.list(tuple(family), quick, place, qemu, kvm, kind)
     page = part_in_order(found, "scenarios", lambda one: one.scenario.name, after, limit)
     return ScenarioPage(items=[ScenarioView.of(one) for one in page.items], next=page.next)
@@ -63,7 +63,7 @@ async def get_scenario(
     qemu: Qemu = "",
     kvm: Kvm = None,
 ) -> ScenarioView:
-    """One scenario of the table, all of it; with `.quick` after its name, in small."""
+    """One predefined scenario in full; with the suffix `.quick`, its small variant."""
     return ScenarioView.of(await on.scenarios.get(f"{family}/{variant}", place, qemu, kvm))
 
 
@@ -71,7 +71,7 @@ async def get_scenario(
 async def list_measured_scenarios(
     on: Services, limit: Limit = 50, after: After = None
 ) -> MeasuredScenarioPage:
-    """Scenarios that runs were made of: those of the table, and people's own."""
+    """Scenarios that have runs: predefined and custom ones."""
     page = await on.runs.scenarios(after, limit)
     items = [MeasuredScenarioView.of(each, each.name in KNOWN) for each in page.items]
     return MeasuredScenarioPage(items=items, next=page.next)
@@ -79,7 +79,7 @@ async def list_measured_scenarios(
 
 @router.get("/run-metrics", responses=problems(), dependencies=[READ])
 async def list_metrics(limit: Limit = 200, after: After = None) -> MetricPage:
-    """The figures that runs are reduced to: what each measures, and which way is better."""
+    """The metrics of runs: what each measures, and which direction is better."""
     page = part_in_order(tuple(METRICS.values()), "metrics", lambda row: row.name, after, limit)
     return MetricPage(items=[MetricView.of(row) for row in page.items], next=page.next)
 
@@ -91,14 +91,14 @@ async def get_metric(name: Name) -> MetricView:
         raise NotFound(
             f"there is no metric {name[:60]!r}",
             field="name",
-            remedy="GET /run-metrics lists them",
+            remedy="see GET /run-metrics",
         )
     return MetricView.of(METRICS[name])
 
 
 @router.get("/qemus", responses=problems(), dependencies=[READ])
 async def list_qemus(on: Services, limit: Limit = 200, after: After = None) -> QemuPage:
-    """The QEMUs that runs can be made with, as the settings name them."""
+    """The QEMUs of the settings that runs can use."""
     found = tuple(on.scenarios.qemus)
     page = part_in_order(found, "qemus", lambda qemu: qemu.name, after, limit)
     return QemuPage(items=[QemuView.of(qemu) for qemu in page.items], next=page.next)

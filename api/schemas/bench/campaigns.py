@@ -20,14 +20,14 @@ Json = dict[str, Any]  # any JSON
 
 
 class ForecastView(Model):
-    """What a campaign can find, and how long it takes."""
+    """Detectable difference and duration of a campaign."""
 
-    runs: int = Field(description="Warm-up included.")
+    runs: int = Field(description="Including the warm-up.")
     detectable_percent: float | None = Field(
-        description="How much more B has to be than A for 80 % of such campaigns to say so. Null "
-        "where so few blocks never give a verdict."
+        description="The difference of B to A that is detected with 80 % power. Null "
+        "if there are too few blocks for a verdict."
     )
-    noise_percent: float = Field(description="By how much runs of one arm spread.")
+    noise_percent: float = Field(description="Spread of the runs of one arm.")
     noise_reason: str
     duration_s: float
     duration_reason: str
@@ -46,7 +46,7 @@ class ForecastView(Model):
 
 
 class CampaignForecast(Model):
-    """What would be ordered, with what the file leaves open filled in."""
+    """The campaign with defaults filled in, and its forecast."""
 
     campaign: Json
     forecast: ForecastView
@@ -57,7 +57,7 @@ class CampaignForecast(Model):
 
 
 class CampaignView(Model):
-    """A campaign, and how far it is."""
+    """A campaign and its progress."""
 
     id: UUID
     name: str
@@ -65,7 +65,7 @@ class CampaignView(Model):
     title: str
     state: CampaignState
     ended: bool
-    reason: str = Field(description="Why it is paused or failed; empty where a person said so.")
+    reason: str = Field(description="Why it is paused or failed; empty if a user paused it.")
     host: str
     arms: list[str]
     cells: list[str]
@@ -73,12 +73,12 @@ class CampaignView(Model):
     seed: int
     primary_metric: str
     margin_percent: float
-    total: int = Field(description="Runs, warm-up included.")
-    done: int = Field(description="Those that have a result.")
+    total: int = Field(description="Number of runs, including the warm-up.")
+    done: int = Field(description="Number of runs with a result.")
     runs: dict[RunState, int] = Field(
-        description="How many are in each state; those that were cut short are repeated."
+        description="Number of runs in each state; interrupted runs are repeated."
     )
-    left_s: float | None = Field(description="About how long it goes on; null once it ended.")
+    left_s: float | None = Field(description="Estimated remaining time; null after its end.")
     forecast: ForecastView
     created_at: datetime
     ended_at: datetime | None
@@ -117,9 +117,9 @@ def _fields(status: CampaignStatus) -> dict[str, Any]:  # any: CampaignView's
 
 
 class CampaignDetail(CampaignView):
-    """A campaign, with all of its plan."""
+    """A campaign with its full definition."""
 
-    campaign: Json = Field(description="As it was ordered, with what was left open filled in.")
+    campaign: Json = Field(description="The definition, with defaults filled in.")
 
     @classmethod
     def of_status(cls, status: CampaignStatus) -> CampaignDetail:
@@ -131,17 +131,17 @@ class CampaignPage(Page[CampaignView]):
 
 
 class PlannedRunView(Model):
-    """One run of a campaign's plan, and what became of it."""
+    """One planned run of a campaign and its outcome."""
 
-    number: int = Field(description="Its place in the campaign, from 1.")
-    block: int = Field(description="From 1; 0 is the warm-up, which does not count.")
-    position: int = Field(description="Its place within the block, from 1.")
+    number: int = Field(description="Position in the campaign, from 1.")
+    block: int = Field(description="From 1; 0 is the warm-up, which is not counted.")
+    position: int = Field(description="Position in the block, from 1.")
     cell: str
     scenario: str
     arm: str
-    state: RunState | None = Field(description="Null until it is ordered.")
-    run: UUID | None = Field(description="The attempt that counts, or else the last one.")
-    attempts: int = Field(description="Above 1 where it was cut short and repeated.")
+    state: RunState | None = Field(description="Null until it starts.")
+    run: UUID | None = Field(description="The counted attempt, or else the last one.")
+    attempts: int = Field(description="Above 1 if it was interrupted and repeated.")
 
     @classmethod
     def of(cls, status: PlannedStatus) -> PlannedRunView:
@@ -160,4 +160,4 @@ class PlannedRunView(Model):
 
 
 class PlannedRunPage(Page[PlannedRunView]):
-    """A campaign's runs in the order in which they are made."""
+    """A campaign's runs in order of execution."""

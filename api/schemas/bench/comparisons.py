@@ -39,17 +39,17 @@ class PointView(Model):
 
 
 class ShiftView(Model):
-    """A place where the values changed."""
+    """A change point."""
 
-    at: int = Field(description="The index of the first point after it.")
+    at: int = Field(description="Index of the first point after it.")
     run: UUID
     since: datetime
-    ratio: float | None = Field(description="After by before; null where there is no ratio.")
+    ratio: float | None = Field(description="Ratio of after to before; null if undefined.")
     low: float | None
     high: float | None
     matters: bool = Field(description="The values before and after differ by more than the margin.")
     text: str
-    environment: list[str] = Field(description="In what the environment became another there.")
+    environment: list[str] = Field(description="What changed in the environment there.")
 
     @classmethod
     def of(cls, shift: Shift) -> ShiftView:
@@ -67,7 +67,7 @@ class ShiftView(Model):
 
 
 class StrandView(Model):
-    """Runs of one setup, in the order of time."""
+    """Runs of one setup, oldest first."""
 
     host: str
     place: Place
@@ -75,8 +75,8 @@ class StrandView(Model):
     profile: str | None
     texts: Texts
     points: list[PointView]
-    changes: list[ShiftView] | None = Field(description="Null where there are too few points.")
-    reason: str = Field(description="Why changes were not looked for; empty where they were.")
+    changes: list[ShiftView] | None = Field(description="Null if there are too few points.")
+    reason: str = Field(description="Why change points were not computed; empty if they were.")
 
     @classmethod
     def of(cls, strand: Strand) -> StrandView:
@@ -98,7 +98,7 @@ class StrandView(Model):
 
 
 class HistoryView(Page[StrandView]):
-    """A metric of a scenario over time, apart for each setup that it ran with."""
+    """A metric of a scenario over time, separately for each setup."""
 
     scenario: str
     metric: str

@@ -16,11 +16,11 @@ class ReferenceSourceView(Model):
 
     place: str = Field(description="Mailing list, project or document.")
     title: str
-    date: str = Field(description="ISO date; empty where it is not known.")
+    date: str = Field(description="ISO date; empty if unknown.")
     author: str
     key: str = Field(description="Message id, pull request or path.")
     url: str
-    checked: bool = Field(description="The figures were held against the source's own text.")
+    checked: bool = Field(description="The figures were checked against the original text.")
 
     @classmethod
     def of(cls, source: Source) -> ReferenceSourceView:
@@ -58,11 +58,11 @@ class FactView(Model):
 
 
 class PublishedRatioView(Model):
-    """A figure by that of its base under the same conditions."""
+    """The ratio of a figure to its base under the same conditions."""
 
-    title: str = Field(description="What the arm calls this base.")
+    title: str = Field(description="The arm's name for this base.")
     base: str = Field(description="The base's arm; an arm may be its own.")
-    low: float | None = Field(description="Null where one of the two was never reached.")
+    low: float | None = Field(description="Null if one of the two has no number.")
     high: float | None = Field(description="The same as `low` unless a range was printed.")
     approximate: bool
     text: str
@@ -81,7 +81,7 @@ class PublishedRatioView(Model):
 
 
 class PrintedChangeView(Model):
-    """A change that the source printed, and what its own figures give."""
+    """A change that the source printed, and the one computed from its figures."""
 
     printed: str
     recomputed: str
@@ -97,12 +97,12 @@ class ReferenceRowView(Model):
 
     arm: str
     at: list[FactView] = Field(description="The conditions by which rows differ.")
-    printed: str = Field(description="As it stands in the source.")
-    low: float | None = Field(description="Null where there is no number, such as `never`.")
+    printed: str = Field(description="As printed in the source.")
+    low: float | None = Field(description="Null if there is no number, such as `never`.")
     high: float | None = Field(description="The same as `low` unless a range was printed.")
     approximate: bool
     ratios: list[PublishedRatioView]
-    change: PrintedChangeView | None = Field(description="Null where none was printed.")
+    change: PrintedChangeView | None = Field(description="Null if none was printed.")
 
     @classmethod
     def of(cls, reference: Reference, table: Table, row: Row) -> ReferenceRowView:
@@ -128,8 +128,10 @@ class ReferenceTableView(Model):
     form: Form
     unit: str = Field(description="As printed.")
     better: Direction
-    metric: str | None = Field(description="The metric of own runs that it stands beside.")
-    metric_note: str = Field(description="How the two differ, or why there is none.")
+    metric: str | None = Field(description="The comparable metric of own runs.")
+    metric_note: str = Field(
+        description="How the two differ, or why there is no comparable metric."
+    )
     note: str
     rows: list[ReferenceRowView]
 
@@ -149,14 +151,14 @@ class ReferenceTableView(Model):
 
 
 class ReferenceArmView(Model):
-    """One of the things that were compared."""
+    """One of the compared variants."""
 
     name: str
     facts: list[FactView]
 
 
 class ReferenceConstantView(Model):
-    """A figure of the source that is no measurement."""
+    """A constant of the source."""
 
     name: str
     values: list[float]
@@ -168,12 +170,12 @@ class ReferenceView(Model):
     id: str
     title: str
     source: ReferenceSourceView
-    setup: list[FactView] = Field(description="What holds for all figures.")
+    setup: list[FactView] = Field(description="Conditions of all figures.")
     arms: list[ReferenceArmView]
     tables: list[ReferenceTableView]
     constants: list[ReferenceConstantView]
     notes: list[str]
-    scenarios: list[str] = Field(description="Shipped files that repeat its matrix.")
+    scenarios: list[str] = Field(description="Campaign files that repeat its matrix.")
 
     @classmethod
     def of(cls, reference: Reference, table: Table | None = None) -> ReferenceView:
@@ -199,7 +201,7 @@ class ReferenceView(Model):
 
 
 class TableSummary(Model):
-    """What a table is about."""
+    """Summary of a table."""
 
     name: str
     title: str
@@ -209,7 +211,7 @@ class TableSummary(Model):
 
 
 class ReferenceSummary(Model):
-    """What a source has."""
+    """Summary of a source."""
 
     id: str
     title: str
@@ -236,4 +238,4 @@ class ReferenceSummary(Model):
 
 
 class ReferencePage(Page[ReferenceSummary]):
-    """Sources in the order of their ids."""
+    """Sources, sorted by id."""

@@ -29,42 +29,44 @@ Json = dict[str, Any]  # any JSON
 
 
 class RunCreate(Model):
-    """A run to make."""
+    """A run to start."""
 
     scenario: StrictStr | Json = Field(
-        description="One of the table by its name, or one of your own, all of it: its `kind` "
-        "says what is measured, and without it a migration is.",
+        description="Name of a predefined scenario, or a custom scenario in full: its `kind` "
+        "is what to measure; default: a migration.",
         examples=["plain/1gbs.quick"],
     )
     changes: Json = Field(
-        default={}, description="Parts of a scenario that are laid over it, as GET /scenarios "
+        default={}, description="Parts of the scenario to override, as GET /scenarios "
         "shows them."
     )  # fmt: skip
     profile: StrictStr | None = Field(
-        default=None, description="Its values and steps are laid over the scenario's."
+        default=None, description="Its values and steps override the scenario's."
     )
-    revision: StrictInt | None = Field(default=None, ge=1, description="None for the current one.")
-    values: RawValues = Field(default={}, description="Laid over all; null unsets one.")
+    revision: StrictInt | None = Field(
+        default=None, ge=1, description="Null for the current revision."
+    )
+    values: RawValues = Field(default={}, description="Override all others; null unsets a tunable.")
     place: Place = Place.DIRECT
     qemu: StrictStr = Field(
-        default="", max_length=63, description="By its name, as GET /qemus has it; empty for the "
+        default="", max_length=63, description="Name of a QEMU, see GET /qemus; empty for the "
         "installed one."
     )  # fmt: skip
     kvm: StrictBool | None = Field(
         default=None,
-        description="Null uses it where it can be. For migrations: a boot's scenario says it.",
+        description="Null: use KVM if available. For migrations only; a boot scenario has its own.",
     )
     overrides: list[StrictStr] = Field(
-        default=[], max_length=50, description="Codes of findings that are to stop nothing."
+        default=[], max_length=50, description="Codes of blockers to override."
     )
 
 
 class SlotView(Model):
-    """Of which campaign a run is, and which of its measurements."""
+    """The campaign of a run and the run's position in it."""
 
     campaign: UUID
     arm: str
-    block: int = Field(description="From 1; 0 is the warm-up, which does not count.")
+    block: int = Field(description="From 1; 0 is the warm-up, which is not counted.")
     position: int
 
     @classmethod
@@ -73,13 +75,13 @@ class SlotView(Model):
 
 
 class RunVmView(Model):
-    """The running VM that a run was on."""
+    """The running VM that a run measured."""
 
     uuid: UUID
     name: str
-    host: str = Field(description="Where it ran, as vmtune calls it.")
-    node: str = Field(description="Its block node; empty for a null node that was made for it.")
-    device: str = Field(description="What was read in its guest; empty where nothing was.")
+    host: str = Field(description="Name of its host in vmtune.")
+    node: str = Field(description="Its block node; empty for a temporary null-co node.")
+    device: str = Field(description="The disk that was read in its guest; empty for none.")
 
     @classmethod
     def of(cls, run: Run) -> RunVmView | None:
@@ -93,31 +95,33 @@ class RunVmView(Model):
 
 
 class RunView(Model):
-    """A run, without what it recorded."""
+    """A run, without its recorded data."""
 
     id: UUID
     scenario: str
     kind: ScenarioKind
     state: RunState
     ended: bool
-    counts: bool = Field(description="It is a result of its arm, good or bad.")
-    ahead: int | None = Field(description="How many runs go before it; null unless it waits.")
+    counts: bool = Field(description="It counts as a result of its arm, good or bad.")
+    ahead: int | None = Field(
+        description="Number of queued runs ahead of it; null unless it is queued."
+    )
     failure: str
     profile: str | None
     revision: int | None
     values: Values = Field(description="The tunables of scenario and profile together.")
     texts: Texts
     metrics: dict[str, float] = Field(
-        description="What it was reduced to, as GET /run-metrics explains; what could not be had "
+        description="Its metrics, see GET /run-metrics; a metric that could not be measured "
         "is missing."
     )
     place: Place
     qemu: str
-    vm: RunVmView | None = Field(description="Null where QEMUs were started for it.")
+    vm: RunVmView | None = Field(description="Null if QEMUs were started for the run.")
     host: str
-    fingerprint: str | None = Field(description="Of the environment; null where it is not known.")
-    slot: SlotView | None = Field(description="Null for a run of its own.")
-    imported_from: str = Field(description="Empty where it was run here.")
+    fingerprint: str | None = Field(description="Fingerprint of the environment; null if unknown.")
+    slot: SlotView | None = Field(description="Null for a run outside a campaign.")
+    imported_from: str = Field(description="Empty if it was not imported.")
     created_at: datetime
     started_at: datetime | None
     ended_at: datetime | None
@@ -166,9 +170,9 @@ class RunPage(Page[RunView]):
 
 
 class RunHeadView(Model):
-    """What a record has once. Times are milliseconds on the run's own timeline, which begins
-    when both QEMUs are up and the guest writes; that of blocks when QEMU's node is exported, and
-    that of a boot just before QEMU is started."""
+    """Data of a run, without its series. Times are milliseconds on the run's own timeline. It
+    starts when both QEMUs are up and the guest writes; for block runs when QEMU's node is
+    exported, for boots just before QEMU starts."""
 
     migration_ms: int | None
     migration_ended_ms: int | None
@@ -180,9 +184,9 @@ class RunHeadView(Model):
     steps: list[StepRecordView]
     ring_full_exits: int | None
     block: BlockRecord | None = Field(
-        description="Of a run of blocks, without its series: fio's JSON is whole."
+        description="Of a block run, without its series; has the full JSON of fio."
     )
-    boot: BootRecord | None = Field(description="Of a boot.")
+    boot: BootRecord | None = Field(description="Of a boot run.")
 
     @classmethod
     def of(cls, head: Head) -> RunHeadView:
@@ -202,16 +206,18 @@ class RunHeadView(Model):
 
 
 class RunDetail(RunView):
-    """A run, with all but its series."""
+    """A run, with everything except its series."""
 
-    setup: Json = Field(description="The scenario as it was run, all of it.")
-    options: Json = Field(description="What else its order says.")
-    environment: Json = Field(description="What its fingerprint stands for.")
+    setup: Json = Field(description="The scenario of the run in full.")
+    options: Json = Field(description="Further options of the request.")
+    environment: Json = Field(description="The environment of its fingerprint.")
     conditions: dict[str, float] = Field(
-        description="What the machine was doing as it began; not in the fingerprint."
+        description="Load of the machine at its start; not part of the fingerprint."
     )
-    record: RunHeadView | None = Field(description="Null before its end, and without a record.")
-    lengths: dict[Series, int] = Field(description="How many rows each series has.")
+    record: RunHeadView | None = Field(
+        description="Null before its end, or if nothing was recorded."
+    )
+    lengths: dict[Series, int] = Field(description="Number of rows of each series.")
 
     @classmethod
     def of_details(cls, details: RunDetails) -> RunDetail:
@@ -228,37 +234,37 @@ class RunDetail(RunView):
 
 
 class RunSamplePage(Page[SampleView]):
-    """Looks at a run's migration; `at_ms` is on the run's timeline."""
+    """Samples of a run's migration; `at_ms` is on the run's timeline."""
 
 
 class GuestPassView(Model):
-    """A worker of the guest has gone once over its part of the memory."""
+    """One pass of a guest worker over its part of the memory."""
 
     worker: int
     number: int
-    at_ms: float = Field(description="When its report arrived, by the host's clock.")
-    guest_us: int = Field(description="When it ended, by the guest's clock.")
-    duration_us: int = Field(description="By the guest's clock, which stands still with it.")
+    at_ms: float = Field(description="Time of arrival of its report, by the host's clock.")
+    guest_us: int = Field(description="Its end, by the guest's clock.")
+    duration_us: int = Field(description="By the guest's clock, which stops with the guest.")
     written_bytes: int
 
 
 class GuestPassPage(Page[GuestPassView]):
-    """Passes of a run's guest, in the order of time."""
+    """Passes of a run's guest, oldest first."""
 
 
 class SilenceView(Model):
-    """A gap in the guest's heartbeat, as it was heard on the host."""
+    """A gap in the guest's heartbeat, as received on the host."""
 
     at_ms: float
     duration_ms: float
 
 
 class SilencePage(Page[SilenceView]):
-    """Silences of a run's guest, in the order of time."""
+    """Silences of a run's guest, oldest first."""
 
 
 class CpuSampleView(Model):
-    """CPU time that a QEMU has used so far, by kinds of threads."""
+    """CPU time of a QEMU so far, by kind of thread."""
 
     at_ms: float
     side: HostSide
@@ -269,37 +275,37 @@ class CpuSampleView(Model):
 
 
 class CpuSamplePage(Page[CpuSampleView]):
-    """CPU times of a run's two QEMUs, in the order of time."""
+    """CPU time of a run's two QEMUs, oldest first."""
 
 
 class ProcessSampleView(Model):
-    """What a QEMU that serves blocks took of its host."""
+    """Host resources of the QEMU of a block run."""
 
     at_ms: float
     phase: LoadPhase
     maps: int = Field(description="Its memory maps.")
-    stacks: int = Field(description="Those of them that are coroutines' stacks.")
+    stacks: int = Field(description="Number of maps for coroutine stacks.")
     vsz_bytes: int
     rss_bytes: int
 
 
 class ProcessSamplePage(Page[ProcessSampleView]):
-    """Looks at a run's QEMU, in the order of time."""
+    """Samples of a run's QEMU, oldest first."""
 
 
 class CpuMarkView(Model):
-    """CPU time that a QEMU which serves blocks has used so far."""
+    """CPU time of the QEMU of a block run so far."""
 
     at_ms: float
     cpu_ms: float
 
 
 class CpuMarkPage(Page[CpuMarkView]):
-    """CPU times of a run's QEMU, in the order of time."""
+    """CPU time of a run's QEMU, oldest first."""
 
 
 class EnvironmentView(Model):
-    """Where runs ran."""
+    """The environment of runs."""
 
     fingerprint: str
     environment: Json

@@ -21,22 +21,22 @@ from vmtune.units import Unit
 
 
 class ScenarioView(Model):
-    """What a run is to do, and whether it can be done here."""
+    """A scenario, and whether it can run here."""
 
     name: str
     kind: ScenarioKind
     family: str
     family_title: str
     title: str
-    why: str = Field(description="What is learnt from its family, and when to run it.")
+    why: str = Field(description="Purpose of its family, and when to run it.")
     applicable: bool
-    reason: str = Field(description="Why it cannot be run here; empty where nothing is known.")
+    reason: str = Field(description="Why it cannot run here; empty if it can.")
     values: Values
     texts: Texts
-    longest_s: int = Field(description="The most that a run can take.")
+    longest_s: int = Field(description="Maximum duration of a run.")
     setup: dict[str, Any] = Field(
-        description="All of it; parts of this are what changes name. Without `kind` it is a "
-        "migration's."
+        description="The full scenario; `changes` override parts of it. Without `kind` it is a "
+        "migration."
     )
 
     @classmethod
@@ -59,17 +59,17 @@ class ScenarioView(Model):
 
 
 class ScenarioPage(Page[ScenarioView]):
-    """Scenarios, in the order in which they are run."""
+    """Scenarios, in order of execution."""
 
 
 class MeasuredScenarioView(Model):
-    """A scenario that runs were made of."""
+    """A scenario that has runs."""
 
     name: str
     runs: int
-    newest: UUID = Field(description="The run that was ordered last; its `setup` can be run again.")
+    newest: UUID = Field(description="The newest run; its `setup` can be run again.")
     newest_at: datetime
-    shipped: bool = Field(description="It is one of the table; else it is somebody's own.")
+    shipped: bool = Field(description="It is a predefined scenario, else a custom one.")
 
     @classmethod
     def of(cls, measured: MeasuredScenario, shipped: bool) -> MeasuredScenarioView:
@@ -83,20 +83,22 @@ class MeasuredScenarioView(Model):
 
 
 class MeasuredScenarioPage(Page[MeasuredScenarioView]):
-    """Scenarios that runs were made of, by their names."""
+    """Scenarios that have runs, sorted by name."""
 
 
 class MetricView(Model):
-    """One figure that runs are reduced to."""
+    """One metric of runs."""
 
     name: str
-    kind: ScenarioKind = Field(description="Of which kind of runs.")
+    kind: ScenarioKind = Field(description="Kind of runs that have it.")
     title: str
     unit: Unit
     better: Direction
     group: Group
-    headline: bool = Field(description="One of the few that a table shows first.")
-    description: str = Field(description="What it measures, what begins and what ends it.")
+    headline: bool = Field(
+        description="It is one of the most important metrics, which tables show first."
+    )
+    description: str = Field(description="What it measures, and what starts and ends it.")
 
     @classmethod
     def of(cls, metric: Metric) -> MetricView:
@@ -113,15 +115,15 @@ class MetricView(Model):
 
 
 class MetricPage(Page[MetricView]):
-    """Metrics, in the order in which people should read them."""
+    """Metrics, most important first."""
 
 
 class QemuView(Model):
-    """A QEMU that runs can be made with."""
+    """A QEMU that runs can use."""
 
     name: str
     binary: str
-    data_folder: str | None = Field(description="Null where it finds its own.")
+    data_folder: str | None = Field(description="Null for its default.")
 
     @classmethod
     def of(cls, qemu: BenchQemu) -> QemuView:

@@ -152,7 +152,7 @@ def test_a_folder_that_everybody_may_write_is_refused(tmp_path: Path) -> None:
     (open_to_all / "below").mkdir(parents=True)
     open_to_all.chmod(0o777)
     for folder in (open_to_all, open_to_all / "below"):
-        with pytest.raises(SetupError, match="may be written by everybody"):
+        with pytest.raises(SetupError, match="is writable by all users"):
             check_folder(folder)
     open_to_all.chmod(0o1777)  # as /tmp: nobody can take away what is another's
     check_folder(open_to_all / "below")

@@ -142,7 +142,7 @@ def test_what_there_is_not_is_told_and_the_service_goes_on(
     with capture_logs() as lines:
         start_traces("")
     (line,) = lines
-    assert (line["event"], line["log_level"]) == ("no traces", "warning")
+    assert (line["event"], line["log_level"]) == ("tracing disabled", "warning")
     assert said in line["reason"]
     assert tracing.provider() is None
 

@@ -153,10 +153,10 @@ class TestMigration:
         assert "-  4.2 s  set downtime_limit_ms to 500 ms  refused  asked for by a user; not" in out
         assert "reaper:               predict, rings of 65,536 entries" in out
         assert "  ended:              at the migration's end" in out
-        assert "  rounds:        412, 1 before the migration" in out
-        assert "  intervals:     50 to 1,000 ms, mean 190 ms; each took 7.2 ms more" in out
-        assert "  fullest ring:  61%" in out
-        assert "  full rings:    in 0 rounds" in out
+        assert "  rounds:             412, 1 before the migration" in out
+        assert "  intervals:          50 to 1,000 ms, mean 190 ms; 7.2 ms per round" in out
+        assert "  highest ring fill:  61%" in out
+        assert "  full rings:         in 0 rounds" in out
 
     @pytest.mark.parametrize(
         ("changes", "line"),

@@ -91,5 +91,5 @@ def test_another_file_of_the_name_stays(vmtune: Vmtune, folder: Path) -> None:
     for command in ("install-hook", "uninstall-hook"):
         refused = vmtune(command, "--hooks-dir", str(folder))
         assert refused.code == 1
-        assert "is there and is not vmtune's hook" in refused.err
+        assert "exists and is not vmtune's hook" in refused.err
     assert (folder / "qemu.d/vmtune").read_text() == "theirs"

@@ -57,4 +57,4 @@ def test_one_service_says_that_it_drives_all(real: Api, vmtune: Vmtune) -> None:
     assert "a single service manages all hosts" in vmtune("service", "list").out
     refused = vmtune("host", "give", "a", "other")
     assert refused.code == 1
-    assert "several services share the work on a PostgreSQL database" in refused.err
+    assert "use PostgreSQL to run several services" in refused.err

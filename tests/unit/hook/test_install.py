@@ -164,11 +164,11 @@ def test_what_is_not_ours_is_left_alone(folder: Path, what: str) -> None:
 @pytest.mark.parametrize(
     ("which", "how", "why"),
     [
-        ("hooks", "link", "is no folder, but a link"),
-        ("qemu.d", "link", "is no folder, but a link"),
-        ("qemu.d", "file", "is no folder"),
-        ("hooks", "open", "may be written by others"),
-        ("qemu.d", "group", "may be written by others"),
+        ("hooks", "link", "is not a folder but a link"),
+        ("qemu.d", "link", "is not a folder but a link"),
+        ("qemu.d", "file", "is not a folder"),
+        ("hooks", "open", "is writable by other users"),
+        ("qemu.d", "group", "is writable by other users"),
         ("qemu.d", "theirs", "belongs to user 65534"),
     ],
 )

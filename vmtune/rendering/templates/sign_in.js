@@ -13,7 +13,7 @@ form.addEventListener("submit", async (event) => {
     if (answer.ok) { location.reload(); return; }
     const wait = answer.headers.get("Retry-After");
     problem.textContent = (await answer.json()).detail + (wait ? `: try again in ${wait} s` : "");
-  } catch { problem.textContent = "the service cannot be reached"; }
+  } catch { problem.textContent = "the service does not answer"; }
   form.token.value = "";
   button.disabled = false;
   form.token.focus();

@@ -13,7 +13,7 @@ export interface paths {
         };
         /**
          * Get Health
-         * @description That the service answers, with which version and schema, and how busy it is.
+         * @description Health of the service: version, schema and load.
          */
         get: operations["get_health"];
         put?: never;
@@ -34,7 +34,7 @@ export interface paths {
         /**
          * Get Metrics
          * @description Prometheus metrics, as text or as OpenMetrics; also at /metrics. The
-         *     documentation has a page of them. No host is asked.
+         *     documentation has a page of them. Contacts no host.
          */
         get: operations["get_metrics"];
         put?: never;
@@ -54,7 +54,7 @@ export interface paths {
         };
         /**
          * Is Live
-         * @description That the service answers, and nothing else: for load balancers. Needs no token.
+         * @description Liveness check for load balancers. Needs no token.
          */
         get: operations["is_live"];
         put?: never;
@@ -74,19 +74,19 @@ export interface paths {
         };
         /**
          * Get Session
-         * @description Who asks, and what they may do.
+         * @description Identity and permissions of the caller.
          */
         get: operations["get_session"];
         put?: never;
         /**
          * Sign In
-         * @description Sign a browser in with a token, into a cookie that no script can read. Each change then
-         *     needs `csrf` as X-Vmtune-CSRF.
+         * @description Sign a browser in with a token; sets an HttpOnly cookie. Each change then needs `csrf` as
+         *     X-Vmtune-CSRF.
          */
         post: operations["sign_in"];
         /**
          * Sign Out
-         * @description Sign a browser out: its cookie lets nobody in any more.
+         * @description Sign the browser out: its cookie becomes invalid.
          */
         delete: operations["sign_out"];
         options?: never;
@@ -103,7 +103,7 @@ export interface paths {
         };
         /**
          * List Browsers
-         * @description Everybody's browsers that are signed in, by the names of who they are.
+         * @description The signed-in browsers of all users, sorted by user name.
          */
         get: operations["list_browsers"];
         put?: never;
@@ -126,8 +126,8 @@ export interface paths {
         post?: never;
         /**
          * Sign Browser Out
-         * @description Sign somebody's browser out: from now on its cookie lets nobody in. The token that it
-         *     signed in with still does; revoke that to keep them out.
+         * @description Sign a browser out: its cookie becomes invalid. The token that it signed in with stays
+         *     valid; revoke it to lock the user out.
          */
         delete: operations["sign_browser_out"];
         options?: never;
@@ -144,7 +144,7 @@ export interface paths {
         };
         /**
          * Begin Oidc
-         * @description Send a browser to the identity provider.
+         * @description Redirect a browser to the identity provider.
          */
         get: operations["begin_oidc"];
         put?: never;
@@ -164,7 +164,7 @@ export interface paths {
         };
         /**
          * Finish Oidc
-         * @description Sign in the browser that comes back from the identity provider.
+         * @description Callback of the identity provider: signs the browser in.
          */
         get: operations["finish_oidc"];
         put?: never;
@@ -184,15 +184,15 @@ export interface paths {
         };
         /**
          * List Tokens
-         * @description Tokens in the order of their names, expired and revoked ones too. Who is restricted to
-         *     some hosts or VMs sees those that it made.
+         * @description Tokens, sorted by name, expired and revoked ones included. A caller that is restricted to
+         *     some hosts or VMs sees only tokens it has created.
          */
         get: operations["list_tokens"];
         put?: never;
         /**
          * Create Token
-         * @description A new token, whose secret is shown this once. It may do at most what its creator may,
-         *     and ends with it.
+         * @description Create a token; only this response has its secret. It has at most the permissions of its
+         *     creator, and becomes invalid with its creator.
          */
         post: operations["create_token"];
         delete?: never;
@@ -217,8 +217,8 @@ export interface paths {
         post?: never;
         /**
          * Revoke Token
-         * @description Revoke a token: from now on it lets nobody in, and tokens that it made neither. Browsers
-         *     that signed in with it are signed out.
+         * @description Revoke a token: it becomes invalid, with all tokens created with it. Browsers that signed
+         *     in with it are signed out.
          */
         delete: operations["revoke_token"];
         options?: never;
@@ -255,7 +255,7 @@ export interface paths {
         };
         /**
          * Export Audit
-         * @description All entries, oldest first: one JSON object a line, or as CSV.
+         * @description All entries, oldest first: one JSON object per line, or CSV.
          */
         get: operations["export_audit"];
         put?: never;
@@ -275,7 +275,7 @@ export interface paths {
         };
         /**
          * Check Audit
-         * @description Whether each entry still follows from the one before it.
+         * @description Check the hash chain of the audit log.
          */
         get: operations["check_audit"];
         put?: never;
@@ -295,7 +295,7 @@ export interface paths {
         };
         /**
          * List Tunables
-         * @description Every tunable: what it is, what it takes, how it gets to where it sticks.
+         * @description All tunables: description, accepted values, and route to QEMU.
          */
         get: operations["list_tunables"];
         put?: never;
@@ -335,13 +335,13 @@ export interface paths {
         };
         /**
          * List Hosts
-         * @description Hosts in the order of their names.
+         * @description Hosts, sorted by name.
          */
         get: operations["list_hosts"];
         put?: never;
         /**
          * Add Host
-         * @description Remember a host, after talking to it once.
+         * @description Add a host, after a test connection.
          */
         post: operations["add_host"];
         delete?: never;
@@ -359,14 +359,14 @@ export interface paths {
         };
         /**
          * Get Host
-         * @description A host, with what it says of itself right now, or why it does not.
+         * @description A host and its current state, or why it does not answer.
          */
         get: operations["get_host"];
         put?: never;
         post?: never;
         /**
          * Remove Host
-         * @description Forget a host. The host itself, its VMs and their history are left alone.
+         * @description Remove a host from vmtune. The host itself, its VMs and their history stay unchanged.
          */
         delete: operations["remove_host"];
         options?: never;
@@ -384,7 +384,7 @@ export interface paths {
         get?: never;
         /**
          * Set Host Owner
-         * @description Let another service drive a host: nothing may be open on it.
+         * @description Move a host to another service. It must have no running operations.
          */
         put: operations["set_host_owner"];
         post?: never;
@@ -403,7 +403,7 @@ export interface paths {
         };
         /**
          * List Host Vms
-         * @description The VMs that a host lists right now.
+         * @description The current VMs of a host.
          */
         get: operations["list_host_vms"];
         put?: never;
@@ -423,8 +423,8 @@ export interface paths {
         };
         /**
          * List Services
-         * @description The services that share a PostgreSQL database, and which hosts each drives. None where one
-         *     service drives every host.
+         * @description The services that share a PostgreSQL database, and the hosts that each manages. Empty
+         *     for a single service.
          */
         get: operations["list_services"];
         put?: never;
@@ -444,7 +444,7 @@ export interface paths {
         };
         /**
          * List Findings
-         * @description Look at a host: what will hurt there, why, and what mends it.
+         * @description Host diagnostics: problems of a host, their reasons and remedies.
          */
         get: operations["list_findings"];
         put?: never;
@@ -464,8 +464,8 @@ export interface paths {
         };
         /**
          * List Vms
-         * @description VMs as the hosts list them right now, how each stood when it was last looked at, and why
-         *     hosts are missing from it.
+         * @description The current VMs of all hosts with their tuning states as of the last check, and the hosts
+         *     that did not answer.
          */
         get: operations["list_vms"];
         put?: never;
@@ -485,7 +485,7 @@ export interface paths {
         };
         /**
          * Get Vm
-         * @description A VM and its QEMU, probed now, with a reading of every tunable that can be read.
+         * @description A VM and its QEMU, probed now, with the current values of all readable tunables.
          */
         get: operations["get_vm"];
         put?: never;
@@ -525,7 +525,7 @@ export interface paths {
         };
         /**
          * Explain Vm
-         * @description Which assignment the VM gets, those it was chosen over, and why.
+         * @description Explain which assignment the VM gets, and why.
          */
         get: operations["explain_vm"];
         put?: never;
@@ -545,7 +545,7 @@ export interface paths {
         };
         /**
          * Get Effective
-         * @description The current value of every tunable, the host's own among them.
+         * @description The current values of all tunables, including those of the host.
          */
         get: operations["get_effective"];
         put?: never;
@@ -567,7 +567,7 @@ export interface paths {
         put?: never;
         /**
          * Plan Vm
-         * @description What would be set where and when, and what stands against it. Changes nothing.
+         * @description Plan an application or migration: changes, their routes, and findings. Changes nothing.
          */
         post: operations["plan_vm"];
         delete?: never;
@@ -587,8 +587,8 @@ export interface paths {
         put?: never;
         /**
          * Apply To Vm
-         * @description Carry the plan out and read everything back. Look at `state`: an application that was
-         *     refused half-way is recorded too, as failed, with everything put back.
+         * @description Apply a profile and read all values back. Check `state`: an application that failed
+         *     half-way is recorded as failed, with all values restored.
          */
         post: operations["apply_to_vm"];
         delete?: never;
@@ -608,8 +608,8 @@ export interface paths {
         put?: never;
         /**
          * Verify Vm
-         * @description Hold what the VM runs with against its standing application, or its assignment. Lists
-         *     show how it stood, as of now, until it is looked at again.
+         * @description Compare the VM's current values to its active application, or else its assignment. The
+         *     result is the VM's tuning state in lists until the next check.
          */
         post: operations["verify_vm"];
         delete?: never;
@@ -627,14 +627,15 @@ export interface paths {
         };
         /**
          * List Drift Scans
-         * @description The last scan of each host, and whether another one is under way. Asks no host.
+         * @description The last scan of each host, and whether another one is pending. Contacts no host.
          */
         get: operations["list_drift_scans"];
         put?: never;
         /**
          * Start Drift Scans
-         * @description Hold every running VM of a host, or of all hosts, against what is wanted of it, now. Only
-         *     reads. The setting `drift_scan_interval_s` does it from time to time.
+         * @description Start a drift scan: compare every running VM of a host, or of all hosts, to its profile.
+         *     It only reads. The service also scans at the interval of the setting
+         *     `drift_scan_interval_s`.
          */
         post: operations["start_drift_scans"];
         delete?: never;
@@ -652,7 +653,8 @@ export interface paths {
         };
         /**
          * List Drifts
-         * @description The VMs that drift, since when, and in what, as they were last seen. Asks no host.
+         * @description The VMs that drift, since when, and in which tunables, as of the last scan. Contacts no
+         *     host.
          */
         get: operations["list_drifts"];
         put?: never;
@@ -672,7 +674,7 @@ export interface paths {
         };
         /**
          * Get Pools
-         * @description A VM's coroutine pool against vm.max_map_count: the worst case, and right now.
+         * @description The coroutine pool of a VM and vm.max_map_count: worst case and current use.
          */
         get: operations["get_pools"];
         put?: never;
@@ -692,7 +694,7 @@ export interface paths {
         };
         /**
          * List Pools
-         * @description The pools of a host's running VMs, the nearest to the limit first.
+         * @description The pools of a host's running VMs, closest to the limit first.
          */
         get: operations["list_pools"];
         put?: never;
@@ -712,21 +714,20 @@ export interface paths {
         };
         /**
          * Get Limits
-         * @description The limits of this machine that vmtune may raise, who asks for how much, and what comes
-         *     back when nobody does.
+         * @description The limits of this machine that vmtune can raise, with requests and original values.
          */
         get: operations["get_limits"];
         /**
          * Set Limits
-         * @description Raise limits, now and for the next boot, until they are restored. Takes the setting
-         *     `host_changes`. A limit that is higher is left alone.
+         * @description Raise limits, now and after a reboot, until they are restored. Needs the setting
+         *     `host_changes`. Higher limits stay unchanged.
          */
         put: operations["set_limits"];
         post?: never;
         /**
          * Restore Limits
-         * @description Put back every limit, whoever asked for it, but not below what running VMs need: what is
-         *     held for them comes back when they have ended.
+         * @description Restore all limits, but not below what running VMs need: those are restored when the VMs
+         *     have stopped.
          */
         delete: operations["restore_limits"];
         options?: never;
@@ -743,13 +744,13 @@ export interface paths {
         };
         /**
          * List Profiles
-         * @description Profiles in the order of their names, at their current revisions.
+         * @description Profiles at their current revisions, sorted by name.
          */
         get: operations["list_profiles"];
         put?: never;
         /**
          * Create Profile
-         * @description A new profile at revision 1.
+         * @description Create a profile at revision 1.
          */
         post: operations["create_profile"];
         delete?: never;
@@ -769,7 +770,7 @@ export interface paths {
         put?: never;
         /**
          * Check Values
-         * @description Try values and steps out: they come back converted, or each is told what is wrong.
+         * @description Validate values and steps: returns them converted, or all errors. Stores nothing.
          */
         post: operations["check_values"];
         delete?: never;
@@ -792,20 +793,20 @@ export interface paths {
         get: operations["get_profile"];
         /**
          * Replace Profile
-         * @description Replace all values and steps, as a new revision. What is left out is unset.
+         * @description Replace all values and steps, as a new revision. Omitted tunables are unset.
          */
         put: operations["replace_profile"];
         post?: never;
         /**
          * Delete Profile
-         * @description Delete a profile. Its revisions stay readable from what refers to them.
+         * @description Delete a profile. Records keep its revisions.
          */
         delete: operations["delete_profile"];
         options?: never;
         head?: never;
         /**
          * Amend Profile
-         * @description Change some values, as a new revision, the steps, or the description. Null unsets a
+         * @description Change some values, the steps or the description, as a new revision. Null unsets a
          *     tunable.
          */
         patch: operations["amend_profile"];
@@ -820,7 +821,7 @@ export interface paths {
         };
         /**
          * List Revisions
-         * @description Revisions of a profile, newest first, also of one that was deleted.
+         * @description Revisions of a profile, newest first, also of a deleted profile.
          */
         get: operations["list_revisions"];
         put?: never;
@@ -840,7 +841,7 @@ export interface paths {
         };
         /**
          * Get Revision
-         * @description One revision, also of a profile that was deleted.
+         * @description One revision, also of a deleted profile.
          */
         get: operations["get_revision"];
         put?: never;
@@ -862,7 +863,7 @@ export interface paths {
         put?: never;
         /**
          * Restore Revision
-         * @description A new revision that has the values and steps of an older one.
+         * @description Create a new revision with the values and steps of an older one.
          */
         post: operations["restore_revision"];
         delete?: never;
@@ -880,13 +881,13 @@ export interface paths {
         };
         /**
          * List Assignments
-         * @description Assignments in the order in which they were made.
+         * @description Assignments, oldest first.
          */
         get: operations["list_assignments"];
         put?: never;
         /**
          * Assign
-         * @description Assign a profile to a VM, a label selector, a host, or everything else.
+         * @description Assign a profile to a VM, a label selector, a host, or as the default.
          */
         post: operations["assign"];
         delete?: never;
@@ -911,7 +912,7 @@ export interface paths {
         post?: never;
         /**
          * Unassign
-         * @description Remove an assignment. VMs keep what was applied to them.
+         * @description Remove an assignment. VMs keep their applied values.
          */
         delete: operations["unassign"];
         options?: never;
@@ -970,7 +971,7 @@ export interface paths {
         put?: never;
         /**
          * Revert Application
-         * @description Put back what was set before, and prove it by reading back.
+         * @description Restore the values from before the application, and verify them by reading back.
          */
         post: operations["revert_application"];
         delete?: never;
@@ -994,7 +995,7 @@ export interface paths {
         put?: never;
         /**
          * Start Migration
-         * @description Begin a live migration. It goes on as a job, also across a restart of the service.
+         * @description Start a live migration. It is a job that survives a restart of the service.
          */
         post: operations["start_migration"];
         delete?: never;
@@ -1012,22 +1013,22 @@ export interface paths {
         };
         /**
          * Get Migration
-         * @description One migration, as it stands.
+         * @description One migration and its current state.
          */
         get: operations["get_migration"];
         put?: never;
         post?: never;
         /**
          * Abort Migration
-         * @description Ask for its abort. `abort` of the record tells whether that came in time.
+         * @description Abort a migration. `abort` of the record says whether the abort was in time.
          */
         delete: operations["abort_migration"];
         options?: never;
         head?: never;
         /**
          * Change Migration
-         * @description Set values that QEMU heeds while it migrates, now. They are recorded like a step, and put
-         *     back where the migration does not complete.
+         * @description Change values of a running migration. The change is recorded like a step, and undone if
+         *     the migration does not complete.
          */
         patch: operations["change_migration"];
         trace?: never;
@@ -1041,8 +1042,8 @@ export interface paths {
         };
         /**
          * List Samples
-         * @description Samples, oldest first. Those of one millisecond are never separated, so that a page
-         *     may have a few more than *limit*.
+         * @description Samples, oldest first. Samples of the same millisecond stay on one page, which may
+         *     therefore exceed *limit* by a few.
          */
         get: operations["list_samples"];
         put?: never;
@@ -1062,7 +1063,7 @@ export interface paths {
         };
         /**
          * List Rounds
-         * @description Rounds of the dirty-ring reaper, oldest first; of very many only the newest are kept.
+         * @description Rounds of the dirty-ring reaper, oldest first; only the newest are stored.
          */
         get: operations["list_rounds"];
         put?: never;
@@ -1108,8 +1109,8 @@ export interface paths {
         put?: never;
         /**
          * Start Evacuation
-         * @description Move all VMs of a host to others. It goes on as a job, also across restarts of the service.
-         *     What its preflight finds blocked is not moved, and listed with the reason.
+         * @description Start an evacuation: move all VMs of a host to other hosts. It is a job that survives
+         *     restarts of the service. VMs with blockers are not moved; they are listed with the reason.
          */
         post: operations["start_evacuation"];
         delete?: never;
@@ -1129,7 +1130,7 @@ export interface paths {
         put?: never;
         /**
          * Plan Evacuation
-         * @description What would move where, and what a preflight of each VM finds. Changes nothing.
+         * @description Plan an evacuation: destinations and preflight findings of each VM. Changes nothing.
          */
         post: operations["plan_evacuation"];
         delete?: never;
@@ -1147,14 +1148,14 @@ export interface paths {
         };
         /**
          * Get Evacuation
-         * @description One evacuation, and how far it is.
+         * @description One evacuation and its progress.
          */
         get: operations["get_evacuation"];
         put?: never;
         post?: never;
         /**
          * Cancel Evacuation
-         * @description End it: what waits never begins, and migrations that are under way are aborted.
+         * @description Cancel an evacuation: running migrations are aborted, waiting VMs are not migrated.
          */
         delete: operations["cancel_evacuation"];
         options?: never;
@@ -1171,7 +1172,7 @@ export interface paths {
         };
         /**
          * List Leaving Vms
-         * @description Its VMs in the order of moving, and where each stands.
+         * @description The VMs of an evacuation in order of migration, with their states.
          */
         get: operations["list_leaving_vms"];
         put?: never;
@@ -1193,7 +1194,7 @@ export interface paths {
         put?: never;
         /**
          * Pause Evacuation
-         * @description Begin no more migrations; those that are under way run to their end.
+         * @description Pause an evacuation: start no more migrations. Running migrations continue.
          */
         post: operations["pause_evacuation"];
         delete?: never;
@@ -1213,7 +1214,7 @@ export interface paths {
         put?: never;
         /**
          * Resume Evacuation
-         * @description Go on where it was paused.
+         * @description Resume a paused evacuation.
          */
         post: operations["resume_evacuation"];
         delete?: never;
@@ -1233,8 +1234,8 @@ export interface paths {
         put?: never;
         /**
          * Vm Arrives
-         * @description Say that a VM is about to arrive by live migration, and be told the XML that its profile
-         *     wants it to have. For libvirt's hook (`migrate begin`), at the unix socket only.
+         * @description Announce an incoming migration and get the XML with the values of the VM's profile. For
+         *     the libvirt hook (`migrate begin`), on the unix socket only.
          */
         post: operations["vm_arrives"];
         delete?: never;
@@ -1252,7 +1253,7 @@ export interface paths {
         };
         /**
          * List Scenarios
-         * @description Scenarios, and whether they can be run on this machine with that QEMU.
+         * @description Scenarios, and whether they can run on this machine with that QEMU.
          */
         get: operations["list_scenarios"];
         put?: never;
@@ -1272,7 +1273,7 @@ export interface paths {
         };
         /**
          * Get Scenario
-         * @description One scenario of the table, all of it; with `.quick` after its name, in small.
+         * @description One predefined scenario in full; with the suffix `.quick`, its small variant.
          */
         get: operations["get_scenario"];
         put?: never;
@@ -1292,7 +1293,7 @@ export interface paths {
         };
         /**
          * List Measured Scenarios
-         * @description Scenarios that runs were made of: those of the table, and people's own.
+         * @description Scenarios that have runs: predefined and custom ones.
          */
         get: operations["list_measured_scenarios"];
         put?: never;
@@ -1312,7 +1313,7 @@ export interface paths {
         };
         /**
          * List Metrics
-         * @description The figures that runs are reduced to: what each measures, and which way is better.
+         * @description The metrics of runs: what each measures, and which direction is better.
          */
         get: operations["list_metrics"];
         put?: never;
@@ -1352,7 +1353,7 @@ export interface paths {
         };
         /**
          * List Qemus
-         * @description The QEMUs that runs can be made with, as the settings name them.
+         * @description The QEMUs of the settings that runs can use.
          */
         get: operations["list_qemus"];
         put?: never;
@@ -1378,11 +1379,11 @@ export interface paths {
         put?: never;
         /**
          * Start Run
-         * @description Order a run. It waits until no other runs on this machine, and goes on as a job. A
-         *     service that is killed meanwhile records it as interrupted when it starts again.
+         * @description Start a run. It waits until no other run is active on this machine, and is executed as a
+         *     job. If the service is killed meanwhile, it records the run as interrupted at its next start.
          *
-         *     Blocks of a VM that runs (`target` in the scenario) take the scope `apply` as well. The VM is
-         *     the run's alone from its order to its end: no profile is applied to it and no migration begins
+         *     A block run on a running VM (`target` in the scenario) needs the scope `apply` too. The VM is
+         *     reserved until the run ends: no profile can be applied to it and no migration can start
          *     meanwhile. Its own nodes are exported read-only.
          */
         post: operations["start_run"];
@@ -1403,8 +1404,8 @@ export interface paths {
         put?: never;
         /**
          * Import Run
-         * @description Keep a run that was exported here or elsewhere, or that QEMU's guestperf reported. A
-         *     run that is here already is refused: it would count twice.
+         * @description Import an exported run, or a report of QEMU's guestperf. A run that exists already is
+         *     refused: it would count twice.
          */
         post: operations["import_run"];
         delete?: never;
@@ -1422,14 +1423,14 @@ export interface paths {
         };
         /**
          * Get Run
-         * @description One run, as it stands; its series are beside it.
+         * @description One run; its series have routes of their own.
          */
         get: operations["get_run"];
         put?: never;
         post?: never;
         /**
          * Cancel Run
-         * @description Ask for its end. It is cancelled once all that it started is taken down.
+         * @description Cancel a run. Its state is cancelled once all its processes have stopped.
          */
         delete: operations["cancel_run"];
         options?: never;
@@ -1446,7 +1447,7 @@ export interface paths {
         };
         /**
          * List Run Samples
-         * @description Looks at its migration, oldest first.
+         * @description Samples of its migration, oldest first.
          */
         get: operations["list_run_samples"];
         put?: never;
@@ -1466,7 +1467,7 @@ export interface paths {
         };
         /**
          * List Run Passes
-         * @description What its guest's workers reported, oldest first.
+         * @description Passes of its guest's workers over their memory, oldest first.
          */
         get: operations["list_run_passes"];
         put?: never;
@@ -1506,7 +1507,7 @@ export interface paths {
         };
         /**
          * List Run Cpu
-         * @description CPU times of its two QEMUs, oldest first.
+         * @description CPU time of its two QEMUs, oldest first.
          */
         get: operations["list_run_cpu"];
         put?: never;
@@ -1526,7 +1527,7 @@ export interface paths {
         };
         /**
          * List Run Rounds
-         * @description Rounds of its reaper, oldest first; none without one.
+         * @description Rounds of its dirty-ring reaper, oldest first; none without a reaper.
          */
         get: operations["list_run_rounds"];
         put?: never;
@@ -1546,7 +1547,7 @@ export interface paths {
         };
         /**
          * List Run Processes
-         * @description Looks at the QEMU that served its blocks, oldest first; none for other kinds.
+         * @description Samples of the QEMU of a block run, oldest first; none for other kinds.
          */
         get: operations["list_run_processes"];
         put?: never;
@@ -1566,7 +1567,7 @@ export interface paths {
         };
         /**
          * List Run Cpu Marks
-         * @description CPU time of the QEMU that served its blocks, oldest first; none for other kinds.
+         * @description CPU time of the QEMU of a block run, oldest first; none for other kinds.
          */
         get: operations["list_run_cpu_marks"];
         put?: never;
@@ -1586,7 +1587,7 @@ export interface paths {
         };
         /**
          * Plot Run
-         * @description A picture of a run that has ended, as one page that needs nothing else.
+         * @description Plots of an ended run, as a self-contained HTML page.
          */
         get: operations["plot_run"];
         put?: never;
@@ -1606,7 +1607,7 @@ export interface paths {
         };
         /**
          * Export Run
-         * @description A run that has ended, as a file.
+         * @description Export an ended run as a file.
          */
         get: operations["export_run"];
         put?: never;
@@ -1626,7 +1627,7 @@ export interface paths {
         };
         /**
          * Get Environment
-         * @description Where runs with that fingerprint ran.
+         * @description The environment with this fingerprint.
          */
         get: operations["get_environment"];
         put?: never;
@@ -1652,9 +1653,9 @@ export interface paths {
         put?: never;
         /**
          * Start Campaign
-         * @description Order a campaign: its runs are made one after the other, in randomised blocks, and go on
-         *     through restarts of the service. Blocks, primary metric, margin and the profiles' revisions
-         *     are fixed from now on. One that loads a VM that runs takes the scope `apply` as well.
+         * @description Start a campaign: its runs are executed one after the other, in randomised blocks, and
+         *     continue after a restart of the service. Blocks, primary metric, margin and profile revisions
+         *     are fixed from now on. A campaign that loads a running VM needs the scope `apply` too.
          */
         post: operations["start_campaign"];
         delete?: never;
@@ -1674,7 +1675,7 @@ export interface paths {
         put?: never;
         /**
          * Forecast Campaign
-         * @description What it could find and how long it would take, without ordering it.
+         * @description Forecast the detectable difference and the duration of a campaign, without starting it.
          */
         post: operations["forecast_campaign"];
         delete?: never;
@@ -1692,14 +1693,14 @@ export interface paths {
         };
         /**
          * Get Campaign
-         * @description One campaign, and how far it is.
+         * @description One campaign and its progress.
          */
         get: operations["get_campaign"];
         put?: never;
         post?: never;
         /**
          * Cancel Campaign
-         * @description End it. The run that is under way is cancelled, and what was measured stays.
+         * @description Cancel a campaign. The current run is cancelled; completed runs are kept.
          */
         delete: operations["cancel_campaign"];
         options?: never;
@@ -1716,7 +1717,7 @@ export interface paths {
         };
         /**
          * List Planned Runs
-         * @description Its runs in the order in which they are made, those to come too, and where each stands.
+         * @description The runs of a campaign in order of execution, future ones included, with their states.
          */
         get: operations["list_planned_runs"];
         put?: never;
@@ -1738,7 +1739,7 @@ export interface paths {
         put?: never;
         /**
          * Pause Campaign
-         * @description Begin no more of its runs; the one that is under way runs to its end.
+         * @description Pause a campaign: start no more runs. The current run continues to its end.
          */
         post: operations["pause_campaign"];
         delete?: never;
@@ -1758,7 +1759,7 @@ export interface paths {
         put?: never;
         /**
          * Resume Campaign
-         * @description Go on where it was paused.
+         * @description Resume a paused campaign.
          */
         post: operations["resume_campaign"];
         delete?: never;
@@ -1776,8 +1777,8 @@ export interface paths {
         };
         /**
          * Get Comparison
-         * @description B held against A: effects with their intervals, verdicts, the environments' differences,
-         *     and every value that they were computed from.
+         * @description Compare B to A: effects with confidence intervals, verdicts, differences of the
+         *     environments, and all values they are computed from.
          */
         get: operations["get_comparison"];
         put?: never;
@@ -1797,7 +1798,7 @@ export interface paths {
         };
         /**
          * Get Comparison Report
-         * @description The same as a file: a page that needs nothing else, Markdown, or the values as CSV.
+         * @description The comparison as a file: a self-contained HTML page, Markdown, or the values as CSV.
          */
         get: operations["get_comparison_report"];
         put?: never;
@@ -1817,9 +1818,9 @@ export interface paths {
         };
         /**
          * Get History
-         * @description A metric of a scenario over time, in the newest 2,000 runs that have it, with the places
-         *     where it changed (from 20 runs on). An item is a setup, with all its runs; the one with the
-         *     most comes first.
+         * @description A metric of a scenario over time, in the newest 2,000 runs that have it, with its change
+         *     points (from 20 runs on). An item is a setup with all its runs; the one with most runs comes
+         *     first.
          */
         get: operations["get_history"];
         put?: never;
@@ -1839,7 +1840,7 @@ export interface paths {
         };
         /**
          * List References
-         * @description The sources whose tables ship.
+         * @description The sources of published tables.
          */
         get: operations["list_references"];
         put?: never;
@@ -1859,7 +1860,7 @@ export interface paths {
         };
         /**
          * Get Reference
-         * @description One source: its setup and its tables, with ratios and changes computed anew.
+         * @description One source: its setup and its tables, with recomputed ratios and changes.
          */
         get: operations["get_reference"];
         put?: never;
@@ -1879,10 +1880,10 @@ export interface paths {
         };
         /**
          * Follow Events
-         * @description What changes, as it happens. `event` is the topic, `data` is an EventView.
+         * @description Events as they happen. `event` is the topic, `data` is an EventView.
          *
-         *     Stored changes have an `id` to resume after; passing progress has none and is not
-         *     repeated. A comment comes at least every 15 s.
+         *     Stored events have an `id` to resume after; progress events have none and are not
+         *     repeated. A comment is sent at least every 15 s as a heartbeat.
          */
         get: operations["follow_events"];
         put?: never;
@@ -1905,7 +1906,7 @@ export interface components {
         AbortState: "none" | "requested" | "aborted" | "too late";
         /**
          * ActorView
-         * @description Somebody who did something.
+         * @description A user, token or service that did something.
          */
         ActorView: {
             kind: components["schemas"]["vmtune__model__access__scopes__Kind"];
@@ -1924,17 +1925,17 @@ export interface components {
         ApplicationCreate: {
             /**
              * Profile
-             * @description None for the assigned one.
+             * @description Null for the assigned profile.
              */
             profile?: string | null;
             /**
              * Revision
-             * @description None for the current one.
+             * @description Null for the current revision.
              */
             revision?: number | null;
             /**
              * Best Effort
-             * @description Leave out what is refused, instead of putting everything back.
+             * @description Skip refused values instead of rolling everything back.
              * @default false
              */
             best_effort: boolean;
@@ -1954,7 +1955,7 @@ export interface components {
             items: components["schemas"]["ApplicationView"][];
             /**
              * Next
-             * @description Pass it as `after` for the items that follow; null at the end.
+             * @description Pass it as `after` for the next page; null on the last page.
              */
             next: string | null;
         };
@@ -1967,7 +1968,7 @@ export interface components {
         ApplicationState: "intended" | "applied" | "failed" | "reverting" | "reverted" | "unknown";
         /**
          * ApplicationView
-         * @description A plan carried out on one VM.
+         * @description One application of a profile to a VM.
          */
         ApplicationView: {
             /**
@@ -1988,7 +1989,7 @@ export interface components {
             revision: number;
             /**
              * Values
-             * @description What was wanted.
+             * @description The wanted values.
              */
             values: {
                 [key: string]: boolean | number | string;
@@ -2017,13 +2018,13 @@ export interface components {
         };
         /**
          * AssignmentCreate
-         * @description A profile for a VM, a label selector, a host, or everything else.
+         * @description A profile for a VM, a label selector, a host, or the default.
          */
         AssignmentCreate: {
             target: components["schemas"]["Target"];
             /**
              * Key
-             * @description The VM's UUID, a selector such as tier=db,zone=a, or the host's name; none for the default.
+             * @description The VM's UUID, a selector such as tier=db,zone=a, or the host's name; null for the default.
              * @default
              */
             key: string;
@@ -2032,14 +2033,14 @@ export interface components {
         };
         /**
          * AssignmentPage
-         * @description Assignments in the order in which they were made.
+         * @description Assignments, oldest first.
          */
         AssignmentPage: {
             /** Items */
             items: components["schemas"]["AssignmentView"][];
             /**
              * Next
-             * @description Pass it as `after` for the items that follow; null at the end.
+             * @description Pass it as `after` for the next page; null on the last page.
              */
             next: string | null;
         };
@@ -2224,14 +2225,14 @@ export interface components {
         Bound: "exact" | "at least" | "at most" | "unknown";
         /**
          * BrowserPage
-         * @description Browsers that are signed in, by the names of who they are.
+         * @description Signed-in browsers, sorted by user name.
          */
         BrowserPage: {
             /** Items */
             items: components["schemas"]["BrowserView"][];
             /**
              * Next
-             * @description Pass it as `after` for the items that follow; null at the end.
+             * @description Pass it as `after` for the next page; null on the last page.
              */
             next: string | null;
         };
@@ -2242,13 +2243,13 @@ export interface components {
         BrowserView: {
             /** Id */
             id: string;
-            /** @description The token that it signed in with, or whom the identity provider vouched for. */
+            /** @description The token of its sign-in, or the user of the identity provider. */
             who: components["schemas"]["ActorView"];
-            /** @description Of a token's it has what its creator still has. */
+            /** @description A token has those of its permissions that its creator still has. */
             rights: components["schemas"]["RightsView"];
             /**
              * Address
-             * @description From where it signed in.
+             * @description Address that it signed in from.
              */
             address: string;
             /**
@@ -2259,7 +2260,7 @@ export interface components {
             /**
              * Seen At
              * Format: date-time
-             * @description When it asked last, to the minute or so.
+             * @description Time of the last request, to about a minute.
              */
             seen_at: string;
             /**
@@ -2269,13 +2270,13 @@ export interface components {
             expires_at: string;
             /**
              * Own
-             * @description It is the one that asks.
+             * @description It is the browser of this request.
              */
             own: boolean;
         };
         /**
          * CampaignDetail
-         * @description A campaign, with all of its plan.
+         * @description A campaign with its full definition.
          */
         CampaignDetail: {
             /**
@@ -2293,7 +2294,7 @@ export interface components {
             ended: boolean;
             /**
              * Reason
-             * @description Why it is paused or failed; empty where a person said so.
+             * @description Why it is paused or failed; empty if a user paused it.
              */
             reason: string;
             /** Host */
@@ -2312,24 +2313,24 @@ export interface components {
             margin_percent: number;
             /**
              * Total
-             * @description Runs, warm-up included.
+             * @description Number of runs, including the warm-up.
              */
             total: number;
             /**
              * Done
-             * @description Those that have a result.
+             * @description Number of runs with a result.
              */
             done: number;
             /**
              * Runs
-             * @description How many are in each state; those that were cut short are repeated.
+             * @description Number of runs in each state; interrupted runs are repeated.
              */
             runs: {
                 [key: string]: number;
             };
             /**
              * Left S
-             * @description About how long it goes on; null once it ended.
+             * @description Estimated remaining time; null after its end.
              */
             left_s: number | null;
             forecast: components["schemas"]["ForecastView"];
@@ -2342,7 +2343,7 @@ export interface components {
             ended_at: string | null;
             /**
              * Campaign
-             * @description As it was ordered, with what was left open filled in.
+             * @description The definition, with defaults filled in.
              */
             campaign: {
                 [key: string]: unknown;
@@ -2350,7 +2351,7 @@ export interface components {
         };
         /**
          * CampaignForecast
-         * @description What would be ordered, with what the file leaves open filled in.
+         * @description The campaign with defaults filled in, and its forecast.
          */
         CampaignForecast: {
             /** Campaign */
@@ -2368,7 +2369,7 @@ export interface components {
             items: components["schemas"]["CampaignView"][];
             /**
              * Next
-             * @description Pass it as `after` for the items that follow; null at the end.
+             * @description Pass it as `after` for the next page; null on the last page.
              */
             next: string | null;
         };
@@ -2380,7 +2381,7 @@ export interface components {
         CampaignState: "running" | "paused" | "completed" | "cancelled" | "failed";
         /**
          * CampaignView
-         * @description A campaign, and how far it is.
+         * @description A campaign and its progress.
          */
         CampaignView: {
             /**
@@ -2398,7 +2399,7 @@ export interface components {
             ended: boolean;
             /**
              * Reason
-             * @description Why it is paused or failed; empty where a person said so.
+             * @description Why it is paused or failed; empty if a user paused it.
              */
             reason: string;
             /** Host */
@@ -2417,24 +2418,24 @@ export interface components {
             margin_percent: number;
             /**
              * Total
-             * @description Runs, warm-up included.
+             * @description Number of runs, including the warm-up.
              */
             total: number;
             /**
              * Done
-             * @description Those that have a result.
+             * @description Number of runs with a result.
              */
             done: number;
             /**
              * Runs
-             * @description How many are in each state; those that were cut short are repeated.
+             * @description Number of runs in each state; interrupted runs are repeated.
              */
             runs: {
                 [key: string]: number;
             };
             /**
              * Left S
-             * @description About how long it goes on; null once it ended.
+             * @description Estimated remaining time; null after its end.
              */
             left_s: number | null;
             forecast: components["schemas"]["ForecastView"];
@@ -2448,7 +2449,7 @@ export interface components {
         };
         /**
          * ChangeView
-         * @description A thing before and after; of what was altered, only what is different.
+         * @description An object before and after a change; of an altered object only the differences.
          */
         ChangeView: {
             /** What */
@@ -2457,14 +2458,14 @@ export interface components {
             key: string;
             /**
              * Before
-             * @description Null where it was made.
+             * @description Null for a created object.
              */
             before: {
                 [key: string]: unknown;
             } | null;
             /**
              * After
-             * @description Null where it was deleted.
+             * @description Null for a deleted object.
              */
             after: {
                 [key: string]: unknown;
@@ -2627,20 +2628,20 @@ export interface components {
         };
         /**
          * CpuMarkPage
-         * @description CPU times of a run's QEMU, in the order of time.
+         * @description CPU time of a run's QEMU, oldest first.
          */
         CpuMarkPage: {
             /** Items */
             items: components["schemas"]["CpuMarkView"][];
             /**
              * Next
-             * @description Pass it as `after` for the items that follow; null at the end.
+             * @description Pass it as `after` for the next page; null on the last page.
              */
             next: string | null;
         };
         /**
          * CpuMarkView
-         * @description CPU time that a QEMU which serves blocks has used so far.
+         * @description CPU time of the QEMU of a block run so far.
          */
         CpuMarkView: {
             /** At Ms */
@@ -2650,20 +2651,20 @@ export interface components {
         };
         /**
          * CpuSamplePage
-         * @description CPU times of a run's two QEMUs, in the order of time.
+         * @description CPU time of a run's two QEMUs, oldest first.
          */
         CpuSamplePage: {
             /** Items */
             items: components["schemas"]["CpuSampleView"][];
             /**
              * Next
-             * @description Pass it as `after` for the items that follow; null at the end.
+             * @description Pass it as `after` for the next page; null on the last page.
              */
             next: string | null;
         };
         /**
          * CpuSampleView
-         * @description CPU time that a QEMU has used so far, by kinds of threads.
+         * @description CPU time of a QEMU so far, by kind of thread.
          */
         CpuSampleView: {
             /** At Ms */
@@ -2728,19 +2729,19 @@ export interface components {
         };
         /**
          * DiagnosisView
-         * @description What of a host will hurt, and what could not be seen.
+         * @description Host diagnostics: findings, and checks that could not run.
          */
         DiagnosisView: {
             /** Host */
             host: string;
             /**
              * Healthy
-             * @description Nothing was found that asks for something.
+             * @description There are no findings except infos.
              */
             healthy: boolean;
             /**
              * Findings
-             * @description Those that ask for something first; an info asks for nothing.
+             * @description Most severe first; an info needs no action.
              */
             findings: components["schemas"]["FindingView"][];
             /** Unseen */
@@ -2754,85 +2755,85 @@ export interface components {
         Direction: "lower" | "higher" | "none";
         /**
          * DriftPage
-         * @description The VMs that drift, in the order of their names.
+         * @description The VMs that drift, sorted by name.
          */
         DriftPage: {
             /** Items */
             items: components["schemas"]["DriftView"][];
             /**
              * Next
-             * @description Pass it as `after` for the items that follow; null at the end.
+             * @description Pass it as `after` for the next page; null on the last page.
              */
             next: string | null;
         };
         /**
          * DriftScanAsked
-         * @description The hosts that are looked at now, each by the service that drives it.
+         * @description The hosts that are scanned now, each by the service that manages it.
          */
         DriftScanAsked: {
             /**
              * Hosts
-             * @description Done once none of their scans is `pending`.
+             * @description The scans have ended when none is `pending`.
              */
             hosts: string[];
         };
         /**
          * DriftScanCreate
-         * @description Which hosts to look at now.
+         * @description The hosts to scan now.
          */
         DriftScanCreate: {
             /**
              * Host
-             * @description Null for all within reach.
+             * @description Null for all hosts that the caller may see.
              */
             host?: string | null;
         };
         /**
          * DriftScanPage
-         * @description The last scan of each host, in the order of their names.
+         * @description The last scan of each host, sorted by name.
          */
         DriftScanPage: {
             /** Items */
             items: components["schemas"]["DriftScanView"][];
             /**
              * Next
-             * @description Pass it as `after` for the items that follow; null at the end.
+             * @description Pass it as `after` for the next page; null on the last page.
              */
             next: string | null;
         };
         /**
          * DriftScanView
-         * @description The last look at all VMs of a host.
+         * @description The last scan of a host.
          */
         DriftScanView: {
             /** Host */
             host: string;
             /**
              * Pending
-             * @description One was asked for that has not ended.
+             * @description A requested scan has not ended yet.
              */
             pending: boolean;
             /**
              * Ended At
-             * @description Null where none was made yet.
+             * @description Null before the first scan.
              */
             ended_at: string | null;
             /**
              * Service
-             * @description Which made it; empty where one service drives every host.
+             * @description The service that scanned; empty for a single service.
              */
             service: string;
-            /** @description Null where none was made yet. */
+            /** @description Null before the first scan. */
             found: components["schemas"]["FoundView"] | null;
             /**
              * Problems
-             * @description Why the host, or some of its VMs, could not be asked; the first few.
+             * @description Why the host or some of its VMs did not answer; the first few.
              */
             problems: components["schemas"]["ProblemItem"][];
         };
         /**
          * DriftView
-         * @description A VM that runs otherwise than what was applied to it, as it was last seen.
+         * @description A VM that drifts, as of the last check.
          */
         DriftView: {
             /**
@@ -2890,7 +2891,7 @@ export interface components {
         };
         /**
          * EffectiveView
-         * @description The current value of every tunable, also of those that cannot be read.
+         * @description The current values of all tunables, unreadable ones included.
          */
         EffectiveView: {
             /**
@@ -2916,7 +2917,7 @@ export interface components {
             items: components["schemas"]["EntryView"][];
             /**
              * Next
-             * @description Pass it as `after` for the items that follow; null at the end.
+             * @description Pass it as `after` for the next page; null on the last page.
              */
             next: string | null;
         };
@@ -2935,12 +2936,12 @@ export interface components {
             who: components["schemas"]["ActorView"];
             /**
              * Origin
-             * @description From where: an address, or a process at the unix socket.
+             * @description Source of the request: an address, or a process on the unix socket.
              */
             origin: string;
             /**
              * Action
-             * @description The API's operation.
+             * @description Operation of the API.
              */
             action: string;
             /** Subject */
@@ -2950,24 +2951,24 @@ export interface components {
             status: number | null;
             /**
              * Reason
-             * @description Why, as X-Vmtune-Reason said.
+             * @description The reason in X-Vmtune-Reason.
              */
             reason: string;
             /**
              * Request
-             * @description The request's id, which the service's log has too.
+             * @description The request's id, also in the service's log.
              */
             request: string;
             /**
              * Codes
-             * @description Of the problems that it was answered with.
+             * @description Codes of the problems in the response.
              */
             codes: string[];
             /** Changes */
             changes: components["schemas"]["ChangeView"][];
             /**
              * Hash
-             * @description Covers this entry and the hash of the one before.
+             * @description Covers this entry and the previous entry's hash.
              */
             hash: string;
         };
@@ -2992,7 +2993,7 @@ export interface components {
         };
         /**
          * EnvironmentView
-         * @description Where runs ran.
+         * @description The environment of runs.
          */
         EnvironmentView: {
             /** Fingerprint */
@@ -3004,20 +3005,23 @@ export interface components {
         };
         /**
          * EvacuationCreate
-         * @description What is to move, and how. Nothing given moves all VMs to any eligible hosts.
+         * @description An evacuation to start. By default it moves all VMs to any eligible hosts.
          */
         EvacuationCreate: {
             /**
              * Destinations
-             * @description Hosts; none for any that is eligible.
+             * @description Names of hosts; empty for all eligible hosts.
              * @default []
              */
             destinations: string[];
-            /** @default priority */
+            /**
+             * @description Order of the VMs.
+             * @default priority
+             */
             order: components["schemas"]["Order"];
             /**
              * Overrides
-             * @description Codes of blockers to override for all VMs; what they concern is left out.
+             * @description Codes of blockers to override for all VMs; the values concerned are left out.
              * @default []
              */
             overrides: string[];
@@ -3031,23 +3035,23 @@ export interface components {
             };
             /**
              * Profile
-             * @description None for the one that is assigned to each VM.
+             * @description Null for the profile assigned to each VM.
              */
             profile?: string | null;
             /**
              * Priority
-             * @description Of its migrations in the queue; higher goes first.
+             * @description Priority of its migrations in the queue; higher runs first.
              * @default 0
              */
             priority: number;
             /**
              * Max Outgoing
-             * @description Fewer at once than the service lets leave.
+             * @description Maximum of concurrent migrations; at most the service's limit.
              */
             max_outgoing?: number | null;
             /**
              * Stop After Failures
-             * @description Stop once so many migrations have failed.
+             * @description Stop after so many failed migrations.
              */
             stop_after_failures?: number | null;
         };
@@ -3060,13 +3064,13 @@ export interface components {
             items: components["schemas"]["EvacuationView"][];
             /**
              * Next
-             * @description Pass it as `after` for the items that follow; null at the end.
+             * @description Pass it as `after` for the next page; null on the last page.
              */
             next: string | null;
         };
         /**
          * EvacuationPlanView
-         * @description What would move where, and what stands against it.
+         * @description The plan of an evacuation: destinations and blockers.
          */
         EvacuationPlanView: {
             /** Host */
@@ -3074,29 +3078,29 @@ export interface components {
             order: components["schemas"]["Order"];
             /**
              * Movable
-             * @description VMs that would be migrated.
+             * @description Number of VMs that would be migrated.
              */
             movable: number;
             /**
              * Left
-             * @description VMs that run and would stay, each with its reason.
+             * @description Number of running VMs that would remain, each with its reason.
              */
             left: number;
             /**
              * Considered
-             * @description Hosts that were looked at; others need not be, where these have room.
+             * @description Hosts that were checked; others are skipped if these have enough room.
              */
             considered: string[];
             /**
              * Refused
-             * @description Hosts that can take none of its VMs, and why.
+             * @description Hosts that cannot receive any of its VMs, and why.
              */
             refused: {
                 [key: string]: string;
             };
             /**
              * Vms
-             * @description In the order of moving.
+             * @description In order of migration.
              */
             vms: components["schemas"]["LeavingVmView"][];
         };
@@ -3108,7 +3112,7 @@ export interface components {
         EvacuationState: "running" | "paused" | "completed" | "incomplete" | "failed" | "cancelled";
         /**
          * EvacuationView
-         * @description An evacuation, and how far it is.
+         * @description An evacuation and its progress.
          */
         EvacuationView: {
             /**
@@ -3120,7 +3124,7 @@ export interface components {
             host: string;
             /**
              * Destinations
-             * @description Empty for any that is eligible.
+             * @description Empty for all eligible hosts.
              */
             destinations: string[];
             order: components["schemas"]["Order"];
@@ -3132,7 +3136,7 @@ export interface components {
             stop_after_failures: number | null;
             /**
              * Profile
-             * @description Null for the one that is assigned to each VM.
+             * @description Null for the profile assigned to each VM.
              */
             profile: string | null;
             state: components["schemas"]["EvacuationState"];
@@ -3140,7 +3144,7 @@ export interface components {
             ended: boolean;
             /**
              * Reason
-             * @description Why it failed; empty where a person said so.
+             * @description Why it failed; empty if a user cancelled it.
              */
             reason: string;
             /**
@@ -3150,26 +3154,26 @@ export interface components {
             total: number;
             /**
              * Over
-             * @description VMs of which nothing more will happen.
+             * @description Number of VMs that are finished.
              */
             over: number;
             /** Moved */
             moved: number;
             /**
              * Left
-             * @description VMs that run and stay, each with its reason.
+             * @description Number of running VMs that remain, each with its reason.
              */
             left: number;
             /**
              * States
-             * @description How many VMs are in each state.
+             * @description Number of VMs in each state.
              */
             states: {
                 [key: string]: number;
             };
             /**
              * Total Bytes
-             * @description Memory of the VMs that were to move.
+             * @description Memory of the VMs to move.
              */
             total_bytes: number;
             /** Moved Bytes */
@@ -3190,7 +3194,7 @@ export interface components {
         EventTopic: "host" | "vm" | "profile" | "assignment" | "application" | "migration" | "arrival" | "run" | "campaign" | "evacuation";
         /**
          * ExplanationView
-         * @description Which assignment a VM gets, and those it was chosen over.
+         * @description The assignment of a VM and its other candidates.
          */
         ExplanationView: {
             /**
@@ -3246,7 +3250,7 @@ export interface components {
         FileFormat: "json" | "csv.gz" | "parquet" | "guestperf" | "guestperf-old";
         /**
          * FindingView
-         * @description One thing the preflight found.
+         * @description One finding of the preflight.
          */
         FindingView: {
             /** Code */
@@ -3254,7 +3258,7 @@ export interface components {
             severity: components["schemas"]["Severity"];
             /**
              * Tunable
-             * @description Null where it concerns the VM, a host, or a step of the profile.
+             * @description Null if it concerns the VM, a host, or a step of the profile.
              */
             tunable: string | null;
             /** Message */
@@ -3268,22 +3272,22 @@ export interface components {
         };
         /**
          * ForecastView
-         * @description What a campaign can find, and how long it takes.
+         * @description Detectable difference and duration of a campaign.
          */
         ForecastView: {
             /**
              * Runs
-             * @description Warm-up included.
+             * @description Including the warm-up.
              */
             runs: number;
             /**
              * Detectable Percent
-             * @description How much more B has to be than A for 80 % of such campaigns to say so. Null where so few blocks never give a verdict.
+             * @description The difference of B to A that is detected with 80 % power. Null if there are too few blocks for a verdict.
              */
             detectable_percent: number | null;
             /**
              * Noise Percent
-             * @description By how much runs of one arm spread.
+             * @description Spread of the runs of one arm.
              */
             noise_percent: number;
             /** Noise Reason */
@@ -3333,32 +3337,32 @@ export interface components {
         "Form-Output": "values" | "time stamps" | "reduction" | "times less";
         /**
          * FoundView
-         * @description What a scan of a host found.
+         * @description Result of a scan of a host.
          */
         FoundView: {
             /**
              * Looked At
-             * @description Running VMs that were held against what is wanted.
+             * @description Running VMs that were compared to their profile.
              */
             looked_at: number;
             /**
              * Drifted
-             * @description Those of them that run otherwise than what was applied.
+             * @description VMs that drift.
              */
             drifted: number;
             /**
              * Nothing Wanted
-             * @description Running VMs of which nothing is wanted: not asked.
+             * @description Running VMs without an application or assignment: skipped.
              */
             nothing_wanted: number;
             /**
              * Left Out
-             * @description Running VMs that something was being done to, or moved.
+             * @description Running VMs with an active operation or migration: skipped.
              */
             left_out: number;
             /**
              * Failed
-             * @description Running VMs that could not be asked: they stand as before.
+             * @description Running VMs that did not answer: their state is unchanged.
              */
             failed: number;
             /** Took Ms */
@@ -3372,20 +3376,20 @@ export interface components {
         Group: "time" | "guest" | "CPU" | "transfer" | "control" | "load" | "memory" | "boot";
         /**
          * GuestPassPage
-         * @description Passes of a run's guest, in the order of time.
+         * @description Passes of a run's guest, oldest first.
          */
         GuestPassPage: {
             /** Items */
             items: components["schemas"]["GuestPassView"][];
             /**
              * Next
-             * @description Pass it as `after` for the items that follow; null at the end.
+             * @description Pass it as `after` for the next page; null on the last page.
              */
             next: string | null;
         };
         /**
          * GuestPassView
-         * @description A worker of the guest has gone once over its part of the memory.
+         * @description One pass of a guest worker over its part of the memory.
          */
         GuestPassView: {
             /** Worker */
@@ -3394,17 +3398,17 @@ export interface components {
             number: number;
             /**
              * At Ms
-             * @description When its report arrived, by the host's clock.
+             * @description Time of arrival of its report, by the host's clock.
              */
             at_ms: number;
             /**
              * Guest Us
-             * @description When it ended, by the guest's clock.
+             * @description Its end, by the guest's clock.
              */
             guest_us: number;
             /**
              * Duration Us
-             * @description By the guest's clock, which stands still with it.
+             * @description By the guest's clock, which stops with the guest.
              */
             duration_us: number;
             /** Written Bytes */
@@ -3412,7 +3416,7 @@ export interface components {
         };
         /**
          * Health
-         * @description That the service answers, and what it is.
+         * @description Health of the service.
          */
         Health: {
             /**
@@ -3431,14 +3435,14 @@ export interface components {
         };
         /**
          * HistoryView
-         * @description A metric of a scenario over time, apart for each setup that it ran with.
+         * @description A metric of a scenario over time, separately for each setup.
          */
         HistoryView: {
             /** Items */
             items: components["schemas"]["StrandView"][];
             /**
              * Next
-             * @description Pass it as `after` for the items that follow; null at the end.
+             * @description Pass it as `after` for the next page; null on the last page.
              */
             next: string | null;
             /** Scenario */
@@ -3450,7 +3454,7 @@ export interface components {
         };
         /**
          * HostCreate
-         * @description A host to remember. It is talked to once before it is.
+         * @description A host to add, after a test connection.
          */
         HostCreate: {
             /**
@@ -3467,20 +3471,20 @@ export interface components {
             uri: string;
             /**
              * Peer Uri
-             * @description How other hosts reach its libvirt; empty to derive it.
+             * @description URI by which other hosts reach its libvirt; empty to derive it.
              * @default
              */
             peer_uri: string;
             /**
              * Migration Address
-             * @description Where its QEMUs listen for a migration, in direct mode.
+             * @description Address where its QEMUs listen for a migration; without libvirt only.
              * @default
              */
             migration_address: string;
         };
         /**
          * HostDetail
-         * @description A host, with what it says right now or why it does not.
+         * @description A host and its current state, or why it does not answer.
          */
         HostDetail: {
             /** Name */
@@ -3498,27 +3502,27 @@ export interface components {
             created_at: string;
             /**
              * Owner
-             * @description The service that drives it; empty where nobody does yet, or one service drives every host.
+             * @description The service that manages it; empty if none does yet, or for a single service.
              */
             owner: string;
-            /** @description Null where it does not answer. */
+            /** @description Null if the host does not answer. */
             facts: components["schemas"]["HostFactsView"] | null;
             /**
              * Problems
-             * @description Why it does not answer; else empty.
+             * @description Why the host does not answer; else empty.
              */
             problems: components["schemas"]["ProblemItem"][];
             /**
              * Findings
-             * @description What the doctor found there that hurts.
+             * @description Problems from host diagnostics.
              */
             findings: components["schemas"]["FindingView"][];
-            /** @description The last scan of its VMs; null to who is restricted to some of them. */
+            /** @description The last scan of its VMs; null if the caller is restricted to some of them. */
             drift: components["schemas"]["DriftScanView"] | null;
         };
         /**
          * HostFactsView
-         * @description What a host says of itself right now. Null is: it cannot be seen from here.
+         * @description Current state of a host. Null means unknown.
          */
         HostFactsView: {
             connection: components["schemas"]["Connection"];
@@ -3553,7 +3557,7 @@ export interface components {
         };
         /**
          * HostOwner
-         * @description The service that is to drive a host.
+         * @description The service that shall manage a host.
          */
         HostOwner: {
             /**
@@ -3564,14 +3568,14 @@ export interface components {
         };
         /**
          * HostPage
-         * @description Hosts in the order of their names.
+         * @description Hosts, sorted by name.
          */
         HostPage: {
             /** Items */
             items: components["schemas"]["HostView"][];
             /**
              * Next
-             * @description Pass it as `after` for the items that follow; null at the end.
+             * @description Pass it as `after` for the next page; null on the last page.
              */
             next: string | null;
         };
@@ -3583,7 +3587,7 @@ export interface components {
         HostSide: "source" | "destination";
         /**
          * HostView
-         * @description A host as it was added.
+         * @description A host.
          */
         HostView: {
             /** Name */
@@ -3601,33 +3605,33 @@ export interface components {
             created_at: string;
             /**
              * Owner
-             * @description The service that drives it; empty where nobody does yet, or one service drives every host.
+             * @description The service that manages it; empty if none does yet, or for a single service.
              */
             owner: string;
         };
         /**
          * IntegrityView
-         * @description Whether the audit log is as it was written.
+         * @description Integrity of the audit log.
          */
         IntegrityView: {
             /**
              * Entries
-             * @description How many follow from each other, from the first one on.
+             * @description Number of entries with a correct hash chain, from the first one on.
              */
             entries: number;
             /**
              * Dropped
-             * @description How many older ones were dropped, as `audit_days` says.
+             * @description Number of older entries that were deleted, see the setting `audit_days`.
              */
             dropped: number;
             /**
              * Newest
-             * @description The hash of the last of these: keep it somewhere else.
+             * @description Hash of the last of these entries: store it elsewhere.
              */
             newest: string;
             /**
              * Broken At
-             * @description The first entry that does not; null for none.
+             * @description The first entry with a wrong hash; null for none.
              */
             broken_at: number | null;
         };
@@ -3639,7 +3643,7 @@ export interface components {
         Kept: "whole" | "thinned" | "dropped";
         /**
          * LabelsReplace
-         * @description All labels of a VM; those that are left out are removed.
+         * @description All labels of a VM; omitted ones are removed.
          */
         LabelsReplace: {
             /**
@@ -3675,14 +3679,14 @@ export interface components {
         LeavingState: "waiting" | "ordered" | "moved" | "failed" | "aborted" | "blocked" | "not placed" | "not running" | "gone" | "not begun";
         /**
          * LeavingVmPage
-         * @description VMs of an evacuation, in the order of moving.
+         * @description VMs of an evacuation, in order of migration.
          */
         LeavingVmPage: {
             /** Items */
             items: components["schemas"]["LeavingVmView"][];
             /**
              * Next
-             * @description Pass it as `after` for the items that follow; null at the end.
+             * @description Pass it as `after` for the next page; null on the last page.
              */
             next: string | null;
         };
@@ -3700,7 +3704,7 @@ export interface components {
             name: string;
             /**
              * Memory Bytes
-             * @description 0 where it does not run.
+             * @description 0 if it is not running.
              */
             memory_bytes: number;
             /**
@@ -3711,29 +3715,29 @@ export interface components {
             state: components["schemas"]["LeavingState"];
             /**
              * Destination
-             * @description Null where there is none for it.
+             * @description Null if there is none.
              */
             destination: string | null;
             /**
              * Reason
-             * @description Why it is left; empty otherwise.
+             * @description Why it is not moved; empty otherwise.
              */
             reason: string;
             /**
              * Findings
-             * @description What the preflight found.
+             * @description Findings of the preflight.
              */
             findings: components["schemas"]["FindingView"][];
             /**
              * Blockers
-             * @description Codes of those that stop it and can be overridden.
+             * @description Codes of its blockers that can be overridden.
              */
             blockers: string[];
             /** Overrides */
             overrides: string[];
             /**
              * Migration
-             * @description Null until it is ordered.
+             * @description Null until it starts.
              */
             migration: string | null;
         };
@@ -3761,13 +3765,13 @@ export interface components {
             virsh: string;
             /**
              * Since
-             * @description First libvirt that knows it.
+             * @description First libvirt that supports it.
              */
             since: string;
         };
         /**
          * LimitList
-         * @description The limits of a host that vmtune may raise.
+         * @description The limits of a host that vmtune can raise.
          */
         LimitList: {
             /** Items */
@@ -3784,30 +3788,30 @@ export interface components {
             sysctl: string;
             /**
              * Value
-             * @description What it is right now.
+             * @description Current value.
              */
             value: number | null;
             /**
              * Before
-             * @description What comes back when nobody asks any more; null where nothing was changed.
+             * @description Original value, restored without requests; null if unchanged.
              */
             before: number | null;
             /**
              * Claims
-             * @description Who asks for how much; the most holds.
+             * @description Requested values by requester; the highest is set.
              */
             claims: {
                 [key: string]: number;
             };
             /**
              * Held
-             * @description Why it is above what is asked for; empty where it is not.
+             * @description Why it is above the requested values; empty if it is not.
              */
             held: string;
         };
         /**
          * LimitsSet
-         * @description Limits to raise, until they are restored. Those that are not named stay.
+         * @description Limits to raise until they are restored. Others stay unchanged.
          */
         LimitsSet: {
             /**
@@ -3828,20 +3832,20 @@ export interface components {
         LoadPhase: "before" | "during" | "after";
         /**
          * MeasuredScenarioPage
-         * @description Scenarios that runs were made of, by their names.
+         * @description Scenarios that have runs, sorted by name.
          */
         MeasuredScenarioPage: {
             /** Items */
             items: components["schemas"]["MeasuredScenarioView"][];
             /**
              * Next
-             * @description Pass it as `after` for the items that follow; null at the end.
+             * @description Pass it as `after` for the next page; null on the last page.
              */
             next: string | null;
         };
         /**
          * MeasuredScenarioView
-         * @description A scenario that runs were made of.
+         * @description A scenario that has runs.
          */
         MeasuredScenarioView: {
             /** Name */
@@ -3851,7 +3855,7 @@ export interface components {
             /**
              * Newest
              * Format: uuid
-             * @description The run that was ordered last; its `setup` can be run again.
+             * @description The newest run; its `setup` can be run again.
              */
             newest: string;
             /**
@@ -3861,31 +3865,31 @@ export interface components {
             newest_at: string;
             /**
              * Shipped
-             * @description It is one of the table; else it is somebody's own.
+             * @description It is a predefined scenario, else a custom one.
              */
             shipped: boolean;
         };
         /**
          * MetricPage
-         * @description Metrics, in the order in which people should read them.
+         * @description Metrics, most important first.
          */
         MetricPage: {
             /** Items */
             items: components["schemas"]["MetricView"][];
             /**
              * Next
-             * @description Pass it as `after` for the items that follow; null at the end.
+             * @description Pass it as `after` for the next page; null on the last page.
              */
             next: string | null;
         };
         /**
          * MetricView
-         * @description One figure that runs are reduced to.
+         * @description One metric of runs.
          */
         MetricView: {
             /** Name */
             name: string;
-            /** @description Of which kind of runs. */
+            /** @description Kind of runs that have it. */
             kind: components["schemas"]["ScenarioKind"];
             /** Title */
             title: string;
@@ -3894,23 +3898,23 @@ export interface components {
             group: components["schemas"]["Group"];
             /**
              * Headline
-             * @description One of the few that a table shows first.
+             * @description It is one of the most important metrics, which tables show first.
              */
             headline: boolean;
             /**
              * Description
-             * @description What it measures, what begins and what ends it.
+             * @description What it measures, and what starts and ends it.
              */
             description: string;
         };
         /**
          * MigrationChange
-         * @description What is to be set while a migration runs.
+         * @description Changes to a running migration.
          */
         MigrationChange: {
             /**
              * Values
-             * @description Values of tunables that QEMU heeds while it migrates (`running`).
+             * @description Values of tunables that can change during a migration (`running`).
              * @example {
              *       "downtime_limit_ms": 500
              *     }
@@ -3931,22 +3935,22 @@ export interface components {
             vm: string;
             /**
              * Destination
-             * @description Name of the host it is to go to.
+             * @description Name of the destination host.
              */
             destination: string;
             /**
              * Profile
-             * @description None for the assigned one; none assigned migrates untuned.
+             * @description Null for the assigned profile; without an assignment the VM migrates untuned.
              */
             profile?: string | null;
             /**
              * Revision
-             * @description None for the current one.
+             * @description Null for the current revision.
              */
             revision?: number | null;
             /**
              * Values
-             * @description Beside or instead of the profile's, this time; null unsets one.
+             * @description Values for this migration, override the profile's; null unsets a tunable.
              * @default {}
              * @example {
              *       "multifd": true
@@ -3957,20 +3961,20 @@ export interface components {
             };
             /**
              * Steps
-             * @description Instead of the profile's, this time; null keeps those.
+             * @description Steps for this migration instead of the profile's; null keeps those.
              */
             steps?: {
                 [key: string]: unknown;
             }[] | null;
             /**
              * Overrides
-             * @description Codes of blockers to override; what they concern is left out.
+             * @description Codes of blockers to override; the values concerned are left out.
              * @default []
              */
             overrides: string[];
             /**
              * Priority
-             * @description Among those that wait for their turn; higher goes first.
+             * @description Priority in the queue; higher runs first.
              * @default 0
              */
             priority: number;
@@ -3984,7 +3988,7 @@ export interface components {
             items: components["schemas"]["MigrationView"][];
             /**
              * Next
-             * @description Pass it as `after` for the items that follow; null at the end.
+             * @description Pass it as `after` for the next page; null on the last page.
              */
             next: string | null;
         };
@@ -4018,21 +4022,21 @@ export interface components {
             source: string;
             /**
              * Destination
-             * @description Null where it is not known to which host an observed one went.
+             * @description Null if the destination of an observed migration is unknown.
              */
             destination: string | null;
-            /** @description Who started it: vmtune, or somebody else. */
+            /** @description Who started it: vmtune, or another client (observed). */
             trigger: components["schemas"]["Trigger"];
             /**
              * Profile
-             * @description Null where it migrates untuned.
+             * @description Null if it migrates untuned.
              */
             profile: string | null;
             /** Revision */
             revision: number | null;
             /**
              * Values
-             * @description What was wanted.
+             * @description The wanted values.
              */
             values: {
                 [key: string]: boolean | number | string;
@@ -4046,7 +4050,7 @@ export interface components {
             state: components["schemas"]["MigrationState"];
             /**
              * Ended
-             * @description Nothing more will happen, as far as is known.
+             * @description The migration has ended, as far as is known.
              */
             ended: boolean;
             abort: components["schemas"]["AbortState"];
@@ -4057,18 +4061,18 @@ export interface components {
             failure: string;
             /**
              * Problems
-             * @description What could not be put back or carried over, and what it was begun without.
+             * @description Values not restored or not set on the destination, and values left out.
              */
             problems: components["schemas"]["ProblemItem"][];
             /**
              * Missing Flags
-             * @description Of an observed one: the options of `virsh migrate` that would have applied what of the profile could not be applied any more.
+             * @description Of an observed migration: options of `virsh migrate` that would have set the values that could no longer be applied.
              */
             missing_flags: string[];
             totals: components["schemas"]["TotalsView"] | null;
             /**
              * Outcomes
-             * @description As read back while it ran.
+             * @description Outcomes, read back during the migration.
              */
             outcomes: components["schemas"]["OutcomeView"][];
             /**
@@ -4080,16 +4084,16 @@ export interface components {
             step_texts: string[];
             /**
              * Step Records
-             * @description The steps that came due, and what users changed meanwhile.
+             * @description Executed steps and changes by users.
              */
             step_records: components["schemas"]["StepRecordView"][];
-            /** @description Null where none ran; rounds are apart. */
+            /** @description Null if it did not run; rounds have their own route. */
             reaper: components["schemas"]["ReaperView"] | null;
-            /** @description What is left of the samples: all, a thinned part, or none (then no rounds either). The setting `samples_whole_days` and its kin say when. */
+            /** @description Retention of the samples: all, a thinned part, or none (then no rounds either). See the settings `samples_whole_days` and `samples_days`. */
             samples_kept: components["schemas"]["Kept"];
             /**
              * Samples Thinned S
-             * @description Where they were thinned: the seconds of which the last sample, the peaks, and what marks an iteration or a phase are left.
+             * @description If thinned: the interval in seconds of which the last sample, the peaks, and the boundaries of iterations and phases are kept.
              */
             samples_thinned_s: number | null;
             /**
@@ -4101,24 +4105,24 @@ export interface components {
             started_at: string | null;
             /**
              * Active At
-             * @description When QEMU first said that it is active.
+             * @description When QEMU first reported it active.
              */
             active_at: string | null;
             /** Ended At */
             ended_at: string | null;
             /**
              * Queued
-             * @description It waits for its turn.
+             * @description It waits in the queue.
              */
             queued: boolean;
             /**
              * Ahead
-             * @description How many are served before it; null once it began.
+             * @description Number of migrations ahead in the queue; null after its start.
              */
             ahead: number | null;
             /**
              * Waits For
-             * @description What it waits for, in words; empty once it began.
+             * @description Reason of the wait; empty after its start.
              */
             waits_for: string;
         };
@@ -4136,14 +4140,14 @@ export interface components {
         Outcome: "changed" | "done" | "refused" | "failed";
         /**
          * OutcomeView
-         * @description How one tunable ended.
+         * @description Outcome of one tunable.
          */
         OutcomeView: {
             /** Tunable */
             tunable: string;
             status: components["schemas"]["Status"];
             wanted: components["schemas"]["Shown"] | null;
-            /** @description What was read back; null where nothing could be. */
+            /** @description The value that was read back; null if unreadable. */
             seen: components["schemas"]["Shown"] | null;
             /** Reason */
             reason: string;
@@ -4156,27 +4160,27 @@ export interface components {
         Place: "direct" | "lab";
         /**
          * PlanCreate
-         * @description What to plan. Nothing is changed.
+         * @description The application or migration to plan.
          */
         PlanCreate: {
             /**
              * Profile
-             * @description None for the assigned one.
+             * @description Null for the assigned profile.
              */
             profile?: string | null;
             /**
              * Revision
-             * @description None for the current one.
+             * @description Null for the current revision.
              */
             revision?: number | null;
             /**
              * Destination
-             * @description The host it is to migrate to; none to plan an application.
+             * @description Destination of a migration; null to plan an application.
              */
             destination?: string | null;
             /**
              * Values
-             * @description Beside or instead of the profile's, this time; null unsets one.
+             * @description Values that override the profile's; null unsets a tunable.
              * @default {}
              * @example {
              *       "multifd": true
@@ -4187,7 +4191,7 @@ export interface components {
             };
             /**
              * Steps
-             * @description Instead of the profile's, this time; null keeps those.
+             * @description Steps instead of the profile's; null keeps those.
              */
             steps?: {
                 [key: string]: unknown;
@@ -4207,12 +4211,12 @@ export interface components {
             takes_effect: components["schemas"]["TakesEffect"];
             /**
              * Overwriter
-             * @description Who would undo it if it were set another way.
+             * @description What overwrites the value if it is set another way.
              */
             overwriter: string;
             /**
              * Differs
-             * @description What is set now is known to be another value.
+             * @description The current value is known and differs.
              */
             differs: boolean;
         };
@@ -4235,19 +4239,19 @@ export interface components {
             connection: components["schemas"]["Connection"];
             /**
              * Profile
-             * @description Null where none was named and none is assigned.
+             * @description Null if none was given and none is assigned.
              */
             profile: string | null;
             /** Revision */
             revision: number | null;
             /**
              * Clean
-             * @description Nothing would change, and nothing stands against it.
+             * @description Nothing would change, and there are no blockers.
              */
             clean: boolean;
             /**
              * Blockers
-             * @description Codes of the findings that stop it.
+             * @description Codes of the blockers.
              */
             blockers: string[];
             /** Findings */
@@ -4256,45 +4260,45 @@ export interface components {
             items: components["schemas"]["PlanItemView"][];
             /**
              * Steps
-             * @description What is done when the migration does not end.
+             * @description Convergence steps.
              */
             steps: components["schemas"]["StepView"][];
             /** Step Texts */
             step_texts: string[];
-            /** @description The equal `virsh migrate`; null without a destination or without libvirt. */
+            /** @description The equivalent `virsh migrate`; null without a destination or without libvirt. */
             virsh: components["schemas"]["VirshView"] | null;
         };
         /**
          * PlannedRunPage
-         * @description A campaign's runs in the order in which they are made.
+         * @description A campaign's runs in order of execution.
          */
         PlannedRunPage: {
             /** Items */
             items: components["schemas"]["PlannedRunView"][];
             /**
              * Next
-             * @description Pass it as `after` for the items that follow; null at the end.
+             * @description Pass it as `after` for the next page; null on the last page.
              */
             next: string | null;
         };
         /**
          * PlannedRunView
-         * @description One run of a campaign's plan, and what became of it.
+         * @description One planned run of a campaign and its outcome.
          */
         PlannedRunView: {
             /**
              * Number
-             * @description Its place in the campaign, from 1.
+             * @description Position in the campaign, from 1.
              */
             number: number;
             /**
              * Block
-             * @description From 1; 0 is the warm-up, which does not count.
+             * @description From 1; 0 is the warm-up, which is not counted.
              */
             block: number;
             /**
              * Position
-             * @description Its place within the block, from 1.
+             * @description Position in the block, from 1.
              */
             position: number;
             /** Cell */
@@ -4303,16 +4307,16 @@ export interface components {
             scenario: string;
             /** Arm */
             arm: string;
-            /** @description Null until it is ordered. */
+            /** @description Null until it starts. */
             state: components["schemas"]["RunState"] | null;
             /**
              * Run
-             * @description The attempt that counts, or else the last one.
+             * @description The counted attempt, or else the last one.
              */
             run: string | null;
             /**
              * Attempts
-             * @description Above 1 where it was cut short and repeated.
+             * @description Above 1 if it was interrupted and repeated.
              */
             attempts: number;
         };
@@ -4338,7 +4342,7 @@ export interface components {
         };
         /**
          * PoolList
-         * @description The pools of a host's running VMs, the nearest to the limit first.
+         * @description The pools of a host's running VMs, closest to the limit first.
          */
         PoolList: {
             /** Items */
@@ -4346,7 +4350,7 @@ export interface components {
         };
         /**
          * PoolView
-         * @description A VM's coroutine pool: computed, and its memory maps as they are right now.
+         * @description A VM's computed coroutine pool and its current memory maps.
          */
         PoolView: {
             /**
@@ -4360,7 +4364,7 @@ export interface components {
             host: string;
             /** Qemu Version */
             qemu_version: string;
-            /** @description How this QEMU keeps the stacks of ended coroutines. */
+            /** @description Design of the coroutine pool in this QEMU. */
             design: components["schemas"]["vmtune__model__host__pools__Design"];
             /**
              * Threads
@@ -4369,22 +4373,22 @@ export interface components {
             threads: number;
             /**
              * Guest Requests
-             * @description The most requests that its disks' queues hold.
+             * @description Capacity of its disks' queues in requests.
              */
             guest_requests: number;
             /**
              * Soft Limit
-             * @description Coroutines that QEMU lets the pool grow to.
+             * @description Size to which QEMU lets the pool grow, in coroutines.
              */
             soft_limit: number;
             /**
              * Most Pooled
-             * @description Coroutines kept when nothing is in flight, at most.
+             * @description Maximum of pooled coroutines without requests in flight.
              */
             most_pooled: number;
             /**
              * Most Coroutines
-             * @description In use and kept, in the worst case.
+             * @description Coroutines in use and pooled, in the worst case.
              */
             most_coroutines: number;
             /**
@@ -4394,37 +4398,37 @@ export interface components {
             most_maps: number;
             /**
              * Maps
-             * @description Memory maps right now; null where they are not seen.
+             * @description Current memory maps; null if unknown.
              */
             maps: number | null;
             /**
              * Stacks
-             * @description Stacks of coroutines now; each takes two maps.
+             * @description Current coroutine stacks; each takes two maps.
              */
             stacks: number | null;
             /**
              * Other Maps
-             * @description Maps that are no coroutine's, or an estimate of them.
+             * @description Maps without the coroutines, or an estimate of them.
              */
             other_maps: number;
             /**
              * Limit
-             * @description vm.max_map_count; null where it is not seen.
+             * @description vm.max_map_count; null if unknown.
              */
             limit: number | null;
             /**
              * Left
-             * @description Maps left in the worst case; below 0 QEMU can end.
+             * @description Remaining maps in the worst case; below 0 QEMU can abort.
              */
             left: number | null;
             /**
              * Left Now
-             * @description Maps left right now.
+             * @description Remaining maps now.
              */
             left_now: number | null;
             /**
              * Needed Limit
-             * @description vm.max_map_count with which nothing warns.
+             * @description vm.max_map_count without a warning.
              */
             needed_limit: number;
             level: components["schemas"]["Level"];
@@ -4433,7 +4437,7 @@ export interface components {
         };
         /**
          * PrintedChangeView
-         * @description A change that the source printed, and what its own figures give.
+         * @description A change that the source printed, and the one computed from its figures.
          */
         PrintedChangeView: {
             /** Printed */
@@ -4450,7 +4454,7 @@ export interface components {
         ProblemItem: {
             /**
              * Field
-             * @description Path of the offending input; empty where none is to blame.
+             * @description Path of the invalid input; empty if it is no single field.
              */
             field: string;
             /**
@@ -4462,7 +4466,7 @@ export interface components {
             message: string;
             /**
              * Remedy
-             * @description What to do about it; empty where there is nothing.
+             * @description What to do about it; may be empty.
              * @default
              */
             remedy: string;
@@ -4490,20 +4494,20 @@ export interface components {
         };
         /**
          * ProcessSamplePage
-         * @description Looks at a run's QEMU, in the order of time.
+         * @description Samples of a run's QEMU, oldest first.
          */
         ProcessSamplePage: {
             /** Items */
             items: components["schemas"]["ProcessSampleView"][];
             /**
              * Next
-             * @description Pass it as `after` for the items that follow; null at the end.
+             * @description Pass it as `after` for the next page; null on the last page.
              */
             next: string | null;
         };
         /**
          * ProcessSampleView
-         * @description What a QEMU that serves blocks took of its host.
+         * @description Host resources of the QEMU of a block run.
          */
         ProcessSampleView: {
             /** At Ms */
@@ -4516,7 +4520,7 @@ export interface components {
             maps: number;
             /**
              * Stacks
-             * @description Those of them that are coroutines' stacks.
+             * @description Number of maps for coroutine stacks.
              */
             stacks: number;
             /** Vsz Bytes */
@@ -4526,7 +4530,7 @@ export interface components {
         };
         /**
          * ProfileCreate
-         * @description A new profile. A tunable that is left out stays as QEMU has it: unset is not zero.
+         * @description A new profile. An omitted tunable is unset and keeps QEMU's value: unset is not zero.
          */
         ProfileCreate: {
             /**
@@ -4546,7 +4550,7 @@ export interface components {
             };
             /**
              * Steps
-             * @description Convergence steps, in the order in which they are taken. `when` has `after_iterations`, `after_s`, or `stalled_s` with `shrink_percent`; `then` has `set` with values, or `do`: pause, postcopy or abort.
+             * @description Convergence steps in order. `when` has `after_iterations`, `after_s`, or `stalled_s` with `shrink_percent`; `then` has `set` with values, or `do`: pause, postcopy or abort.
              * @default []
              * @example [
              *       {
@@ -4566,34 +4570,33 @@ export interface components {
             }[];
             /**
              * Description
-             * @description What the profile is for.
+             * @description Description of the profile.
              * @default
              */
             description: string;
             /**
              * Note
-             * @description Why, for those who read the history.
+             * @description Note for the history.
              * @default
              */
             note: string;
         };
         /**
          * ProfilePage
-         * @description Profiles in the order of their names.
+         * @description Profiles, sorted by name.
          */
         ProfilePage: {
             /** Items */
             items: components["schemas"]["ProfileView"][];
             /**
              * Next
-             * @description Pass it as `after` for the items that follow; null at the end.
+             * @description Pass it as `after` for the next page; null on the last page.
              */
             next: string | null;
         };
         /**
          * ProfilePatch
-         * @description What is to change: values by name, null to unset one; the rest stays. Steps are replaced
-         *     all together.
+         * @description Changes: values by name, null to unset a tunable; others stay. Steps replace all steps.
          */
         ProfilePatch: {
             /** Values */
@@ -4608,14 +4611,14 @@ export interface components {
             description?: string | null;
             /**
              * Note
-             * @description Why, for those who read the history.
+             * @description Note for the history.
              * @default
              */
             note: string;
         };
         /**
          * ProfileReplace
-         * @description All values, all steps and the description; what is left out is unset.
+         * @description All values, all steps and the description; omitted tunables are unset.
          */
         ProfileReplace: {
             /**
@@ -4630,7 +4633,7 @@ export interface components {
             };
             /**
              * Steps
-             * @description Convergence steps, in the order in which they are taken. `when` has `after_iterations`, `after_s`, or `stalled_s` with `shrink_percent`; `then` has `set` with values, or `do`: pause, postcopy or abort.
+             * @description Convergence steps in order. `when` has `after_iterations`, `after_s`, or `stalled_s` with `shrink_percent`; `then` has `set` with values, or `do`: pause, postcopy or abort.
              * @default []
              * @example [
              *       {
@@ -4650,13 +4653,13 @@ export interface components {
             }[];
             /**
              * Description
-             * @description What the profile is for.
+             * @description Description of the profile.
              * @default
              */
             description: string;
             /**
              * Note
-             * @description Why, for those who read the history.
+             * @description Note for the history.
              * @default
              */
             note: string;
@@ -4685,7 +4688,7 @@ export interface components {
             };
             /**
              * Steps
-             * @description What is done when a migration does not end.
+             * @description Convergence steps.
              */
             steps: components["schemas"]["StepView"][];
             /** Step Texts */
@@ -4705,12 +4708,12 @@ export interface components {
         };
         /**
          * PublishedRatioView
-         * @description A figure by that of its base under the same conditions.
+         * @description The ratio of a figure to its base under the same conditions.
          */
         PublishedRatioView: {
             /**
              * Title
-             * @description What the arm calls this base.
+             * @description The arm's name for this base.
              */
             title: string;
             /**
@@ -4720,7 +4723,7 @@ export interface components {
             base: string;
             /**
              * Low
-             * @description Null where one of the two was never reached.
+             * @description Null if one of the two has no number.
              */
             low: number | null;
             /**
@@ -4742,7 +4745,7 @@ export interface components {
             items: components["schemas"]["QemuView"][];
             /**
              * Next
-             * @description Pass it as `after` for the items that follow; null at the end.
+             * @description Pass it as `after` for the next page; null on the last page.
              */
             next: string | null;
         };
@@ -4756,7 +4759,7 @@ export interface components {
         QemuStatus: "none" | "setup" | "cancelling" | "cancelled" | "active" | "postcopy-active" | "postcopy-paused" | "postcopy-recover-setup" | "postcopy-recover" | "completed" | "failed" | "colo" | "pre-switchover" | "device" | "wait-unplug" | "other";
         /**
          * QemuView
-         * @description A QEMU that runs can be made with.
+         * @description A QEMU that runs can use.
          */
         QemuView: {
             /** Name */
@@ -4765,7 +4768,7 @@ export interface components {
             binary: string;
             /**
              * Data Folder
-             * @description Null where it finds its own.
+             * @description Null for its default.
              */
             data_folder: string | null;
         };
@@ -4814,19 +4817,19 @@ export interface components {
         };
         /**
          * ReadingView
-         * @description What one tunable is set to right now.
+         * @description Current value of one tunable.
          */
         ReadingView: {
             /**
              * Value
-             * @description Null where it cannot be read or parts differ.
+             * @description Null if unreadable or if parts differ.
              */
             value: boolean | number | string | null;
             /** Text */
             text: string;
             /**
              * Parts
-             * @description By owner (an iothread, a disk) where there are several.
+             * @description Values by owner (an iothread, a disk) if there are several.
              */
             parts: {
                 [key: string]: boolean | number | string;
@@ -4837,7 +4840,7 @@ export interface components {
             };
             /**
              * Why Unknown
-             * @description Why there is no value; empty where there is one.
+             * @description Why there is no value; empty if there is one.
              */
             why_unknown: string;
         };
@@ -4859,7 +4862,7 @@ export interface components {
             end: components["schemas"]["ReaperEnd"];
             /**
              * Reason
-             * @description What went wrong; empty where it ended with the migration.
+             * @description The error; empty if it ended with the migration.
              */
             reason: string;
             /**
@@ -4871,32 +4874,32 @@ export interface components {
             round_count: number;
             /**
              * Rounds Before
-             * @description That had ended when the migration was started.
+             * @description Rounds that ended before the migration started.
              */
             rounds_before: number;
             /**
              * Filled Rounds
-             * @description In which some ring must have been full.
+             * @description Rounds in which some ring must have been full.
              */
             filled_rounds: number;
             /**
              * Skipped Rounds
-             * @description Left out because somebody else was measuring.
+             * @description Rounds skipped because another client was measuring.
              */
             skipped_rounds: number;
             /**
              * Interruptions
-             * @description How often it could not go on, and then did.
+             * @description Number of interruptions after which it resumed.
              */
             interruptions: number;
             /**
              * Ring Full Exits
-             * @description Null where nobody counted them.
+             * @description Null if not counted.
              */
             ring_full_exits: number | null;
             /**
              * Fullest
-             * @description The fill ratio of the fullest ring that was found.
+             * @description Highest fill ratio of a ring.
              */
             fullest: number;
             /** Shortest Interval Ms */
@@ -4907,13 +4910,13 @@ export interface components {
             longest_interval_ms: number;
             /**
              * Mean Cost Ms
-             * @description What a round took beyond its interval.
+             * @description Time of a round beyond its interval.
              */
             mean_cost_ms: number;
         };
         /**
          * ReferenceArmView
-         * @description One of the things that were compared.
+         * @description One of the compared variants.
          */
         ReferenceArmView: {
             /** Name */
@@ -4923,7 +4926,7 @@ export interface components {
         };
         /**
          * ReferenceConstantView
-         * @description A figure of the source that is no measurement.
+         * @description A constant of the source.
          */
         ReferenceConstantView: {
             /** Name */
@@ -4933,14 +4936,14 @@ export interface components {
         };
         /**
          * ReferencePage
-         * @description Sources in the order of their ids.
+         * @description Sources, sorted by id.
          */
         ReferencePage: {
             /** Items */
             items: components["schemas"]["ReferenceSummary"][];
             /**
              * Next
-             * @description Pass it as `after` for the items that follow; null at the end.
+             * @description Pass it as `after` for the next page; null on the last page.
              */
             next: string | null;
         };
@@ -4958,12 +4961,12 @@ export interface components {
             at: components["schemas"]["FactView"][];
             /**
              * Printed
-             * @description As it stands in the source.
+             * @description As printed in the source.
              */
             printed: string;
             /**
              * Low
-             * @description Null where there is no number, such as `never`.
+             * @description Null if there is no number, such as `never`.
              */
             low: number | null;
             /**
@@ -4975,7 +4978,7 @@ export interface components {
             approximate: boolean;
             /** Ratios */
             ratios: components["schemas"]["PublishedRatioView"][];
-            /** @description Null where none was printed. */
+            /** @description Null if none was printed. */
             change: components["schemas"]["PrintedChangeView"] | null;
         };
         /**
@@ -4992,7 +4995,7 @@ export interface components {
             title: string;
             /**
              * Date
-             * @description ISO date; empty where it is not known.
+             * @description ISO date; empty if unknown.
              */
             date: string;
             /** Author */
@@ -5006,13 +5009,13 @@ export interface components {
             url: string;
             /**
              * Checked
-             * @description The figures were held against the source's own text.
+             * @description The figures were checked against the original text.
              */
             checked: boolean;
         };
         /**
          * ReferenceSummary
-         * @description What a source has.
+         * @description Summary of a source.
          */
         ReferenceSummary: {
             /** Id */
@@ -5041,12 +5044,12 @@ export interface components {
             better: components["schemas"]["Direction"];
             /**
              * Metric
-             * @description The metric of own runs that it stands beside.
+             * @description The comparable metric of own runs.
              */
             metric: string | null;
             /**
              * Metric Note
-             * @description How the two differ, or why there is none.
+             * @description How the two differ, or why there is no comparable metric.
              */
             metric_note: string;
             /** Note */
@@ -5066,7 +5069,7 @@ export interface components {
             source: components["schemas"]["ReferenceSourceView"];
             /**
              * Setup
-             * @description What holds for all figures.
+             * @description Conditions of all figures.
              */
             setup: components["schemas"]["FactView"][];
             /** Arms */
@@ -5079,7 +5082,7 @@ export interface components {
             notes: string[];
             /**
              * Scenarios
-             * @description Shipped files that repeat its matrix.
+             * @description Campaign files that repeat its matrix.
              */
             scenarios: string[];
         };
@@ -5204,7 +5207,7 @@ export interface components {
             items: components["schemas"]["RevisionView"][];
             /**
              * Next
-             * @description Pass it as `after` for the items that follow; null at the end.
+             * @description Pass it as `after` for the next page; null on the last page.
              */
             next: string | null;
         };
@@ -5227,7 +5230,7 @@ export interface components {
             };
             /**
              * Steps
-             * @description What is done when a migration does not end.
+             * @description Convergence steps.
              */
             steps: components["schemas"]["StepView"][];
             /** Step Texts */
@@ -5242,12 +5245,12 @@ export interface components {
         };
         /**
          * RightsView
-         * @description What somebody may do, and where.
+         * @description Permissions of a user or token, and where they apply.
          */
         RightsView: {
             /**
              * Scopes
-             * @description With those that they include.
+             * @description Included scopes are listed too.
              */
             scopes: components["schemas"]["Scope"][];
             /**
@@ -5272,38 +5275,38 @@ export interface components {
             items: components["schemas"]["RoundView"][];
             /**
              * Next
-             * @description Pass it as `after` for the items that follow; null at the end.
+             * @description Pass it as `after` for the next page; null on the last page.
              */
             next: string | null;
         };
         /**
          * RoundView
-         * @description One emptying of all dirty rings.
+         * @description One round of the reaper, which empties all dirty rings.
          */
         RoundView: {
             /**
              * At Ms
-             * @description Since the migration was started; negative before it.
+             * @description Time since the migration's start; negative before it.
              */
             at_ms: number;
             /**
              * Interval Ms
-             * @description The wait that the policy had asked for.
+             * @description The interval of the policy.
              */
             interval_ms: number;
             /**
              * Elapsed Ms
-             * @description Since the end of the round before.
+             * @description Time since the end of the previous round.
              */
             elapsed_ms: number;
             /**
              * Cost Ms
-             * @description The part of it that was not the wait.
+             * @description The part of it beyond the interval.
              */
             cost_ms: number;
             /**
              * Fills
-             * @description Pages collected from each vCPU's ring by its size.
+             * @description Collected pages of each vCPU's ring, relative to its size.
              */
             fills: number[];
         };
@@ -5315,12 +5318,12 @@ export interface components {
         Route: "migrate" | "monitor" | "live" | "running" | "boot" | "host" | "control";
         /**
          * RunCreate
-         * @description A run to make.
+         * @description A run to start.
          */
         RunCreate: {
             /**
              * Scenario
-             * @description One of the table by its name, or one of your own, all of it: its `kind` says what is measured, and without it a migration is.
+             * @description Name of a predefined scenario, or a custom scenario in full: its `kind` is what to measure; default: a migration.
              * @example plain/1gbs.quick
              */
             scenario: string | {
@@ -5328,7 +5331,7 @@ export interface components {
             };
             /**
              * Changes
-             * @description Parts of a scenario that are laid over it, as GET /scenarios shows them.
+             * @description Parts of the scenario to override, as GET /scenarios shows them.
              * @default {}
              */
             changes: {
@@ -5336,17 +5339,17 @@ export interface components {
             };
             /**
              * Profile
-             * @description Its values and steps are laid over the scenario's.
+             * @description Its values and steps override the scenario's.
              */
             profile?: string | null;
             /**
              * Revision
-             * @description None for the current one.
+             * @description Null for the current revision.
              */
             revision?: number | null;
             /**
              * Values
-             * @description Laid over all; null unsets one.
+             * @description Override all others; null unsets a tunable.
              * @default {}
              * @example {
              *       "multifd": true
@@ -5359,25 +5362,25 @@ export interface components {
             place: components["schemas"]["Place"];
             /**
              * Qemu
-             * @description By its name, as GET /qemus has it; empty for the installed one.
+             * @description Name of a QEMU, see GET /qemus; empty for the installed one.
              * @default
              */
             qemu: string;
             /**
              * Kvm
-             * @description Null uses it where it can be. For migrations: a boot's scenario says it.
+             * @description Null: use KVM if available. For migrations only; a boot scenario has its own.
              */
             kvm?: boolean | null;
             /**
              * Overrides
-             * @description Codes of findings that are to stop nothing.
+             * @description Codes of blockers to override.
              * @default []
              */
             overrides: string[];
         };
         /**
          * RunDetail
-         * @description A run, with all but its series.
+         * @description A run, with everything except its series.
          */
         RunDetail: {
             /**
@@ -5393,12 +5396,12 @@ export interface components {
             ended: boolean;
             /**
              * Counts
-             * @description It is a result of its arm, good or bad.
+             * @description It counts as a result of its arm, good or bad.
              */
             counts: boolean;
             /**
              * Ahead
-             * @description How many runs go before it; null unless it waits.
+             * @description Number of queued runs ahead of it; null unless it is queued.
              */
             ahead: number | null;
             /** Failure */
@@ -5420,7 +5423,7 @@ export interface components {
             };
             /**
              * Metrics
-             * @description What it was reduced to, as GET /run-metrics explains; what could not be had is missing.
+             * @description Its metrics, see GET /run-metrics; a metric that could not be measured is missing.
              */
             metrics: {
                 [key: string]: number;
@@ -5428,20 +5431,20 @@ export interface components {
             place: components["schemas"]["Place"];
             /** Qemu */
             qemu: string;
-            /** @description Null where QEMUs were started for it. */
+            /** @description Null if QEMUs were started for the run. */
             vm: components["schemas"]["RunVmView"] | null;
             /** Host */
             host: string;
             /**
              * Fingerprint
-             * @description Of the environment; null where it is not known.
+             * @description Fingerprint of the environment; null if unknown.
              */
             fingerprint: string | null;
-            /** @description Null for a run of its own. */
+            /** @description Null for a run outside a campaign. */
             slot: components["schemas"]["SlotView"] | null;
             /**
              * Imported From
-             * @description Empty where it was run here.
+             * @description Empty if it was not imported.
              */
             imported_from: string;
             /**
@@ -5455,37 +5458,37 @@ export interface components {
             ended_at: string | null;
             /**
              * Setup
-             * @description The scenario as it was run, all of it.
+             * @description The scenario of the run in full.
              */
             setup: {
                 [key: string]: unknown;
             };
             /**
              * Options
-             * @description What else its order says.
+             * @description Further options of the request.
              */
             options: {
                 [key: string]: unknown;
             };
             /**
              * Environment
-             * @description What its fingerprint stands for.
+             * @description The environment of its fingerprint.
              */
             environment: {
                 [key: string]: unknown;
             };
             /**
              * Conditions
-             * @description What the machine was doing as it began; not in the fingerprint.
+             * @description Load of the machine at its start; not part of the fingerprint.
              */
             conditions: {
                 [key: string]: number;
             };
-            /** @description Null before its end, and without a record. */
+            /** @description Null before its end, or if nothing was recorded. */
             record: components["schemas"]["RunHeadView"] | null;
             /**
              * Lengths
-             * @description How many rows each series has.
+             * @description Number of rows of each series.
              */
             lengths: {
                 [key: string]: number;
@@ -5493,9 +5496,9 @@ export interface components {
         };
         /**
          * RunHeadView
-         * @description What a record has once. Times are milliseconds on the run's own timeline, which begins
-         *     when both QEMUs are up and the guest writes; that of blocks when QEMU's node is exported, and
-         *     that of a boot just before QEMU is started.
+         * @description Data of a run, without its series. Times are milliseconds on the run's own timeline. It
+         *     starts when both QEMUs are up and the guest writes; for block runs when QEMU's node is
+         *     exported, for boots just before QEMU starts.
          */
         RunHeadView: {
             /** Migration Ms */
@@ -5514,9 +5517,9 @@ export interface components {
             steps: components["schemas"]["StepRecordView"][];
             /** Ring Full Exits */
             ring_full_exits: number | null;
-            /** @description Of a run of blocks, without its series: fio's JSON is whole. */
+            /** @description Of a block run, without its series; has the full JSON of fio. */
             block: components["schemas"]["BlockRecord"] | null;
-            /** @description Of a boot. */
+            /** @description Of a boot run. */
             boot: components["schemas"]["BootRecord"] | null;
         };
         /**
@@ -5528,20 +5531,20 @@ export interface components {
             items: components["schemas"]["RunView"][];
             /**
              * Next
-             * @description Pass it as `after` for the items that follow; null at the end.
+             * @description Pass it as `after` for the next page; null on the last page.
              */
             next: string | null;
         };
         /**
          * RunSamplePage
-         * @description Looks at a run's migration; `at_ms` is on the run's timeline.
+         * @description Samples of a run's migration; `at_ms` is on the run's timeline.
          */
         RunSamplePage: {
             /** Items */
             items: components["schemas"]["SampleView"][];
             /**
              * Next
-             * @description Pass it as `after` for the items that follow; null at the end.
+             * @description Pass it as `after` for the next page; null on the last page.
              */
             next: string | null;
         };
@@ -5553,7 +5556,7 @@ export interface components {
         RunState: "queued" | "running" | "completed" | "not converged" | "failed" | "cancelled" | "interrupted";
         /**
          * RunView
-         * @description A run, without what it recorded.
+         * @description A run, without its recorded data.
          */
         RunView: {
             /**
@@ -5569,12 +5572,12 @@ export interface components {
             ended: boolean;
             /**
              * Counts
-             * @description It is a result of its arm, good or bad.
+             * @description It counts as a result of its arm, good or bad.
              */
             counts: boolean;
             /**
              * Ahead
-             * @description How many runs go before it; null unless it waits.
+             * @description Number of queued runs ahead of it; null unless it is queued.
              */
             ahead: number | null;
             /** Failure */
@@ -5596,7 +5599,7 @@ export interface components {
             };
             /**
              * Metrics
-             * @description What it was reduced to, as GET /run-metrics explains; what could not be had is missing.
+             * @description Its metrics, see GET /run-metrics; a metric that could not be measured is missing.
              */
             metrics: {
                 [key: string]: number;
@@ -5604,20 +5607,20 @@ export interface components {
             place: components["schemas"]["Place"];
             /** Qemu */
             qemu: string;
-            /** @description Null where QEMUs were started for it. */
+            /** @description Null if QEMUs were started for the run. */
             vm: components["schemas"]["RunVmView"] | null;
             /** Host */
             host: string;
             /**
              * Fingerprint
-             * @description Of the environment; null where it is not known.
+             * @description Fingerprint of the environment; null if unknown.
              */
             fingerprint: string | null;
-            /** @description Null for a run of its own. */
+            /** @description Null for a run outside a campaign. */
             slot: components["schemas"]["SlotView"] | null;
             /**
              * Imported From
-             * @description Empty where it was run here.
+             * @description Empty if it was not imported.
              */
             imported_from: string;
             /**
@@ -5632,7 +5635,7 @@ export interface components {
         };
         /**
          * RunVmView
-         * @description The running VM that a run was on.
+         * @description The running VM that a run measured.
          */
         RunVmView: {
             /**
@@ -5644,17 +5647,17 @@ export interface components {
             name: string;
             /**
              * Host
-             * @description Where it ran, as vmtune calls it.
+             * @description Name of its host in vmtune.
              */
             host: string;
             /**
              * Node
-             * @description Its block node; empty for a null node that was made for it.
+             * @description Its block node; empty for a temporary null-co node.
              */
             node: string;
             /**
              * Device
-             * @description What was read in its guest; empty where nothing was.
+             * @description The disk that was read in its guest; empty for none.
              */
             device: string;
         };
@@ -5667,22 +5670,22 @@ export interface components {
             items: components["schemas"]["SampleView"][];
             /**
              * Next
-             * @description Pass it as `after` for the items that follow; null at the end.
+             * @description Pass it as `after` for the next page; null on the last page.
              */
             next: string | null;
-            /** @description What is left of them; see `samples_kept` of the migration. */
+            /** @description Retention of the samples; see `samples_kept` of the migration. */
             kept: components["schemas"]["Kept"];
             /** Thinned S */
             thinned_s: number | null;
         };
         /**
          * SampleView
-         * @description One look at a running migration; bytes and pages count from its start.
+         * @description One sample of a running migration; bytes and pages count from its start.
          */
         SampleView: {
             /**
              * At Ms
-             * @description Since the migration was started.
+             * @description Time since the migration's start.
              */
             at_ms: number;
             status: components["schemas"]["QemuStatus"];
@@ -5690,7 +5693,7 @@ export interface components {
             iteration: number;
             /**
              * Boundary
-             * @description Taken because an iteration began.
+             * @description Taken at the start of an iteration.
              */
             boundary: boolean;
             /** Transferred Bytes */
@@ -5738,20 +5741,20 @@ export interface components {
         ScenarioKind: "migration" | "block" | "boot";
         /**
          * ScenarioPage
-         * @description Scenarios, in the order in which they are run.
+         * @description Scenarios, in order of execution.
          */
         ScenarioPage: {
             /** Items */
             items: components["schemas"]["ScenarioView"][];
             /**
              * Next
-             * @description Pass it as `after` for the items that follow; null at the end.
+             * @description Pass it as `after` for the next page; null on the last page.
              */
             next: string | null;
         };
         /**
          * ScenarioView
-         * @description What a run is to do, and whether it can be done here.
+         * @description A scenario, and whether it can run here.
          */
         ScenarioView: {
             /** Name */
@@ -5765,14 +5768,14 @@ export interface components {
             title: string;
             /**
              * Why
-             * @description What is learnt from its family, and when to run it.
+             * @description Purpose of its family, and when to run it.
              */
             why: string;
             /** Applicable */
             applicable: boolean;
             /**
              * Reason
-             * @description Why it cannot be run here; empty where nothing is known.
+             * @description Why it cannot run here; empty if it can.
              */
             reason: string;
             /** Values */
@@ -5785,12 +5788,12 @@ export interface components {
             };
             /**
              * Longest S
-             * @description The most that a run can take.
+             * @description Maximum duration of a run.
              */
             longest_s: number;
             /**
              * Setup
-             * @description All of it; parts of this are what changes name. Without `kind` it is a migration's.
+             * @description The full scenario; `changes` override parts of it. Without `kind` it is a migration.
              */
             setup: {
                 [key: string]: unknown;
@@ -5810,7 +5813,7 @@ export interface components {
         Series: "samples" | "passes" | "silences" | "cpu" | "rounds" | "processes" | "cpu_marks";
         /**
          * ServiceList
-         * @description The services, by name; none where one service drives every host.
+         * @description The services, sorted by name; empty for a single service.
          */
         ServiceList: {
             /** Items */
@@ -5836,12 +5839,12 @@ export interface components {
             state: components["schemas"]["ServiceState"];
             /**
              * Here
-             * @description It is the one that answers.
+             * @description It is the service that answers.
              */
             here: boolean;
             /**
              * Hosts
-             * @description The hosts that it drives.
+             * @description The hosts that it manages.
              */
             hosts: string[];
             /**
@@ -5852,30 +5855,30 @@ export interface components {
             /**
              * Seen At
              * Format: date-time
-             * @description When it last said that it lives, by its own clock.
+             * @description Time of its last heartbeat, by its own clock.
              */
             seen_at: string;
         };
         /**
          * SessionView
-         * @description Who asks, and what they may do.
+         * @description Identity and permissions of the caller.
          */
         SessionView: {
             who: components["schemas"]["ActorView"];
             rights: components["schemas"]["RightsView"];
             /**
              * Signed In
-             * @description By a browser's cookie.
+             * @description Signed in with a browser's cookie.
              */
             signed_in: boolean;
             /**
              * Expires At
-             * @description When this ends; null for never.
+             * @description When the session ends; null for never.
              */
             expires_at: string | null;
             /**
              * Csrf
-             * @description What a signed-in browser's page sends as X-Vmtune-CSRF with each change; null where there is no cookie.
+             * @description Value of X-Vmtune-CSRF, which a signed-in browser sends with each change; null without a cookie.
              */
             csrf: string | null;
         };
@@ -5887,12 +5890,12 @@ export interface components {
         Severity: "blocker" | "warning" | "info";
         /**
          * ShiftView
-         * @description A place where the values changed.
+         * @description A change point.
          */
         ShiftView: {
             /**
              * At
-             * @description The index of the first point after it.
+             * @description Index of the first point after it.
              */
             at: number;
             /**
@@ -5907,7 +5910,7 @@ export interface components {
             since: string;
             /**
              * Ratio
-             * @description After by before; null where there is no ratio.
+             * @description Ratio of after to before; null if undefined.
              */
             ratio: number | null;
             /** Low */
@@ -5923,13 +5926,13 @@ export interface components {
             text: string;
             /**
              * Environment
-             * @description In what the environment became another there.
+             * @description What changed in the environment there.
              */
             environment: string[];
         };
         /**
          * Shown
-         * @description A value, and how people read it.
+         * @description A value and its text with a unit.
          */
         Shown: {
             /** Value */
@@ -5953,20 +5956,20 @@ export interface components {
         };
         /**
          * SilencePage
-         * @description Silences of a run's guest, in the order of time.
+         * @description Silences of a run's guest, oldest first.
          */
         SilencePage: {
             /** Items */
             items: components["schemas"]["SilenceView"][];
             /**
              * Next
-             * @description Pass it as `after` for the items that follow; null at the end.
+             * @description Pass it as `after` for the next page; null on the last page.
              */
             next: string | null;
         };
         /**
          * SilenceView
-         * @description A gap in the guest's heartbeat, as it was heard on the host.
+         * @description A gap in the guest's heartbeat, as received on the host.
          */
         SilenceView: {
             /** At Ms */
@@ -5976,7 +5979,7 @@ export interface components {
         };
         /**
          * SlotView
-         * @description Of which campaign a run is, and which of its measurements.
+         * @description The campaign of a run and the run's position in it.
          */
         SlotView: {
             /**
@@ -5988,7 +5991,7 @@ export interface components {
             arm: string;
             /**
              * Block
-             * @description From 1; 0 is the warm-up, which does not count.
+             * @description From 1; 0 is the warm-up, which is not counted.
              */
             block: number;
             /** Position */
@@ -6017,17 +6020,17 @@ export interface components {
         StepEffect: "pending" | "done" | "refused" | "unknown";
         /**
          * StepRecordView
-         * @description A convergence step that came due, or a change that a user asked for meanwhile.
+         * @description An executed convergence step, or a change that a user requested.
          */
         StepRecordView: {
             /**
              * Number
-             * @description Its place in the list; null for a user's change.
+             * @description Position in the list; null for a user's change.
              */
             number: number | null;
             /**
              * At Ms
-             * @description Since the migration was started.
+             * @description Time since the migration's start.
              */
             at_ms: number;
             /** Iteration */
@@ -6036,19 +6039,19 @@ export interface components {
             action: string;
             /**
              * Reason
-             * @description Why it was due, with the figures.
+             * @description Why it was executed, with the figures.
              */
             reason: string;
             effect: components["schemas"]["StepEffect"];
             /**
              * Detail
-             * @description QEMU's words where it was refused, what is known otherwise.
+             * @description QEMU's error if it was refused, else further details.
              */
             detail: string;
         };
         /**
          * StepView
-         * @description A convergence step: what is done when a migration does not come to an end.
+         * @description A convergence step: an action for a migration that does not converge.
          */
         StepView: {
             /** When */
@@ -6062,7 +6065,7 @@ export interface components {
         };
         /**
          * StrandView
-         * @description Runs of one setup, in the order of time.
+         * @description Runs of one setup, oldest first.
          */
         StrandView: {
             /** Host */
@@ -6080,12 +6083,12 @@ export interface components {
             points: components["schemas"]["PointView"][];
             /**
              * Changes
-             * @description Null where there are too few points.
+             * @description Null if there are too few points.
              */
             changes: components["schemas"]["ShiftView"][] | null;
             /**
              * Reason
-             * @description Why changes were not looked for; empty where they were.
+             * @description Why change points were not computed; empty if they were.
              */
             reason: string;
         };
@@ -6140,7 +6143,7 @@ export interface components {
         };
         /**
          * TableSummary
-         * @description What a table is about.
+         * @description Summary of a table.
          */
         TableSummary: {
             /** Name */
@@ -6184,7 +6187,7 @@ export interface components {
         };
         /**
          * TokenCreate
-         * @description A token to make.
+         * @description A token to create.
          */
         TokenCreate: {
             /**
@@ -6200,32 +6203,32 @@ export interface components {
             scopes: string[];
             /**
              * Hosts
-             * @description It holds for these hosts and their VMs alone; null for all.
+             * @description Restricts the token to these hosts and their VMs; null for all.
              */
             hosts?: string[] | null;
             /**
              * Selector
-             * @description It holds for VMs with all of these labels alone.
+             * @description Restricts the token to VMs with all of these labels.
              */
             selector?: {
                 [key: string]: string;
             };
             /**
              * Expires At
-             * @description When it lets nobody in any more; null for never.
+             * @description When the token becomes invalid; null for never.
              */
             expires_at?: string | null;
         };
         /**
          * TokenMade
-         * @description A token that was just made, with its secret, this once.
+         * @description A new token with its secret. Later responses do not have the secret.
          */
         TokenMade: {
             /** Id */
             id: string;
             /** Name */
             name: string;
-            /** @description Of these it has what its creator still has. */
+            /** @description It has those of these permissions that its creator still has. */
             rights: components["schemas"]["RightsView"];
             state: components["schemas"]["TokenState"];
             created_by: components["schemas"]["ActorView"];
@@ -6240,32 +6243,32 @@ export interface components {
             revoked_at: string | null;
             /**
              * Used At
-             * @description When it was used last; null for never.
+             * @description Time of the last use; null for never.
              */
             used_at: string | null;
             /** Used From */
             used_from: string;
             /**
              * Token
-             * @description What its holder sends: `Authorization: Bearer TOKEN`.
+             * @description The secret; send it as `Authorization: Bearer TOKEN`.
              */
             token: string;
         };
         /**
          * TokenPage
-         * @description Tokens in the order of their names.
+         * @description Tokens, sorted by name.
          */
         TokenPage: {
             /** Items */
             items: components["schemas"]["TokenView"][];
             /**
              * Next
-             * @description Pass it as `after` for the items that follow; null at the end.
+             * @description Pass it as `after` for the next page; null on the last page.
              */
             next: string | null;
             /**
              * Scopes
-             * @description What each scope lets a token's holder do.
+             * @description What each scope permits.
              */
             scopes: {
                 [key: string]: string;
@@ -6279,14 +6282,14 @@ export interface components {
         TokenState: "active" | "expired" | "revoked";
         /**
          * TokenView
-         * @description A token, without its secret, which nobody can be shown again.
+         * @description A token, without its secret.
          */
         TokenView: {
             /** Id */
             id: string;
             /** Name */
             name: string;
-            /** @description Of these it has what its creator still has. */
+            /** @description It has those of these permissions that its creator still has. */
             rights: components["schemas"]["RightsView"];
             state: components["schemas"]["TokenState"];
             created_by: components["schemas"]["ActorView"];
@@ -6301,7 +6304,7 @@ export interface components {
             revoked_at: string | null;
             /**
              * Used At
-             * @description When it was used last; null for never.
+             * @description Time of the last use; null for never.
              */
             used_at: string | null;
             /** Used From */
@@ -6333,20 +6336,20 @@ export interface components {
         Trigger: "vmtune" | "observed";
         /**
          * TunablePage
-         * @description Tunables, in the order in which people should read them.
+         * @description Tunables, by subject.
          */
         TunablePage: {
             /** Items */
             items: components["schemas"]["TunableView"][];
             /**
              * Next
-             * @description Pass it as `after` for the items that follow; null at the end.
+             * @description Pass it as `after` for the next page; null on the last page.
              */
             next: string | null;
         };
         /**
          * TunableView
-         * @description One setting: what it is, what it takes, and how it gets to where it sticks.
+         * @description One tunable: description, accepted values, and route to QEMU.
          */
         TunableView: {
             /** Name */
@@ -6355,14 +6358,15 @@ export interface components {
             title: string;
             /**
              * Why
-             * @description What it does and when to touch it.
+             * @description What it does and when to change it.
              */
             why: string;
             kind: components["schemas"]["vmtune__model__tunables__tunable__Kind"];
             unit: components["schemas"]["Unit"];
             route: components["schemas"]["Route"];
+            /** @description The QEMU of a migration that needs the value. */
             side: components["schemas"]["Side"];
-            /** @description QEMU's own; null where it depends. */
+            /** @description Default of QEMU; null if it depends. */
             default: components["schemas"]["Shown"] | null;
             /** Minimum */
             minimum: number | null;
@@ -6379,46 +6383,46 @@ export interface components {
             allowed: string;
             /**
              * Examples
-             * @description How a value may be written; empty where it is a word.
+             * @description Examples of a value; empty for a choice.
              */
             examples: string;
             qmp: components["schemas"]["QmpNameView"] | null;
             libvirt: components["schemas"]["LibvirtNameView"] | null;
             /**
              * Probe
-             * @description How it is found out what it is set to.
+             * @description How the current value is read.
              */
             probe: string;
             /**
              * Since
-             * @description First QEMU that offers it.
+             * @description First QEMU that supports it.
              */
             since: string;
             /**
              * Until
-             * @description Last QEMU that offers it; null where all newer do.
+             * @description Last QEMU that supports it; null if all newer do.
              */
             until: string | null;
             /**
              * Overwriter
-             * @description Who undoes it when it is set another way.
+             * @description What overwrites the value if it is set another way.
              */
             overwriter: string;
-            /** @description When, where nothing stands against it. */
+            /** @description When it takes effect if nothing blocks it. */
             takes_effect: components["schemas"]["TakesEffect"];
             /**
              * Running
-             * @description It can be changed while a migration runs.
+             * @description It can change during a migration.
              */
             running: boolean;
             /**
              * Pack
-             * @description The tunable pack that it is of; empty for vmtune's own.
+             * @description Its tunable pack; empty for vmtune's own.
              */
             pack: string;
             /**
              * Read Only
-             * @description A counter: it is shown, and cannot be set.
+             * @description A counter, which cannot be set.
              */
             read_only: boolean;
         };
@@ -6430,7 +6434,7 @@ export interface components {
         TuningState: "tuned" | "drifted" | "pending restart" | "untuned" | "unknown";
         /**
          * TuningView
-         * @description How a VM stood when it was last looked at: applied to, or verified.
+         * @description Tuning state of a VM as of the last application or verification.
          */
         TuningView: {
             state: components["schemas"]["TuningState"];
@@ -6440,12 +6444,12 @@ export interface components {
             revision: number;
             /**
              * Application
-             * @description Null where only an assignment says it.
+             * @description Null if only assigned, not applied.
              */
             application: string | null;
             /**
              * Differing
-             * @description Tunables that are not as wanted, nor wait for a migration.
+             * @description Tunables with another value than wanted and not pending a migration.
              */
             differing: string[];
             /**
@@ -6456,7 +6460,7 @@ export interface components {
             /**
              * Since
              * Format: date-time
-             * @description Since when it stands so, as far as it was looked at.
+             * @description Since when it is in this state, as far as it was checked.
              */
             since: string;
         };
@@ -6468,7 +6472,7 @@ export interface components {
         Unit: "" | "count" | "entries" | "percent" | "bytes" | "bytes_per_s" | "mib_per_s" | "ms_per_gib" | "us_per_io" | "ns" | "us" | "ms" | "s";
         /**
          * UnsaidView
-         * @description A value that no option of virsh expresses.
+         * @description A value without an option of virsh.
          */
         UnsaidView: {
             /** Tunable */
@@ -6479,7 +6483,7 @@ export interface components {
         };
         /**
          * UnseenView
-         * @description What could not be looked at, and why.
+         * @description A check that could not run, and why.
          */
         UnseenView: {
             /** What */
@@ -6489,7 +6493,7 @@ export interface components {
         };
         /**
          * ValuesCheck
-         * @description Values to try out, and steps with them.
+         * @description Values and steps to validate.
          */
         ValuesCheck: {
             /**
@@ -6504,7 +6508,7 @@ export interface components {
             };
             /**
              * Steps
-             * @description Convergence steps, in the order in which they are taken. `when` has `after_iterations`, `after_s`, or `stalled_s` with `shrink_percent`; `then` has `set` with values, or `do`: pause, postcopy or abort.
+             * @description Convergence steps in order. `when` has `after_iterations`, `after_s`, or `stalled_s` with `shrink_percent`; `then` has `set` with values, or `do`: pause, postcopy or abort.
              * @default []
              * @example [
              *       {
@@ -6531,7 +6535,7 @@ export interface components {
         Verdict: "better" | "worse" | "equivalent" | "inconclusive" | "insufficient data";
         /**
          * VerificationView
-         * @description What a VM runs with, held against what it is to have.
+         * @description A comparison of a VM's current values to its profile.
          */
         VerificationView: {
             /**
@@ -6547,12 +6551,12 @@ export interface components {
             revision: number;
             /**
              * Application
-             * @description Null where only an assignment says it.
+             * @description Null if only assigned, not applied.
              */
             application: string | null;
             /**
              * Clean
-             * @description All is effective, or waits for its migration or restart.
+             * @description All values are effective or pending.
              */
             clean: boolean;
             /** Outcomes */
@@ -6567,7 +6571,7 @@ export interface components {
             option: string;
             /**
              * Value
-             * @description Empty where it takes none.
+             * @description Empty for a flag.
              */
             value: string;
             /** Tunable */
@@ -6577,8 +6581,8 @@ export interface components {
         };
         /**
          * VirshView
-         * @description The same migration by virsh, started by hand. Which options an installed virsh knows,
-         *     `virsh help migrate` tells.
+         * @description The equivalent virsh command. `virsh help migrate` lists the options of an installed
+         *     virsh.
          */
         VirshView: {
             /**
@@ -6595,18 +6599,18 @@ export interface components {
             options: components["schemas"]["VirshOptionView"][];
             /**
              * Unsaid
-             * @description What virsh has no option for.
+             * @description Values without an option of virsh.
              */
             unsaid: components["schemas"]["UnsaidView"][];
         };
         /**
          * VmDetail
-         * @description A VM and its QEMU, as probed just now. Null is: it cannot be seen from here.
+         * @description A VM and its QEMU, probed now. Null means unknown.
          */
         VmDetail: {
-            /** @description As of `tuning.as_of`; verify looks again. */
+            /** @description As of `tuning.as_of`; verify updates it. */
             tuning_state: components["schemas"]["TuningState"];
-            /** @description Null where nothing was ever asked of it. */
+            /** @description Null if it never had an application or assignment. */
             tuning: components["schemas"]["TuningView"] | null;
             /**
              * Uuid
@@ -6648,21 +6652,21 @@ export interface components {
             may_lock_memory: boolean | null;
             /**
              * Blocked Reasons
-             * @description Why QEMU says that it cannot be migrated.
+             * @description QEMU's reasons why it cannot be migrated.
              */
             blocked_reasons: string[];
             /** Pid */
             pid: number | null;
             /**
              * Readings
-             * @description What QEMU runs with, by tunable.
+             * @description Current values of QEMU, by tunable.
              */
             readings: {
                 [key: string]: components["schemas"]["ReadingView"];
             };
             /**
              * Boot Readings
-             * @description What the persistent configuration has for the next start.
+             * @description Values of the persistent configuration for the next start.
              */
             boot_readings: {
                 [key: string]: components["schemas"]["ReadingView"];
@@ -6670,14 +6674,14 @@ export interface components {
         };
         /**
          * VmPage
-         * @description VMs in the order of their names, of the hosts that answered.
+         * @description VMs of the hosts that answered, sorted by name.
          */
         VmPage: {
             /** Items */
             items: components["schemas"]["VmView"][];
             /**
              * Next
-             * @description Pass it as `after` for the items that follow; null at the end.
+             * @description Pass it as `after` for the next page; null on the last page.
              */
             next: string | null;
             /**
@@ -6687,7 +6691,7 @@ export interface components {
             problems: components["schemas"]["ProblemItem"][];
             /**
              * Tuning Counts
-             * @description How many VMs stand how, on all pages together and whatever `tuning_state`.
+             * @description Number of VMs in each tuning state, over all pages and without the filter.
              */
             tuning_counts: {
                 [key: string]: number;
@@ -6701,12 +6705,12 @@ export interface components {
         VmState: "running" | "paused" | "incoming" | "shut off" | "migrated away" | "other";
         /**
          * VmView
-         * @description A VM as its host lists it right now.
+         * @description A VM and its current state.
          */
         VmView: {
-            /** @description As of `tuning.as_of`; verify looks again. */
+            /** @description As of `tuning.as_of`; verify updates it. */
             tuning_state: components["schemas"]["TuningState"];
-            /** @description Null where nothing was ever asked of it. */
+            /** @description Null if it never had an application or assignment. */
             tuning: components["schemas"]["TuningView"] | null;
             /**
              * Uuid
@@ -6754,7 +6758,7 @@ export interface components {
         ProblemDocument: {
             /**
              * Type
-             * @description A tag for this kind of problem.
+             * @description Identifier of this kind of problem.
              */
             type: string;
             /** Title */
@@ -6767,7 +6771,7 @@ export interface components {
             code: string;
             /**
              * Instance
-             * @description The request; the log has its lines under this id.
+             * @description Id of the request, also in the service's log.
              */
             instance: string;
             /** Errors */
@@ -6780,18 +6784,18 @@ export interface components {
         EventView: {
             /**
              * Id
-             * @description What a stream resumes after; null for passing progress.
+             * @description Id to resume after; null for progress events.
              */
             id: number | null;
             /**
              * At
-             * @description Null for passing progress.
+             * @description Null for progress events.
              */
             at: string | null;
             topic: components["schemas"]["EventTopic"];
             /**
              * Subject
-             * @description UUID, number or name of what changed.
+             * @description UUID, number or name of the changed object.
              */
             subject: string;
             /** Data */
@@ -6826,7 +6830,7 @@ export interface operations {
                     "application/json": components["schemas"]["Health"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6835,7 +6839,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6853,7 +6857,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -6871,7 +6875,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6880,7 +6884,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -6889,7 +6893,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -6918,7 +6922,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The metrics, in the form that Accept asks for. */
+            /** @description The metrics, in the format of the Accept header. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6928,7 +6932,7 @@ export interface operations {
                     "application/openmetrics-text": string;
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6937,7 +6941,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6955,7 +6959,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -6973,7 +6977,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6982,7 +6986,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -6991,7 +6995,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -7027,7 +7031,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7036,7 +7040,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7054,7 +7058,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -7072,7 +7076,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7081,7 +7085,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -7090,7 +7094,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -7128,7 +7132,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionView"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7137,7 +7141,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7155,7 +7159,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -7173,7 +7177,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7182,7 +7186,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -7191,7 +7195,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -7227,7 +7231,7 @@ export interface operations {
             /** @description Successful Response */
             201: {
                 headers: {
-                    /** @description Where what was made is found. */
+                    /** @description URL of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -7235,7 +7239,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionView"];
                 };
             };
-            /** @description The body is no JSON. */
+            /** @description The body is not JSON. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -7244,7 +7248,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7253,7 +7257,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7271,7 +7275,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -7289,7 +7293,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7298,7 +7302,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -7307,7 +7311,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -7343,7 +7347,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7352,7 +7356,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7370,7 +7374,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -7388,7 +7392,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7397,7 +7401,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -7406,7 +7410,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -7431,7 +7435,7 @@ export interface operations {
             query?: {
                 /** @description Most items on the page. */
                 limit?: number;
-                /** @description What the page before gave as `next`. */
+                /** @description `next` of the previous page. */
                 after?: string | null;
             };
             header?: never;
@@ -7449,7 +7453,7 @@ export interface operations {
                     "application/json": components["schemas"]["BrowserPage"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7458,7 +7462,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7476,7 +7480,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -7494,7 +7498,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7503,7 +7507,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -7512,7 +7516,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -7550,7 +7554,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7559,7 +7563,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7586,7 +7590,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -7604,7 +7608,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7613,7 +7617,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -7622,7 +7626,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -7654,13 +7658,13 @@ export interface operations {
             /** @description Successful Response */
             302: {
                 headers: {
-                    /** @description Where what was made is found. */
+                    /** @description URL of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7669,7 +7673,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7696,7 +7700,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -7714,7 +7718,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7723,7 +7727,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -7732,7 +7736,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -7757,7 +7761,7 @@ export interface operations {
             query?: {
                 state?: string;
                 code?: string;
-                /** @description The provider's. */
+                /** @description Value of the provider. */
                 error?: string;
                 error_description?: string;
                 iss?: string;
@@ -7779,7 +7783,7 @@ export interface operations {
                     "text/html": string;
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7788,7 +7792,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7815,7 +7819,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -7833,7 +7837,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7842,7 +7846,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -7851,7 +7855,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -7876,7 +7880,7 @@ export interface operations {
             query?: {
                 /** @description Most items on the page. */
                 limit?: number;
-                /** @description What the page before gave as `next`. */
+                /** @description `next` of the previous page. */
                 after?: string | null;
             };
             header?: never;
@@ -7894,7 +7898,7 @@ export interface operations {
                     "application/json": components["schemas"]["TokenPage"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7903,7 +7907,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7921,7 +7925,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -7939,7 +7943,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7948,7 +7952,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -7957,7 +7961,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -7993,7 +7997,7 @@ export interface operations {
             /** @description Successful Response */
             201: {
                 headers: {
-                    /** @description Where what was made is found. */
+                    /** @description URL of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -8001,7 +8005,7 @@ export interface operations {
                     "application/json": components["schemas"]["TokenMade"];
                 };
             };
-            /** @description The body is no JSON. */
+            /** @description The body is not JSON. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -8010,7 +8014,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -8019,7 +8023,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8028,7 +8032,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -8046,7 +8050,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -8064,7 +8068,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -8073,7 +8077,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -8082,7 +8086,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -8122,7 +8126,7 @@ export interface operations {
                     "application/json": components["schemas"]["TokenView"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -8131,7 +8135,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8158,7 +8162,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -8176,7 +8180,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -8185,7 +8189,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -8194,7 +8198,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -8232,7 +8236,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -8241,7 +8245,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8268,7 +8272,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -8286,7 +8290,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -8295,7 +8299,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -8304,7 +8308,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -8329,12 +8333,12 @@ export interface operations {
             query?: {
                 /** @description Most items on the page. */
                 limit?: number;
-                /** @description What the page before gave as `next`. */
+                /** @description `next` of the previous page. */
                 after?: string | null;
                 actor?: string | null;
                 action?: string | null;
                 outcome?: components["schemas"]["Outcome"] | null;
-                /** @description A part of the subject. */
+                /** @description Part of the subject. */
                 about?: string | null;
                 since?: string | null;
                 until?: string | null;
@@ -8354,7 +8358,7 @@ export interface operations {
                     "application/json": components["schemas"]["EntryPage"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -8363,7 +8367,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8381,7 +8385,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -8399,7 +8403,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -8408,7 +8412,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -8417,7 +8421,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -8444,7 +8448,7 @@ export interface operations {
                 actor?: string | null;
                 action?: string | null;
                 outcome?: components["schemas"]["Outcome"] | null;
-                /** @description A part of the subject. */
+                /** @description Part of the subject. */
                 about?: string | null;
                 since?: string | null;
                 until?: string | null;
@@ -8465,7 +8469,7 @@ export interface operations {
                     "text/csv": string;
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -8474,7 +8478,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8492,7 +8496,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -8510,7 +8514,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -8519,7 +8523,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -8528,7 +8532,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -8566,7 +8570,7 @@ export interface operations {
                     "application/json": components["schemas"]["IntegrityView"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -8575,7 +8579,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8593,7 +8597,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -8611,7 +8615,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -8620,7 +8624,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -8629,7 +8633,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -8656,7 +8660,7 @@ export interface operations {
                 side?: components["schemas"]["Side"] | null;
                 /** @description Most items on the page. */
                 limit?: number;
-                /** @description What the page before gave as `next`. */
+                /** @description `next` of the previous page. */
                 after?: string | null;
             };
             header?: never;
@@ -8674,7 +8678,7 @@ export interface operations {
                     "application/json": components["schemas"]["TunablePage"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -8683,7 +8687,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8701,7 +8705,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -8719,7 +8723,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -8728,7 +8732,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -8737,7 +8741,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -8777,7 +8781,7 @@ export interface operations {
                     "application/json": components["schemas"]["TunableView"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -8786,7 +8790,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8813,7 +8817,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -8831,7 +8835,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -8840,7 +8844,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -8849,7 +8853,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -8874,7 +8878,7 @@ export interface operations {
             query?: {
                 /** @description Most items on the page. */
                 limit?: number;
-                /** @description What the page before gave as `next`. */
+                /** @description `next` of the previous page. */
                 after?: string | null;
             };
             header?: never;
@@ -8892,7 +8896,7 @@ export interface operations {
                     "application/json": components["schemas"]["HostPage"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -8901,7 +8905,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8919,7 +8923,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -8937,7 +8941,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -8946,7 +8950,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -8955,7 +8959,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -8991,7 +8995,7 @@ export interface operations {
             /** @description Successful Response */
             201: {
                 headers: {
-                    /** @description Where what was made is found. */
+                    /** @description URL of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -8999,7 +9003,7 @@ export interface operations {
                     "application/json": components["schemas"]["HostView"];
                 };
             };
-            /** @description The body is no JSON. */
+            /** @description The body is not JSON. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -9008,7 +9012,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -9017,7 +9021,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -9026,7 +9030,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -9044,7 +9048,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -9062,7 +9066,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -9071,7 +9075,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or not to the end: what was asked for is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -9080,7 +9084,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -9089,7 +9093,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -9129,7 +9133,7 @@ export interface operations {
                     "application/json": components["schemas"]["HostDetail"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -9138,7 +9142,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -9165,7 +9169,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -9183,7 +9187,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -9192,7 +9196,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -9201,7 +9205,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -9239,7 +9243,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -9248,7 +9252,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -9266,7 +9270,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -9284,7 +9288,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -9302,7 +9306,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -9311,7 +9315,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -9320,7 +9324,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -9364,7 +9368,7 @@ export interface operations {
                     "application/json": components["schemas"]["HostView"];
                 };
             };
-            /** @description The body is no JSON. */
+            /** @description The body is not JSON. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -9373,7 +9377,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -9382,7 +9386,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -9400,7 +9404,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -9418,7 +9422,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -9436,7 +9440,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -9445,7 +9449,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -9454,7 +9458,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -9479,11 +9483,11 @@ export interface operations {
             query?: {
                 state?: components["schemas"]["VmState"] | null;
                 tuning_state?: components["schemas"]["TuningState"] | null;
-                /** @description key=value, any number of times. */
+                /** @description key=value; repeatable. */
                 label?: string[];
                 /** @description Most items on the page. */
                 limit?: number;
-                /** @description What the page before gave as `next`. */
+                /** @description `next` of the previous page. */
                 after?: string | null;
             };
             header?: never;
@@ -9503,7 +9507,7 @@ export interface operations {
                     "application/json": components["schemas"]["VmPage"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -9512,7 +9516,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -9530,7 +9534,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -9548,7 +9552,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -9566,7 +9570,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -9575,7 +9579,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or not to the end: what was asked for is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -9584,7 +9588,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -9593,7 +9597,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -9631,7 +9635,7 @@ export interface operations {
                     "application/json": components["schemas"]["ServiceList"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -9640,7 +9644,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -9658,7 +9662,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -9676,7 +9680,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -9685,7 +9689,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -9694,7 +9698,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -9734,7 +9738,7 @@ export interface operations {
                     "application/json": components["schemas"]["DiagnosisView"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -9743,7 +9747,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -9761,7 +9765,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -9779,7 +9783,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -9797,7 +9801,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -9806,7 +9810,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or not to the end: what was asked for is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -9815,7 +9819,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -9824,7 +9828,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -9851,11 +9855,11 @@ export interface operations {
                 name?: string | null;
                 state?: components["schemas"]["VmState"] | null;
                 tuning_state?: components["schemas"]["TuningState"] | null;
-                /** @description key=value, any number of times. */
+                /** @description key=value; repeatable. */
                 label?: string[];
                 /** @description Most items on the page. */
                 limit?: number;
-                /** @description What the page before gave as `next`. */
+                /** @description `next` of the previous page. */
                 after?: string | null;
             };
             header?: never;
@@ -9873,7 +9877,7 @@ export interface operations {
                     "application/json": components["schemas"]["VmPage"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -9882,7 +9886,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -9900,7 +9904,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -9918,7 +9922,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -9936,7 +9940,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -9945,7 +9949,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or not to the end: what was asked for is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -9954,7 +9958,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -9963,7 +9967,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -10003,7 +10007,7 @@ export interface operations {
                     "application/json": components["schemas"]["VmDetail"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -10012,7 +10016,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -10030,7 +10034,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -10048,7 +10052,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -10066,7 +10070,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -10075,7 +10079,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or not to the end: what was asked for is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -10084,7 +10088,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -10093,7 +10097,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -10137,7 +10141,7 @@ export interface operations {
                     "application/json": components["schemas"]["LabelsView"];
                 };
             };
-            /** @description The body is no JSON. */
+            /** @description The body is not JSON. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -10146,7 +10150,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -10155,7 +10159,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -10182,7 +10186,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -10200,7 +10204,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -10209,7 +10213,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -10218,7 +10222,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -10258,7 +10262,7 @@ export interface operations {
                     "application/json": components["schemas"]["ExplanationView"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -10267,7 +10271,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -10285,7 +10289,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -10303,7 +10307,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -10321,7 +10325,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -10330,7 +10334,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or not to the end: what was asked for is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -10339,7 +10343,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -10348,7 +10352,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -10388,7 +10392,7 @@ export interface operations {
                     "application/json": components["schemas"]["EffectiveView"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -10397,7 +10401,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -10415,7 +10419,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -10433,7 +10437,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -10451,7 +10455,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -10460,7 +10464,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or not to the end: what was asked for is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -10469,7 +10473,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -10478,7 +10482,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -10522,7 +10526,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlanView"];
                 };
             };
-            /** @description The body is no JSON. */
+            /** @description The body is not JSON. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -10531,7 +10535,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -10540,7 +10544,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -10558,7 +10562,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -10576,7 +10580,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -10594,7 +10598,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -10603,7 +10607,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or not to the end: what was asked for is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -10612,7 +10616,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -10621,7 +10625,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -10659,7 +10663,7 @@ export interface operations {
             /** @description Successful Response */
             201: {
                 headers: {
-                    /** @description Where what was made is found. */
+                    /** @description URL of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -10667,7 +10671,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApplicationView"];
                 };
             };
-            /** @description The body is no JSON. */
+            /** @description The body is not JSON. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -10676,7 +10680,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -10685,7 +10689,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -10703,7 +10707,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -10721,7 +10725,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -10739,7 +10743,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -10748,7 +10752,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or not to the end: what was asked for is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -10757,7 +10761,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -10766,7 +10770,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -10806,7 +10810,7 @@ export interface operations {
                     "application/json": components["schemas"]["VerificationView"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -10815,7 +10819,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -10833,7 +10837,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -10851,7 +10855,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -10869,7 +10873,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -10878,7 +10882,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or not to the end: what was asked for is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -10887,7 +10891,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -10896,7 +10900,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -10922,7 +10926,7 @@ export interface operations {
                 host?: string | null;
                 /** @description Most items on the page. */
                 limit?: number;
-                /** @description What the page before gave as `next`. */
+                /** @description `next` of the previous page. */
                 after?: string | null;
             };
             header?: never;
@@ -10940,7 +10944,7 @@ export interface operations {
                     "application/json": components["schemas"]["DriftScanPage"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -10949,7 +10953,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -10976,7 +10980,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -10994,7 +10998,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -11003,7 +11007,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -11012,7 +11016,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -11048,7 +11052,7 @@ export interface operations {
             /** @description Successful Response */
             202: {
                 headers: {
-                    /** @description Where what was made is found. */
+                    /** @description URL of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -11056,7 +11060,7 @@ export interface operations {
                     "application/json": components["schemas"]["DriftScanAsked"];
                 };
             };
-            /** @description The body is no JSON. */
+            /** @description The body is not JSON. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -11065,7 +11069,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -11074,7 +11078,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -11101,7 +11105,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -11119,7 +11123,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -11128,7 +11132,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -11137,7 +11141,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -11163,7 +11167,7 @@ export interface operations {
                 host?: string | null;
                 /** @description Most items on the page. */
                 limit?: number;
-                /** @description What the page before gave as `next`. */
+                /** @description `next` of the previous page. */
                 after?: string | null;
             };
             header?: never;
@@ -11181,7 +11185,7 @@ export interface operations {
                     "application/json": components["schemas"]["DriftPage"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -11190,7 +11194,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -11217,7 +11221,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -11235,7 +11239,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -11244,7 +11248,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -11253,7 +11257,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -11293,7 +11297,7 @@ export interface operations {
                     "application/json": components["schemas"]["PoolView"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -11302,7 +11306,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -11320,7 +11324,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -11338,7 +11342,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -11356,7 +11360,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -11365,7 +11369,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or not to the end: what was asked for is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -11374,7 +11378,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -11383,7 +11387,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -11423,7 +11427,7 @@ export interface operations {
                     "application/json": components["schemas"]["PoolList"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -11432,7 +11436,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -11450,7 +11454,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -11468,7 +11472,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -11486,7 +11490,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -11495,7 +11499,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or not to the end: what was asked for is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -11504,7 +11508,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -11513,7 +11517,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -11553,7 +11557,7 @@ export interface operations {
                     "application/json": components["schemas"]["LimitList"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -11562,7 +11566,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -11580,7 +11584,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -11598,7 +11602,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -11616,7 +11620,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -11625,7 +11629,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or not to the end: what was asked for is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -11634,7 +11638,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -11643,7 +11647,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -11687,7 +11691,7 @@ export interface operations {
                     "application/json": components["schemas"]["LimitList"];
                 };
             };
-            /** @description The body is no JSON. */
+            /** @description The body is not JSON. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -11696,7 +11700,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -11705,7 +11709,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -11723,7 +11727,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -11741,7 +11745,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -11759,7 +11763,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -11768,7 +11772,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or not to the end: what was asked for is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -11777,7 +11781,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -11786,7 +11790,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -11826,7 +11830,7 @@ export interface operations {
                     "application/json": components["schemas"]["LimitList"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -11835,7 +11839,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -11853,7 +11857,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -11871,7 +11875,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -11889,7 +11893,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -11898,7 +11902,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or not to the end: what was asked for is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -11907,7 +11911,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -11916,7 +11920,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -11943,7 +11947,7 @@ export interface operations {
                 contains?: string;
                 /** @description Most items on the page. */
                 limit?: number;
-                /** @description What the page before gave as `next`. */
+                /** @description `next` of the previous page. */
                 after?: string | null;
             };
             header?: never;
@@ -11961,7 +11965,7 @@ export interface operations {
                     "application/json": components["schemas"]["ProfilePage"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -11970,7 +11974,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -11988,7 +11992,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -12006,7 +12010,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -12015,7 +12019,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -12024,7 +12028,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -12060,9 +12064,9 @@ export interface operations {
             /** @description Successful Response */
             201: {
                 headers: {
-                    /** @description Where what was made is found. */
+                    /** @description URL of the created object. */
                     Location?: string;
-                    /** @description What If-Match has to name for a change. */
+                    /** @description The value of If-Match for a change. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -12070,7 +12074,7 @@ export interface operations {
                     "application/json": components["schemas"]["ProfileView"];
                 };
             };
-            /** @description The body is no JSON. */
+            /** @description The body is not JSON. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -12079,7 +12083,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -12088,7 +12092,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -12097,7 +12101,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -12115,7 +12119,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -12133,7 +12137,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -12142,7 +12146,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -12151,7 +12155,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -12193,7 +12197,7 @@ export interface operations {
                     "application/json": components["schemas"]["CheckedValues"];
                 };
             };
-            /** @description The body is no JSON. */
+            /** @description The body is not JSON. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -12202,7 +12206,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -12211,7 +12215,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -12229,7 +12233,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -12247,7 +12251,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -12256,7 +12260,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -12265,7 +12269,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -12299,7 +12303,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    /** @description What If-Match has to name for a change. */
+                    /** @description The value of If-Match for a change. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -12307,7 +12311,7 @@ export interface operations {
                     "application/json": components["schemas"]["ProfileView"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -12316,7 +12320,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -12343,7 +12347,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -12361,7 +12365,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -12370,7 +12374,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -12379,7 +12383,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -12403,7 +12407,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag of the revision that is changed, or * for whichever is current. */
+                /** @description The ETag of the revision to change, or * for the current one. */
                 "If-Match"?: string | null;
             };
             path: {
@@ -12420,7 +12424,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    /** @description What If-Match has to name for a change. */
+                    /** @description The value of If-Match for a change. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -12428,7 +12432,7 @@ export interface operations {
                     "application/json": components["schemas"]["ProfileView"];
                 };
             };
-            /** @description The body is no JSON. */
+            /** @description The body is not JSON. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -12437,7 +12441,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -12446,7 +12450,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -12464,7 +12468,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -12473,7 +12477,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description If-Match names a revision that is no longer current. */
+            /** @description The revision of If-Match is no longer current. */
             412: {
                 headers: {
                     [name: string]: unknown;
@@ -12491,7 +12495,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -12509,7 +12513,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -12527,7 +12531,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -12536,7 +12540,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -12576,7 +12580,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -12585,7 +12589,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -12603,7 +12607,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -12612,7 +12616,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description If-Match names a revision that is no longer current. */
+            /** @description The revision of If-Match is no longer current. */
             412: {
                 headers: {
                     [name: string]: unknown;
@@ -12630,7 +12634,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -12648,7 +12652,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -12657,7 +12661,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -12666,7 +12670,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -12690,7 +12694,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag of the revision that is changed, or * for whichever is current. */
+                /** @description The ETag of the revision to change, or * for the current one. */
                 "If-Match"?: string | null;
             };
             path: {
@@ -12707,7 +12711,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    /** @description What If-Match has to name for a change. */
+                    /** @description The value of If-Match for a change. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -12715,7 +12719,7 @@ export interface operations {
                     "application/json": components["schemas"]["ProfileView"];
                 };
             };
-            /** @description The body is no JSON. */
+            /** @description The body is not JSON. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -12724,7 +12728,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -12733,7 +12737,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -12751,7 +12755,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -12760,7 +12764,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description If-Match names a revision that is no longer current. */
+            /** @description The revision of If-Match is no longer current. */
             412: {
                 headers: {
                     [name: string]: unknown;
@@ -12778,7 +12782,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -12796,7 +12800,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -12814,7 +12818,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -12823,7 +12827,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -12848,7 +12852,7 @@ export interface operations {
             query?: {
                 /** @description Most items on the page. */
                 limit?: number;
-                /** @description What the page before gave as `next`. */
+                /** @description `next` of the previous page. */
                 after?: string | null;
             };
             header?: never;
@@ -12868,7 +12872,7 @@ export interface operations {
                     "application/json": components["schemas"]["RevisionPage"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -12877,7 +12881,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -12904,7 +12908,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -12922,7 +12926,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -12931,7 +12935,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -12940,7 +12944,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -12981,7 +12985,7 @@ export interface operations {
                     "application/json": components["schemas"]["RevisionView"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -12990,7 +12994,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -13017,7 +13021,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -13035,7 +13039,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -13044,7 +13048,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -13053,7 +13057,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -13077,7 +13081,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag of the revision that is changed, or * for whichever is current. */
+                /** @description The ETag of the revision to change, or * for the current one. */
                 "If-Match"?: string | null;
             };
             path: {
@@ -13091,7 +13095,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    /** @description What If-Match has to name for a change. */
+                    /** @description The value of If-Match for a change. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -13099,7 +13103,7 @@ export interface operations {
                     "application/json": components["schemas"]["ProfileView"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -13108,7 +13112,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -13126,7 +13130,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -13135,7 +13139,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description If-Match names a revision that is no longer current. */
+            /** @description The revision of If-Match is no longer current. */
             412: {
                 headers: {
                     [name: string]: unknown;
@@ -13153,7 +13157,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -13171,7 +13175,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -13189,7 +13193,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -13198,7 +13202,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -13224,7 +13228,7 @@ export interface operations {
                 profile?: string | null;
                 /** @description Most items on the page. */
                 limit?: number;
-                /** @description What the page before gave as `next`. */
+                /** @description `next` of the previous page. */
                 after?: string | null;
             };
             header?: never;
@@ -13242,7 +13246,7 @@ export interface operations {
                     "application/json": components["schemas"]["AssignmentPage"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -13251,7 +13255,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -13269,7 +13273,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -13287,7 +13291,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -13296,7 +13300,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -13305,7 +13309,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -13341,7 +13345,7 @@ export interface operations {
             /** @description Successful Response */
             201: {
                 headers: {
-                    /** @description Where what was made is found. */
+                    /** @description URL of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -13349,7 +13353,7 @@ export interface operations {
                     "application/json": components["schemas"]["AssignmentView"];
                 };
             };
-            /** @description The body is no JSON. */
+            /** @description The body is not JSON. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -13358,7 +13362,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -13367,7 +13371,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -13385,7 +13389,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -13403,7 +13407,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -13421,7 +13425,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -13430,7 +13434,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -13439,7 +13443,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -13479,7 +13483,7 @@ export interface operations {
                     "application/json": components["schemas"]["AssignmentView"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -13488,7 +13492,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -13515,7 +13519,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -13533,7 +13537,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -13542,7 +13546,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -13551,7 +13555,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -13589,7 +13593,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -13598,7 +13602,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -13625,7 +13629,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -13643,7 +13647,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -13652,7 +13656,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -13661,7 +13665,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -13689,7 +13693,7 @@ export interface operations {
                 state?: components["schemas"]["ApplicationState"] | null;
                 /** @description Most items on the page. */
                 limit?: number;
-                /** @description What the page before gave as `next`. */
+                /** @description `next` of the previous page. */
                 after?: string | null;
             };
             header?: never;
@@ -13707,7 +13711,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApplicationPage"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -13716,7 +13720,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -13734,7 +13738,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -13752,7 +13756,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -13761,7 +13765,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -13770,7 +13774,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -13810,7 +13814,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApplicationView"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -13819,7 +13823,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -13846,7 +13850,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -13864,7 +13868,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -13873,7 +13877,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -13882,7 +13886,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -13922,7 +13926,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApplicationView"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -13931,7 +13935,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -13949,7 +13953,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -13967,7 +13971,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -13985,7 +13989,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -13994,7 +13998,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or not to the end: what was asked for is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -14003,7 +14007,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -14012,7 +14016,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -14036,13 +14040,13 @@ export interface operations {
         parameters: {
             query?: {
                 vm?: string | null;
-                /** @description Its source or its destination. */
+                /** @description Source or destination. */
                 host?: string | null;
                 state?: components["schemas"]["MigrationState"] | null;
                 profile?: string | null;
                 /** @description Most items on the page. */
                 limit?: number;
-                /** @description What the page before gave as `next`. */
+                /** @description `next` of the previous page. */
                 after?: string | null;
             };
             header?: never;
@@ -14060,7 +14064,7 @@ export interface operations {
                     "application/json": components["schemas"]["MigrationPage"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -14069,7 +14073,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -14087,7 +14091,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -14105,7 +14109,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -14114,7 +14118,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -14123,7 +14127,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -14159,7 +14163,7 @@ export interface operations {
             /** @description Successful Response */
             202: {
                 headers: {
-                    /** @description Where what was made is found. */
+                    /** @description URL of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -14167,7 +14171,7 @@ export interface operations {
                     "application/json": components["schemas"]["MigrationView"];
                 };
             };
-            /** @description The body is no JSON. */
+            /** @description The body is not JSON. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14176,7 +14180,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -14185,7 +14189,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -14203,7 +14207,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -14221,7 +14225,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -14239,7 +14243,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -14248,7 +14252,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or not to the end: what was asked for is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -14257,7 +14261,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -14266,7 +14270,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -14306,7 +14310,7 @@ export interface operations {
                     "application/json": components["schemas"]["MigrationView"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -14315,7 +14319,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -14342,7 +14346,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -14360,7 +14364,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -14369,7 +14373,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -14378,7 +14382,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -14418,7 +14422,7 @@ export interface operations {
                     "application/json": components["schemas"]["MigrationView"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -14427,7 +14431,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -14445,7 +14449,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -14463,7 +14467,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -14481,7 +14485,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -14490,7 +14494,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or not to the end: what was asked for is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -14499,7 +14503,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -14508,7 +14512,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -14552,7 +14556,7 @@ export interface operations {
                     "application/json": components["schemas"]["MigrationView"];
                 };
             };
-            /** @description The body is no JSON. */
+            /** @description The body is not JSON. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14561,7 +14565,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -14570,7 +14574,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -14588,7 +14592,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -14606,7 +14610,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -14624,7 +14628,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -14633,7 +14637,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or not to the end: what was asked for is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -14642,7 +14646,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -14651,7 +14655,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -14675,9 +14679,9 @@ export interface operations {
         parameters: {
             query?: {
                 limit?: number;
-                /** @description What the page before gave as `next`. */
+                /** @description `next` of the previous page. */
                 after?: string | null;
-                /** @description Begin after this `at_ms`: for who follows a running migration. */
+                /** @description Start after this `at_ms`; to watch a running migration. */
                 later_than_ms?: number | null;
             };
             header?: never;
@@ -14697,7 +14701,7 @@ export interface operations {
                     "application/json": components["schemas"]["SamplePage"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -14706,7 +14710,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -14733,7 +14737,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -14751,7 +14755,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -14760,7 +14764,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -14769,7 +14773,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -14793,9 +14797,9 @@ export interface operations {
         parameters: {
             query?: {
                 limit?: number;
-                /** @description What the page before gave as `next`. */
+                /** @description `next` of the previous page. */
                 after?: string | null;
-                /** @description Begin after this `at_ms`: for who follows a running migration. */
+                /** @description Start after this `at_ms`; to watch a running migration. */
                 later_than_ms?: number | null;
             };
             header?: never;
@@ -14815,7 +14819,7 @@ export interface operations {
                     "application/json": components["schemas"]["RoundPage"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -14824,7 +14828,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -14851,7 +14855,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -14869,7 +14873,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -14878,7 +14882,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -14887,7 +14891,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -14910,11 +14914,11 @@ export interface operations {
     list_evacuations: {
         parameters: {
             query?: {
-                /** @description Any of them. */
+                /** @description Any of these states. */
                 state?: components["schemas"]["EvacuationState"][];
                 /** @description Most items on the page. */
                 limit?: number;
-                /** @description What the page before gave as `next`. */
+                /** @description `next` of the previous page. */
                 after?: string | null;
             };
             header?: never;
@@ -14932,7 +14936,7 @@ export interface operations {
                     "application/json": components["schemas"]["EvacuationPage"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -14941,7 +14945,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -14959,7 +14963,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -14977,7 +14981,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -14986,7 +14990,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -14995,7 +14999,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -15018,11 +15022,11 @@ export interface operations {
     list_host_evacuations: {
         parameters: {
             query?: {
-                /** @description Any of them. */
+                /** @description Any of these states. */
                 state?: components["schemas"]["EvacuationState"][];
                 /** @description Most items on the page. */
                 limit?: number;
-                /** @description What the page before gave as `next`. */
+                /** @description `next` of the previous page. */
                 after?: string | null;
             };
             header?: never;
@@ -15042,7 +15046,7 @@ export interface operations {
                     "application/json": components["schemas"]["EvacuationPage"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15051,7 +15055,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -15078,7 +15082,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -15096,7 +15100,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -15105,7 +15109,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -15114,7 +15118,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -15152,7 +15156,7 @@ export interface operations {
             /** @description Successful Response */
             202: {
                 headers: {
-                    /** @description Where what was made is found. */
+                    /** @description URL of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -15160,7 +15164,7 @@ export interface operations {
                     "application/json": components["schemas"]["EvacuationView"];
                 };
             };
-            /** @description The body is no JSON. */
+            /** @description The body is not JSON. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -15169,7 +15173,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15178,7 +15182,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -15196,7 +15200,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -15214,7 +15218,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -15232,7 +15236,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -15241,7 +15245,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or not to the end: what was asked for is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -15250,7 +15254,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -15259,7 +15263,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -15303,7 +15307,7 @@ export interface operations {
                     "application/json": components["schemas"]["EvacuationPlanView"];
                 };
             };
-            /** @description The body is no JSON. */
+            /** @description The body is not JSON. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -15312,7 +15316,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15321,7 +15325,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -15339,7 +15343,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -15357,7 +15361,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -15375,7 +15379,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -15384,7 +15388,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or not to the end: what was asked for is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -15393,7 +15397,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -15402,7 +15406,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -15443,7 +15447,7 @@ export interface operations {
                     "application/json": components["schemas"]["EvacuationView"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15452,7 +15456,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -15479,7 +15483,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -15497,7 +15501,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -15506,7 +15510,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -15515,7 +15519,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -15556,7 +15560,7 @@ export interface operations {
                     "application/json": components["schemas"]["EvacuationView"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15565,7 +15569,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -15583,7 +15587,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -15601,7 +15605,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -15619,7 +15623,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -15628,7 +15632,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -15637,7 +15641,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -15662,7 +15666,7 @@ export interface operations {
             query?: {
                 /** @description Most items on the page. */
                 limit?: number;
-                /** @description What the page before gave as `next`. */
+                /** @description `next` of the previous page. */
                 after?: string | null;
             };
             header?: never;
@@ -15683,7 +15687,7 @@ export interface operations {
                     "application/json": components["schemas"]["LeavingVmPage"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15692,7 +15696,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -15719,7 +15723,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -15737,7 +15741,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -15746,7 +15750,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -15755,7 +15759,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -15796,7 +15800,7 @@ export interface operations {
                     "application/json": components["schemas"]["EvacuationView"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15805,7 +15809,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -15823,7 +15827,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -15841,7 +15845,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -15859,7 +15863,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -15868,7 +15872,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -15877,7 +15881,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -15918,7 +15922,7 @@ export interface operations {
                     "application/json": components["schemas"]["EvacuationView"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15927,7 +15931,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -15945,7 +15949,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -15963,7 +15967,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -15981,7 +15985,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -15990,7 +15994,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -15999,7 +16003,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -16026,14 +16030,14 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        /** @description The XML of the domain that is about to arrive. */
+        /** @description The XML of the incoming domain. */
         requestBody: {
             content: {
                 "application/xml": string;
             };
         };
         responses: {
-            /** @description The XML that it is to have. */
+            /** @description The changed XML. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -16042,14 +16046,14 @@ export interface operations {
                     "application/xml": string;
                 };
             };
-            /** @description It arrives as it is. */
+            /** @description No change to the XML. */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description The body is no JSON. */
+            /** @description The body is not JSON. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -16058,7 +16062,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16067,7 +16071,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -16076,7 +16080,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -16094,7 +16098,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -16112,7 +16116,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -16121,7 +16125,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -16130,7 +16134,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -16153,21 +16157,21 @@ export interface operations {
     list_scenarios: {
         parameters: {
             query?: {
-                /** @description Families, scenarios, or either with *; none gives all. */
+                /** @description Families or scenarios; * matches any text. Default: all. */
                 family?: string[];
-                /** @description The quick selection of them, in small. */
+                /** @description The quick selection, with small VMs. */
                 quick?: boolean;
-                /** @description Only of this one. */
+                /** @description Only this kind. */
                 kind?: components["schemas"]["ScenarioKind"] | null;
-                /** @description Where it is to be run. */
+                /** @description Where the run takes place. */
                 place?: components["schemas"]["Place"];
-                /** @description By its name, as GET /qemus has it. */
+                /** @description Name of a QEMU, see GET /qemus. */
                 qemu?: string;
-                /** @description Null where the machine can. */
+                /** @description Null: use KVM if available. */
                 kvm?: boolean | null;
                 /** @description Most items on the page. */
                 limit?: number;
-                /** @description What the page before gave as `next`. */
+                /** @description `next` of the previous page. */
                 after?: string | null;
             };
             header?: never;
@@ -16185,7 +16189,7 @@ export interface operations {
                     "application/json": components["schemas"]["ScenarioPage"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16194,7 +16198,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -16212,7 +16216,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -16230,7 +16234,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -16239,7 +16243,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -16248,7 +16252,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -16271,11 +16275,11 @@ export interface operations {
     get_scenario: {
         parameters: {
             query?: {
-                /** @description Where it is to be run. */
+                /** @description Where the run takes place. */
                 place?: components["schemas"]["Place"];
-                /** @description By its name, as GET /qemus has it. */
+                /** @description Name of a QEMU, see GET /qemus. */
                 qemu?: string;
-                /** @description Null where the machine can. */
+                /** @description Null: use KVM if available. */
                 kvm?: boolean | null;
             };
             header?: never;
@@ -16296,7 +16300,7 @@ export interface operations {
                     "application/json": components["schemas"]["ScenarioView"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16305,7 +16309,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -16332,7 +16336,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -16350,7 +16354,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -16359,7 +16363,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -16368,7 +16372,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -16393,7 +16397,7 @@ export interface operations {
             query?: {
                 /** @description Most items on the page. */
                 limit?: number;
-                /** @description What the page before gave as `next`. */
+                /** @description `next` of the previous page. */
                 after?: string | null;
             };
             header?: never;
@@ -16411,7 +16415,7 @@ export interface operations {
                     "application/json": components["schemas"]["MeasuredScenarioPage"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16420,7 +16424,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -16438,7 +16442,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -16456,7 +16460,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -16465,7 +16469,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -16474,7 +16478,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -16499,7 +16503,7 @@ export interface operations {
             query?: {
                 /** @description Most items on the page. */
                 limit?: number;
-                /** @description What the page before gave as `next`. */
+                /** @description `next` of the previous page. */
                 after?: string | null;
             };
             header?: never;
@@ -16517,7 +16521,7 @@ export interface operations {
                     "application/json": components["schemas"]["MetricPage"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16526,7 +16530,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -16544,7 +16548,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -16562,7 +16566,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -16571,7 +16575,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -16580,7 +16584,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -16620,7 +16624,7 @@ export interface operations {
                     "application/json": components["schemas"]["MetricView"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16629,7 +16633,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -16656,7 +16660,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -16674,7 +16678,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -16683,7 +16687,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -16692,7 +16696,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -16717,7 +16721,7 @@ export interface operations {
             query?: {
                 /** @description Most items on the page. */
                 limit?: number;
-                /** @description What the page before gave as `next`. */
+                /** @description `next` of the previous page. */
                 after?: string | null;
             };
             header?: never;
@@ -16735,7 +16739,7 @@ export interface operations {
                     "application/json": components["schemas"]["QemuPage"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16744,7 +16748,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -16762,7 +16766,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -16780,7 +16784,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -16789,7 +16793,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -16798,7 +16802,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -16824,19 +16828,19 @@ export interface operations {
                 scenario?: string | null;
                 family?: string | null;
                 profile?: string | null;
-                /** @description Any of them. */
+                /** @description Any of these states. */
                 state?: components["schemas"]["RunState"][];
-                /** @description Of the environment. */
+                /** @description Fingerprint of the environment. */
                 fingerprint?: string | null;
-                /** @description The machine's name. */
+                /** @description Name of the machine. */
                 host?: string | null;
                 campaign?: string | null;
                 arm?: string | null;
-                /** @description Ordered then or later. */
+                /** @description Created then or later. */
                 since?: string | null;
                 /** @description Most items on the page. */
                 limit?: number;
-                /** @description What the page before gave as `next`. */
+                /** @description `next` of the previous page. */
                 after?: string | null;
             };
             header?: never;
@@ -16854,7 +16858,7 @@ export interface operations {
                     "application/json": components["schemas"]["RunPage"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16863,7 +16867,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -16881,7 +16885,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -16899,7 +16903,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -16908,7 +16912,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -16917,7 +16921,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -16953,7 +16957,7 @@ export interface operations {
             /** @description Successful Response */
             202: {
                 headers: {
-                    /** @description Where what was made is found. */
+                    /** @description URL of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -16961,7 +16965,7 @@ export interface operations {
                     "application/json": components["schemas"]["RunView"];
                 };
             };
-            /** @description The body is no JSON. */
+            /** @description The body is not JSON. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -16970,7 +16974,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16979,7 +16983,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -16997,7 +17001,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -17015,7 +17019,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -17033,7 +17037,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -17042,7 +17046,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or not to the end: what was asked for is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -17051,7 +17055,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -17060,7 +17064,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -17083,7 +17087,7 @@ export interface operations {
     import_run: {
         parameters: {
             query?: {
-                /** @description What the file is called; kept with the run. */
+                /** @description Name of the file; stored with the run. */
                 name?: string;
             };
             header?: never;
@@ -17101,7 +17105,7 @@ export interface operations {
             /** @description Successful Response */
             201: {
                 headers: {
-                    /** @description Where what was made is found. */
+                    /** @description URL of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -17109,7 +17113,7 @@ export interface operations {
                     "application/json": components["schemas"]["RunView"];
                 };
             };
-            /** @description The body is no JSON. */
+            /** @description The body is not JSON. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -17118,7 +17122,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17127,7 +17131,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -17136,7 +17140,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -17154,7 +17158,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -17172,7 +17176,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -17181,7 +17185,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -17190,7 +17194,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -17230,7 +17234,7 @@ export interface operations {
                     "application/json": components["schemas"]["RunDetail"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17239,7 +17243,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -17266,7 +17270,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -17284,7 +17288,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -17293,7 +17297,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -17302,7 +17306,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -17342,7 +17346,7 @@ export interface operations {
                     "application/json": components["schemas"]["RunView"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17351,7 +17355,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -17369,7 +17373,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -17387,7 +17391,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -17405,7 +17409,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -17414,7 +17418,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -17423,7 +17427,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -17448,7 +17452,7 @@ export interface operations {
             query?: {
                 /** @description Most rows on the page. */
                 limit?: number;
-                /** @description What the page before gave as `next`. */
+                /** @description `next` of the previous page. */
                 after?: string | null;
             };
             header?: never;
@@ -17468,7 +17472,7 @@ export interface operations {
                     "application/json": components["schemas"]["RunSamplePage"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17477,7 +17481,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -17504,7 +17508,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -17522,7 +17526,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -17531,7 +17535,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -17540,7 +17544,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -17565,7 +17569,7 @@ export interface operations {
             query?: {
                 /** @description Most rows on the page. */
                 limit?: number;
-                /** @description What the page before gave as `next`. */
+                /** @description `next` of the previous page. */
                 after?: string | null;
             };
             header?: never;
@@ -17585,7 +17589,7 @@ export interface operations {
                     "application/json": components["schemas"]["GuestPassPage"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17594,7 +17598,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -17621,7 +17625,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -17639,7 +17643,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -17648,7 +17652,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -17657,7 +17661,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -17682,7 +17686,7 @@ export interface operations {
             query?: {
                 /** @description Most rows on the page. */
                 limit?: number;
-                /** @description What the page before gave as `next`. */
+                /** @description `next` of the previous page. */
                 after?: string | null;
             };
             header?: never;
@@ -17702,7 +17706,7 @@ export interface operations {
                     "application/json": components["schemas"]["SilencePage"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17711,7 +17715,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -17738,7 +17742,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -17756,7 +17760,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -17765,7 +17769,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -17774,7 +17778,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -17799,7 +17803,7 @@ export interface operations {
             query?: {
                 /** @description Most rows on the page. */
                 limit?: number;
-                /** @description What the page before gave as `next`. */
+                /** @description `next` of the previous page. */
                 after?: string | null;
             };
             header?: never;
@@ -17819,7 +17823,7 @@ export interface operations {
                     "application/json": components["schemas"]["CpuSamplePage"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17828,7 +17832,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -17855,7 +17859,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -17873,7 +17877,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -17882,7 +17886,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -17891,7 +17895,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -17916,7 +17920,7 @@ export interface operations {
             query?: {
                 /** @description Most rows on the page. */
                 limit?: number;
-                /** @description What the page before gave as `next`. */
+                /** @description `next` of the previous page. */
                 after?: string | null;
             };
             header?: never;
@@ -17936,7 +17940,7 @@ export interface operations {
                     "application/json": components["schemas"]["RoundPage"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17945,7 +17949,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -17972,7 +17976,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -17990,7 +17994,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -17999,7 +18003,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -18008,7 +18012,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -18033,7 +18037,7 @@ export interface operations {
             query?: {
                 /** @description Most rows on the page. */
                 limit?: number;
-                /** @description What the page before gave as `next`. */
+                /** @description `next` of the previous page. */
                 after?: string | null;
             };
             header?: never;
@@ -18053,7 +18057,7 @@ export interface operations {
                     "application/json": components["schemas"]["ProcessSamplePage"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -18062,7 +18066,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -18089,7 +18093,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -18107,7 +18111,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -18116,7 +18120,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -18125,7 +18129,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -18150,7 +18154,7 @@ export interface operations {
             query?: {
                 /** @description Most rows on the page. */
                 limit?: number;
-                /** @description What the page before gave as `next`. */
+                /** @description `next` of the previous page. */
                 after?: string | null;
             };
             header?: never;
@@ -18170,7 +18174,7 @@ export interface operations {
                     "application/json": components["schemas"]["CpuMarkPage"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -18179,7 +18183,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -18206,7 +18210,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -18224,7 +18228,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -18233,7 +18237,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -18242,7 +18246,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -18282,7 +18286,7 @@ export interface operations {
                     "text/html": string;
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -18291,7 +18295,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -18318,7 +18322,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -18336,7 +18340,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -18345,7 +18349,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -18354,7 +18358,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -18377,7 +18381,7 @@ export interface operations {
     export_run: {
         parameters: {
             query?: {
-                /** @description `json`, `csv.gz` and `parquet`, which takes the extra of that name, hold all of it; `guestperf` what that knows. */
+                /** @description `json`, `csv.gz` and `parquet` (needs the extra of that name) contain the whole run; `guestperf` what its format supports. */
                 format?: components["schemas"]["FileFormat"];
             };
             header?: never;
@@ -18399,7 +18403,7 @@ export interface operations {
                     "application/vnd.apache.parquet": unknown;
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -18408,7 +18412,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -18435,7 +18439,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -18453,7 +18457,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -18462,7 +18466,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -18471,7 +18475,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -18511,7 +18515,7 @@ export interface operations {
                     "application/json": components["schemas"]["EnvironmentView"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -18520,7 +18524,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -18547,7 +18551,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -18565,7 +18569,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -18574,7 +18578,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -18583,7 +18587,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -18607,11 +18611,11 @@ export interface operations {
         parameters: {
             query?: {
                 name?: string | null;
-                /** @description Any of them. */
+                /** @description Any of these states. */
                 state?: components["schemas"]["CampaignState"][];
                 /** @description Most items on the page. */
                 limit?: number;
-                /** @description What the page before gave as `next`. */
+                /** @description `next` of the previous page. */
                 after?: string | null;
             };
             header?: never;
@@ -18629,7 +18633,7 @@ export interface operations {
                     "application/json": components["schemas"]["CampaignPage"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -18638,7 +18642,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -18656,7 +18660,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -18674,7 +18678,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -18683,7 +18687,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -18692,7 +18696,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -18730,7 +18734,7 @@ export interface operations {
             /** @description Successful Response */
             202: {
                 headers: {
-                    /** @description Where what was made is found. */
+                    /** @description URL of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
@@ -18738,7 +18742,7 @@ export interface operations {
                     "application/json": components["schemas"]["CampaignDetail"];
                 };
             };
-            /** @description The body is no JSON. */
+            /** @description The body is not JSON. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -18747,7 +18751,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -18756,7 +18760,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -18774,7 +18778,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -18792,7 +18796,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -18810,7 +18814,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -18819,7 +18823,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or not to the end: what was asked for is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -18828,7 +18832,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -18837,7 +18841,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -18881,7 +18885,7 @@ export interface operations {
                     "application/json": components["schemas"]["CampaignForecast"];
                 };
             };
-            /** @description The body is no JSON. */
+            /** @description The body is not JSON. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -18890,7 +18894,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -18899,7 +18903,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -18917,7 +18921,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -18935,7 +18939,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -18953,7 +18957,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -18962,7 +18966,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or not to the end: what was asked for is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -18971,7 +18975,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -18980,7 +18984,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -19005,7 +19009,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Its id, or its name for the newest of that name. */
+                /** @description Id, or name (the newest campaign of that name). */
                 campaign: string;
             };
             cookie?: never;
@@ -19021,7 +19025,7 @@ export interface operations {
                     "application/json": components["schemas"]["CampaignDetail"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -19030,7 +19034,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -19057,7 +19061,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -19075,7 +19079,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -19084,7 +19088,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -19093,7 +19097,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -19118,7 +19122,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Its id, or its name for the newest of that name. */
+                /** @description Id, or name (the newest campaign of that name). */
                 campaign: string;
             };
             cookie?: never;
@@ -19134,7 +19138,7 @@ export interface operations {
                     "application/json": components["schemas"]["CampaignView"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -19143,7 +19147,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -19161,7 +19165,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -19179,7 +19183,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -19197,7 +19201,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -19206,7 +19210,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -19215,7 +19219,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -19240,12 +19244,12 @@ export interface operations {
             query?: {
                 /** @description Most items on the page. */
                 limit?: number;
-                /** @description What the page before gave as `next`. */
+                /** @description `next` of the previous page. */
                 after?: string | null;
             };
             header?: never;
             path: {
-                /** @description Its id, or its name for the newest of that name. */
+                /** @description Id, or name (the newest campaign of that name). */
                 campaign: string;
             };
             cookie?: never;
@@ -19261,7 +19265,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlannedRunPage"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -19270,7 +19274,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -19297,7 +19301,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -19315,7 +19319,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -19324,7 +19328,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -19333,7 +19337,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -19358,7 +19362,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Its id, or its name for the newest of that name. */
+                /** @description Id, or name (the newest campaign of that name). */
                 campaign: string;
             };
             cookie?: never;
@@ -19374,7 +19378,7 @@ export interface operations {
                     "application/json": components["schemas"]["CampaignView"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -19383,7 +19387,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -19401,7 +19405,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -19419,7 +19423,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -19437,7 +19441,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -19446,7 +19450,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -19455,7 +19459,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -19480,7 +19484,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Its id, or its name for the newest of that name. */
+                /** @description Id, or name (the newest campaign of that name). */
                 campaign: string;
             };
             cookie?: never;
@@ -19496,7 +19500,7 @@ export interface operations {
                     "application/json": components["schemas"]["CampaignView"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -19505,7 +19509,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -19523,7 +19527,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description It contradicts what is stored or what is running; `errors` names each reason. */
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -19541,7 +19545,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -19559,7 +19563,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -19568,7 +19572,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -19577,7 +19581,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -19600,19 +19604,19 @@ export interface operations {
     get_comparison: {
         parameters: {
             query?: {
-                /** @description What is held against: an arm of `campaign`, or runs by what they are: `scenario=plain/1gbs,profile=stock`; by scenario, family, profile, campaign, arm, fingerprint, host. */
+                /** @description The base of the comparison: an arm of `campaign`, or runs by selectors: `scenario=plain/1gbs,profile=stock`; by scenario, family, profile, campaign, arm, fingerprint, host. */
                 a?: string;
-                /** @description What is held against it, likewise. */
+                /** @description What is compared to `a`, likewise. */
                 b?: string;
-                /** @description By its id, or the newest of that name; alone, all its pairs of arms. */
+                /** @description By id, or the newest of that name; without `a` and `b` all pairs of arms. */
                 campaign?: string;
-                /** @description Only these; without a campaign the first is the primary one. */
+                /** @description Only these metrics; without a campaign the first is the primary metric. */
                 metric?: string[];
-                /** @description Within which there is no difference; the campaign's, or 5. */
+                /** @description Smaller differences are equivalent; default: the campaign's margin, or 5. */
                 margin_percent?: number | null;
-                /** @description In what the environments differ on purpose, as a path such as `qemu.version`, or `all`. Else there are no verdicts where they differ. */
+                /** @description Expected differences of the environments, as a path such as `qemu.version`, or `all`. Other differences prevent a verdict. */
                 meant?: string[];
-                /** @description A published source, or SOURCE/TABLE, that is put beside, cell by cell. */
+                /** @description A published source, or SOURCE/TABLE, to show next to the results. */
                 reference?: string;
             };
             header?: never;
@@ -19630,7 +19634,7 @@ export interface operations {
                     "application/json": components["schemas"]["ComparisonView"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -19639,7 +19643,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -19666,7 +19670,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -19684,7 +19688,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -19693,7 +19697,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -19702,7 +19706,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -19725,21 +19729,21 @@ export interface operations {
     get_comparison_report: {
         parameters: {
             query?: {
-                /** @description `csv` has the runs' values alone. */
+                /** @description `csv` has only the values of the runs. */
                 format?: components["schemas"]["ReportFormat"];
-                /** @description What is held against: an arm of `campaign`, or runs by what they are: `scenario=plain/1gbs,profile=stock`; by scenario, family, profile, campaign, arm, fingerprint, host. */
+                /** @description The base of the comparison: an arm of `campaign`, or runs by selectors: `scenario=plain/1gbs,profile=stock`; by scenario, family, profile, campaign, arm, fingerprint, host. */
                 a?: string;
-                /** @description What is held against it, likewise. */
+                /** @description What is compared to `a`, likewise. */
                 b?: string;
-                /** @description By its id, or the newest of that name; alone, all its pairs of arms. */
+                /** @description By id, or the newest of that name; without `a` and `b` all pairs of arms. */
                 campaign?: string;
-                /** @description Only these; without a campaign the first is the primary one. */
+                /** @description Only these metrics; without a campaign the first is the primary metric. */
                 metric?: string[];
-                /** @description Within which there is no difference; the campaign's, or 5. */
+                /** @description Smaller differences are equivalent; default: the campaign's margin, or 5. */
                 margin_percent?: number | null;
-                /** @description In what the environments differ on purpose, as a path such as `qemu.version`, or `all`. Else there are no verdicts where they differ. */
+                /** @description Expected differences of the environments, as a path such as `qemu.version`, or `all`. Other differences prevent a verdict. */
                 meant?: string[];
-                /** @description A published source, or SOURCE/TABLE, that is put beside, cell by cell. */
+                /** @description A published source, or SOURCE/TABLE, to show next to the results. */
                 reference?: string;
             };
             header?: never;
@@ -19757,7 +19761,7 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -19766,7 +19770,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -19793,7 +19797,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -19811,7 +19815,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -19820,7 +19824,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -19829,7 +19833,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -19857,7 +19861,7 @@ export interface operations {
                 profile?: string | null;
                 /** @description Most items on the page. */
                 limit?: number;
-                /** @description What the page before gave as `next`. */
+                /** @description `next` of the previous page. */
                 after?: string | null;
             };
             header?: never;
@@ -19875,7 +19879,7 @@ export interface operations {
                     "application/json": components["schemas"]["HistoryView"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -19884,7 +19888,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -19911,7 +19915,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -19929,7 +19933,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -19938,7 +19942,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -19947,7 +19951,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -19972,7 +19976,7 @@ export interface operations {
             query?: {
                 /** @description Most items on the page. */
                 limit?: number;
-                /** @description What the page before gave as `next`. */
+                /** @description `next` of the previous page. */
                 after?: string | null;
             };
             header?: never;
@@ -19990,7 +19994,7 @@ export interface operations {
                     "application/json": components["schemas"]["ReferencePage"];
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -19999,7 +20003,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -20017,7 +20021,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -20035,7 +20039,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -20044,7 +20048,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -20053,7 +20057,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -20080,7 +20084,7 @@ export interface operations {
                 table?: string | null;
             };
             header?: {
-                /** @description An ETag that GET gave. */
+                /** @description An ETag of an earlier GET. */
                 "If-None-Match"?: string | null;
             };
             path: {
@@ -20093,7 +20097,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    /** @description Of this content, for If-None-Match. */
+                    /** @description Version of this content, for If-None-Match. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -20101,16 +20105,16 @@ export interface operations {
                     "application/json": components["schemas"]["ReferenceView"];
                 };
             };
-            /** @description The content is the one that If-None-Match names. */
+            /** @description The content has the version of If-None-Match. */
             304: {
                 headers: {
-                    /** @description Of this content, for If-None-Match. */
+                    /** @description Version of this content, for If-None-Match. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -20119,7 +20123,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -20146,7 +20150,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -20164,7 +20168,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -20173,7 +20177,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -20182,7 +20186,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -20207,13 +20211,13 @@ export interface operations {
             query?: {
                 /** @description Resume after this event. */
                 after?: number | null;
-                /** @description Only these topics; none given lets all through. */
+                /** @description Only these topics; default: all. */
                 topic?: components["schemas"]["EventTopic"][];
-                /** @description Only what concerns this UUID or name. */
+                /** @description Only events about this UUID or name. */
                 subject?: string | null;
             };
             header?: {
-                /** @description The same; goes before `after`. */
+                /** @description The same; overrides `after`. */
                 "last-event-id"?: number | null;
             };
             path?: never;
@@ -20230,7 +20234,7 @@ export interface operations {
                     "text/event-stream": unknown;
                 };
             };
-            /** @description Nobody said who asks, or it could not be proven: over TCP each request needs a token or a session. */
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -20239,7 +20243,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Who asks may not do this; or the request comes from a page of another origin. */
+            /** @description No permission; or the request comes from a page of another origin. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -20257,7 +20261,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description The body is not sent as application/json. */
+            /** @description The Content-Type is not application/json. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -20275,7 +20279,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Input that cannot be accepted; `errors` names each field. */
+            /** @description Invalid input; `errors` names each field. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -20284,7 +20288,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description Too many failed attempts to prove who asks; Retry-After says when to try again. */
+            /** @description Too many failed authentications; Retry-After says when to try again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -20293,7 +20297,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A fault of vmtune; the log has it under the id in `instance`. */
+            /** @description Internal error; the log has the details under the id in `instance`. */
             500: {
                 headers: {
                     [name: string]: unknown;
