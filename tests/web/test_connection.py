@@ -6,7 +6,7 @@ from playwright.sync_api import Page, expect
 from tests.support.browser import Watch, settled
 from tests.support.live import Live
 
-LOST = "The service cannot be heard"
+LOST = "Lost the connection to the service"
 NOBODY_ANSWERS = {
     "ERR_CONNECTION_REFUSED",
     "ERR_CONNECTION_RESET",
@@ -28,7 +28,7 @@ def test_lost_and_healed_without_a_reload(it: Live, page: Page, watch: Watch) ->
     editor.goto("/profiles/before/edit")
     settled(editor)
     editor.get_by_label("Downtime limit", exact=True).fill("250ms")
-    editor.get_by_label("Why this change").fill("what I typed")
+    editor.get_by_label("Reason of the change").fill("what I typed")
     expect(editor.get_by_text("250 ms", exact=True)).to_be_visible()  # the service has judged it
 
     it.service.kill()
@@ -39,8 +39,8 @@ def test_lost_and_healed_without_a_reload(it: Live, page: Page, watch: Watch) ->
     # A change that nobody hears is told, and stays where it was typed.
     save = editor.get_by_role("button", name="Save as a new revision")
     save.click()
-    expect(editor.get_by_text("the service cannot be reached").first).to_be_visible()
-    expect(editor.get_by_label("Why this change")).to_have_value("what I typed")
+    expect(editor.get_by_text("the service does not answer").first).to_be_visible()
+    expect(editor.get_by_label("Reason of the change")).to_have_value("what I typed")
     # Nor does it wait to be tried again that nobody could judge what was typed since.
     editor.get_by_label("Downtime limit", exact=True).fill("260ms")
     expect(editor.locator("#tunable-downtime_limit_ms-help")).not_to_contain_text("250 ms")

@@ -45,7 +45,7 @@ def test_a_profile_is_made_by_keys(it: Live, page: Page) -> None:
     page.keyboard.type("by-keys")
     tab_to(page, page.get_by_label("Parallel migration", exact=True))
     page.keyboard.press("ArrowDown")  # from unset to on
-    tab_to(page, page.get_by_label("Why this change"))
+    tab_to(page, page.get_by_label("Reason of the change"))
     page.keyboard.press("Tab")
     assert focused(page.get_by_role("button", name="Create", exact=True))
     page.keyboard.press("Enter")

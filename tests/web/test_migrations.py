@@ -43,7 +43,7 @@ def test_followed_live_to_its_end(it: Live, page: Page) -> None:
         # Without a reload: what comes at the end is brought by the event stream.
         expect(page.get_by_text("completed", exact=True)).to_be_visible()
         expect(bar).to_have_count(0)
-        rows = page.get_by_role("grid", name="What QEMU ran with")
+        rows = page.get_by_role("grid", name="Values in QEMU")
         bandwidth = rows.get_by_role("row", name=re.compile("^max_bandwidth_bytes_per_s "))
         expect(bandwidth).to_contain_text("effective")
         expect(page.get_by_role("img", name="Throughput and dirty rate over time")).to_be_visible()
@@ -102,7 +102,7 @@ def test_what_comes_too_late_is_told(it: Live, vm: lab.LabVm, page: Page, watch:
     it.client.delete(f"/migrations/{id}")
     it.ended({"id": id})
     page.get_by_role("dialog").get_by_role("button", name="Abort", exact=True).click()
-    expect(page.get_by_text("It was not aborted").first).to_be_visible()
+    expect(page.get_by_text("The abort failed").first).to_be_visible()
 
 
 @pytest.fixture

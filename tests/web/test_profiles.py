@@ -16,7 +16,7 @@ def alert(page: Page, text: str) -> None:
 def revise(page: Page, field: str, value: str, why: str) -> None:
     """Change one value and save, in an editor that is open."""
     page.get_by_label(field, exact=True).fill(value)
-    page.get_by_label("Why this change").fill(why)
+    page.get_by_label("Reason of the change").fill(why)
     page.get_by_role("button", name="Save as a new revision").click()
 
 
@@ -86,7 +86,7 @@ def test_what_somebody_else_changed_meanwhile_is_not_overwritten(
     settled(page)
     it.client.put("/profiles/shared", {"values": {"downtime_limit_ms": 200}}, if_match='"1"')
     revise(page, "Downtime limit", "100", "mine")
-    alert(page, "Somebody else has changed this profile")
+    alert(page, "Another user has changed this profile")
     assert it.client.get("/profiles/shared")["values"] == {"downtime_limit_ms": 200}
 
 

@@ -57,7 +57,7 @@ def test_pictures_for_the_readme(it: Live, page: Page, watch: Watch) -> None:
 
         page.goto(f"/bench/compare?campaign={campaign}")
         settled(page)
-        page.get_by_role("heading", name=re.compile("^tuned against stock")).evaluate(_TO_TOP)
+        page.get_by_role("heading", name=re.compile("^tuned compared to stock")).evaluate(_TO_TOP)
         picture(page, "compare")
 
         running = it.migrate(vm, "b", profile="slow-link")

@@ -55,4 +55,4 @@ def test_what_is_not_there_is_told(page: Page, watch: Watch) -> None:
         page.goto(address)
         expect(page.locator(".pf-v6-c-alert").filter(has_text="there is no")).to_be_visible()
     page.goto("/none")
-    expect(page.get_by_role("heading", name="no such page", exact=False)).to_be_visible()
+    expect(page.get_by_role("heading", name="Page not found", exact=False)).to_be_visible()

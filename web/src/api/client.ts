@@ -62,7 +62,7 @@ const throwing: Middleware = {
   onError({ error }) {
     if (error instanceof ApiError) return error;
     if (error instanceof DOMException && error.name === "AbortError") return error;
-    return new ApiError(0, "the service cannot be reached");
+    return new ApiError(0, "the service does not answer");
   },
 };
 

@@ -88,7 +88,7 @@ export function Shell() {
           <Alert
             variant="warning"
             isInline
-            title="The service cannot be heard. What is shown may be old; this page connects again by itself."
+            title="Lost the connection to the service. The data may be out of date; reconnecting."
           />
         )}
       </div>

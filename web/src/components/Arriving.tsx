@@ -25,7 +25,7 @@ export function useArrivals(): readonly Arrival[] {
 
 const WHY_NOT: Readonly<Record<string, string>> = {
   destination_needs_command_line: "the setting destination_command_line does not allow it",
-  not_in_every_qemu: "not every QEMU has it",
+  not_in_every_qemu: "not all QEMUs support it",
 };
 
 /** That a VM arrives, and what of its profile it is started with there. */
@@ -39,7 +39,7 @@ export function Arriving({
     <Alert
       isInline
       variant="info"
-      title={`${name} is arriving${source ? ` from ${source}` : ""}: others migrate it`}
+      title={`${name} is an incoming migration${source ? ` from ${source}` : ""}, not started by vmtune`}
     >
       <p>
         <Link to={`/vms/${vm}`}>{name}</Link>, since <Moment at={at} />, with{" "}
@@ -48,7 +48,7 @@ export function Arriving({
             {profile} r{revision}
           </Link>
         ) : (
-          "no profile: as it is"
+          "no profile"
         )}
       </p>
       {Object.entries(given).map(([tunable, value]) => (

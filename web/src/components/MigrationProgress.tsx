@@ -29,12 +29,12 @@ export function MigrationProgress({
           : [`downtime ${duration(progress.expected_downtime_ms)} expected`]),
         ...(progress.reaper
           ? [
-              `rings emptied every ${duration(progress.reaper.interval_ms)}, ` +
+              `rings reaped every ${duration(progress.reaper.interval_ms)}, ` +
                 `fullest ${percent(progress.reaper.fullest * 100)}`,
             ]
           : []),
       ].join(" · ")
-    : "waiting for the first figures";
+    : "waiting for data";
   return (
     <>
       {/* Not as the bar's title, which PatternFly hides from screen readers. */}

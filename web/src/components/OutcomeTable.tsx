@@ -8,7 +8,7 @@ type Outcome = Schemas["OutcomeView"];
 const COLUMNS: readonly ColumnOf<Outcome>[] = [
   { title: "Tunable", cell: (each) => <TunableName name={each.tunable} /> },
   { title: "Wanted", cell: (each) => each.wanted?.text ?? "unset" },
-  { title: "QEMU ran with", cell: (each) => each.seen?.text ?? "unknown" },
+  { title: "Actual", cell: (each) => each.seen?.text ?? "unknown" },
   {
     title: "Status",
     cell: (each) => (

@@ -16,7 +16,7 @@ export function ProfileChoice({
   const items = list.data?.pages.flatMap((page) => page.items) ?? [];
   return (
     <FormSelect id={id} value={value} onChange={(_event, chosen) => choose(chosen)}>
-      <FormSelectOption value="" label="The assigned one" />
+      <FormSelectOption value="" label="Assigned profile" />
       {items.map((each) => (
         <FormSelectOption key={each.name} value={each.name} label={each.name} />
       ))}

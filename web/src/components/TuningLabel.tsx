@@ -8,11 +8,11 @@ export type TuningState = Schemas["TuningState"];
 
 /** Every state, worst first, as lists and filters show them. */
 export const TUNING: Record<TuningState, { look: Look; means: string }> = {
-  drifted: { look: "danger", means: "something differs from what was applied" },
-  unknown: { look: "warning", means: "something was applied and could not be read back" },
-  "pending restart": { look: "info", means: "something takes effect at the next start" },
-  untuned: { look: undefined, means: "nothing was applied" },
-  tuned: { look: "success", means: "it runs with what was applied" },
+  drifted: { look: "danger", means: "some values differ from the profile" },
+  unknown: { look: "warning", means: "applied values could not be read back" },
+  "pending restart": { look: "info", means: "some values take effect at the next start" },
+  untuned: { look: undefined, means: "no profile applied" },
+  tuned: { look: "success", means: "all values match the profile" },
 };
 export const TUNING_STATES = Object.keys(TUNING) as TuningState[];
 

@@ -25,9 +25,9 @@ const OUTCOMES: Record<Entry["outcome"], Look> = {
   failed: "danger",
 };
 const FILTERS: readonly Filter<keyof AuditFilter>[] = [
-  { name: "actor", label: "Only of this user's number or token's id", empty: "Who, by id" },
-  { name: "action", label: "Only this operation", empty: "What, as in apply_to_vm" },
-  { name: "about", label: "Only where the subject has this in it", empty: "About" },
+  { name: "actor", label: "Only by this user number or token id", empty: "User or token id" },
+  { name: "action", label: "Only this action", empty: "Action, as in apply_to_vm" },
+  { name: "about", label: "Only subjects with this text", empty: "Subject" },
   {
     name: "outcome",
     label: "Only with this outcome",
@@ -56,7 +56,7 @@ export default function Audit() {
           </Flex>
         }
       >
-        Who changed what and why, and who was refused.
+        All changes and refused requests.
       </PageHead>
       <PageSection>
         <Filters filters={FILTERS} chosen={chosen} choose={choose} />
@@ -68,9 +68,9 @@ export default function Audit() {
                 <Tr>
                   <Th screenReaderText="What changed" />
                   <Th>When</Th>
-                  <Th>Who</Th>
-                  <Th>What</Th>
-                  <Th>About</Th>
+                  <Th>User</Th>
+                  <Th>Action</Th>
+                  <Th>Subject</Th>
                   <Th>Outcome</Th>
                 </Tr>
               </Thead>
@@ -140,12 +140,12 @@ function Integrity() {
   const toasts = useToasts();
   const look = async () => {
     const { error } = await check.refetch();
-    if (error) toasts.failed("The log could not be checked", error);
+    if (error) toasts.failed("The check of the log failed", error);
   };
   return (
     <p>
       <Button variant="link" isInline isLoading={check.isFetching} onClick={() => void look()}>
-        Check that nothing was altered
+        Check integrity
       </Button>{" "}
       <span role="status">{check.data && verdict(check.data)}</span>
     </p>
@@ -153,8 +153,8 @@ function Integrity() {
 }
 
 export function verdict({ entries, dropped, broken_at }: Schemas["IntegrityView"]): string {
-  const older = dropped > 0 ? ` ${count(dropped)} older ones were dropped.` : "";
+  const older = dropped > 0 ? ` ${count(dropped)} older entries were deleted.` : "";
   return broken_at === null
-    ? `All ${count(entries)} entries follow from each other.${older}`
-    : `Entry ${count(broken_at)} does not follow from the one before it: the log was altered there.`;
+    ? `All ${count(entries)} entries are intact.${older}`
+    : `Entry ${count(broken_at)} does not match the hash of its predecessor: the log was altered.`;
 }

@@ -62,7 +62,11 @@ export default function CampaignPage() {
                   <Alert
                     isInline
                     variant={data.state === "failed" ? "danger" : "warning"}
-                    title={data.state === "paused" ? "It was paused" : `It is ${data.state}`}
+                    title={
+                      data.state === "paused"
+                        ? "The campaign is paused"
+                        : `The campaign is ${data.state}`
+                    }
                   >
                     {data.reason}
                   </Alert>
@@ -115,18 +119,18 @@ function Actions({ campaign: { id, state } }: { campaign: Schemas["CampaignView"
   const toasts = useToasts();
   const pause = useMutation({
     mutationFn: () => pauseCampaign(id),
-    onSuccess: () => toasts.done("It is paused", "The run that is under way runs to its end."),
-    onError: (error) => toasts.failed("It was not paused", error),
+    onSuccess: () => toasts.done("Campaign paused", "The current run continues to its end."),
+    onError: (error) => toasts.failed("Pausing failed", error),
   });
   const resume = useMutation({
     mutationFn: () => resumeCampaign(id),
-    onSuccess: () => toasts.done("It goes on"),
-    onError: (error) => toasts.failed("It was not resumed", error),
+    onSuccess: () => toasts.done("Campaign resumed"),
+    onError: (error) => toasts.failed("Resuming failed", error),
   });
   const cancel = useMutation({
     mutationFn: () => cancelCampaign(id),
-    onSuccess: () => toasts.done("It was cancelled", "What was measured stays."),
-    onError: (error) => toasts.failed("It was not cancelled", error),
+    onSuccess: () => toasts.done("Campaign cancelled", "Completed runs are kept."),
+    onError: (error) => toasts.failed("Cancelling failed", error),
   });
   return (
     <Flex>
@@ -203,10 +207,7 @@ function Blocks({ campaign: data }: { campaign: Schemas["CampaignView"] }) {
     [list.data, arms, blocks],
   );
   return (
-    <Section
-      title="Blocks"
-      actions={<Link to={`/bench/runs?campaign=${data.id}`}>All its runs</Link>}
-    >
+    <Section title="Blocks" actions={<Link to={`/bench/runs?campaign=${data.id}`}>All runs</Link>}>
       <Async query={list}>{() => <BlockGrid grids={grids} ended={data.ended} />}</Async>
       <More list={list} />
     </Section>
@@ -224,17 +225,17 @@ function Plan({ campaign: data }: { campaign: Schemas["CampaignDetail"] }) {
     ["Blocks", count(data.blocks)],
     ["Primary metric", primary?.title ?? data.primary_metric],
     ["Margin", `${number(data.margin_percent)} %`],
-    ["Seed of the order", <code key="seed">{data.seed}</code>],
+    ["Random seed", <code key="seed">{data.seed}</code>],
     [
       "Detectable difference",
       forecast.detectable_percent === null
-        ? "none with so few blocks"
+        ? "none: too few blocks"
         : `from ${number(forecast.detectable_percent)} %`,
     ],
     ["Expected noise", `${number(forecast.noise_percent)} %: ${forecast.noise_reason}`],
     ["Expected duration", about(forecast.duration_s)],
     ["Machine", data.host],
-    ["Ordered", <Moment key="ordered" at={data.created_at} />],
+    ["Created", <Moment key="ordered" at={data.created_at} />],
     ["Ended", <Moment key="ended" at={data.ended_at} />],
   ];
   return <FactList spread facts={facts} />;

@@ -74,7 +74,7 @@ test("a campaign is put together, foreseen, and ordered only then", async () => 
   await user.type(screen.getByRole("textbox", { name: /Name/ }), "mine");
   await waitFor(() => expect(next()).toBeEnabled());
   await user.click(next());
-  expect(screen.getByText("The arms are all the same so far")).toBeVisible();
+  expect(screen.getByText("All arms are the same so far")).toBeVisible();
   await user.click(next());
   const metric = await screen.findByRole("combobox", { name: /Primary metric/ });
   expect(within(metric).getAllByRole("option")).toHaveLength(1); // what explains is not judged
@@ -129,7 +129,7 @@ test("an arm without a name or with a tunable without a value goes no further", 
     await within(second).findByRole("combobox", { name: "Tunable 1 of tuned" }),
     "multifd",
   );
-  expect(within(second).getByText("Say to what multifd is set")).toBeVisible();
+  expect(within(second).getByText("Give a value for multifd")).toBeVisible();
   expect(next()).toBeDisabled();
   await user.type(within(second).getByRole("textbox", { name: "Value 1 of tuned" }), "on");
   await waitFor(() => expect(next()).toBeEnabled());

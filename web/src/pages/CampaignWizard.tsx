@@ -87,11 +87,7 @@ export default function CampaignWizard() {
             onClose={() => navigate("/bench/campaigns")}
             onSave={() => start.mutate()}
           >
-            <WizardStep
-              id="what"
-              name="What is measured"
-              footer={{ isNextDisabled: blocked("what") }}
-            >
+            <WizardStep id="what" name="Scenario" footer={{ isNextDisabled: blocked("what") }}>
               <WhatStep draft={draft} problems={stands("what")} change={change} />
             </WizardStep>
             <WizardStep id="arms" name="Arms" footer={{ isNextDisabled: blocked("arms") }}>

@@ -35,7 +35,7 @@ const COLUMNS: readonly ColumnOf<Campaign>[] = [
   { title: "Arms", cell: (each) => each.arms.join(", ") },
   { title: "Runs", text: "short", cell: (each) => <Done campaign={each} /> },
   { title: "Time left", text: "short", cell: (each) => <Left campaign={each} /> },
-  { title: "Ordered", text: "short", cell: (each) => <Moment at={each.created_at} /> },
+  { title: "Created", text: "short", cell: (each) => <Moment at={each.created_at} /> },
   {
     title: "Result",
     cell: (each) => (
@@ -60,8 +60,7 @@ export default function Campaigns() {
   return (
     <>
       <BenchHead title="Campaigns" actions={order}>
-        Arms held against each other, in randomised blocks, under a plan that is fixed before the
-        first run.
+        Compare arms in randomised blocks. The plan is fixed before the first run.
       </BenchHead>
       <PageSection>
         <Filters filters={FILTERS} chosen={chosen} choose={choose} />
@@ -70,7 +69,7 @@ export default function Campaigns() {
           empty={
             state === undefined ? (
               <Empty title="No campaigns yet" action={order}>
-                A campaign measures whether one setting really beats another on this machine.
+                A campaign measures whether one setting is better than another on this machine.
               </Empty>
             ) : (
               <Empty title={`No campaign is ${state}`} />

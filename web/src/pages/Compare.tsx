@@ -41,7 +41,7 @@ export default function Compare() {
   return (
     <>
       <BenchHead title="Compare">
-        One arm held against another: what differs, by how much, and whether that can be relied on.
+        Compare two arms: differences, confidence intervals and verdicts.
       </BenchHead>
       <PageSection>
         <Stack hasGutter>
@@ -50,7 +50,7 @@ export default function Compare() {
           </StackItem>
           {wanted === null ? (
             <StackItem>
-              <Empty title="Nothing is compared yet">
+              <Empty title="No comparison selected">
                 Choose a campaign, or runs for both sides.
               </Empty>
             </StackItem>
@@ -98,12 +98,12 @@ function Compared({ report, wanted }: { report: Report; wanted: Asked }) {
       </StackItem>
       {report.withheld && (
         <StackItem>
-          <Alert isInline variant="warning" title={`There are no verdicts: ${report.withheld}`} />
+          <Alert isInline variant="warning" title={`No verdicts: ${report.withheld}`} />
         </StackItem>
       )}
       {notes.length > 0 && (
         <StackItem>
-          <Section title="To be known">
+          <Section title="Notes">
             <List>
               {notes.map((each) => (
                 <ListItem key={each}>{each}</ListItem>
@@ -132,7 +132,7 @@ function Compared({ report, wanted }: { report: Report; wanted: Asked }) {
       ) : (
         <>
           <StackItem>
-            <Section title={`${chosen.b} against ${chosen.a}, ${chosen.title}`} actions={files}>
+            <Section title={`${chosen.b} compared to ${chosen.a}, ${chosen.title}`} actions={files}>
               <Switch
                 id="all-metrics"
                 label={`All ${count(chosen.comparisons.length)} metrics`}
@@ -158,7 +158,7 @@ function Compared({ report, wanted }: { report: Report; wanted: Asked }) {
         </>
       )}
       <StackItem>
-        <Section title="What the arms were">
+        <Section title="Arms">
           <Parts
             parts={report.arms.map((arm) => ({
               name: arm.name,

@@ -113,10 +113,10 @@ test("a plan shows what stays and why, and what is chosen is what is asked", asy
   const row = (await screen.findByRole("link", { name: "bad" })).closest("tr") as HTMLElement;
   expect(within(row).getByText("QEMU says: no")).toBeVisible();
   expect(
-    screen.getByText("c can take none: it is the same machine", { exact: false }),
+    screen.getByText("c cannot receive VMs: it is the same machine", { exact: false }),
   ).toBeVisible();
   await userEvent.click(screen.getByRole("checkbox", { name: "b" }));
-  await userEvent.selectOptions(screen.getByLabelText("Which VMs move first"), "largest-first");
+  await userEvent.selectOptions(screen.getByLabelText("Order of the VMs"), "largest-first");
   await userEvent.click(
     await screen.findByRole("checkbox", { name: "Override vm_cannot_migrate of bad" }),
   );
@@ -158,7 +158,7 @@ test("all and each are followed, paused and cancelled", async () => {
 test("what is left once it is over is said, and nothing can be changed any more", async () => {
   record = { ...RECORD, state: "incomplete", ended: true, left: 1 };
   open("/hosts/a/evacuations/one");
-  expect(await screen.findByText(/1 of its VMs are still on a/)).toBeVisible();
+  expect(await screen.findByText(/1 of its VMs remain on a/)).toBeVisible();
   expect(screen.queryByRole("button", { name: "Pause" })).toBeNull();
   expect(screen.queryByRole("progressbar", { name: /VMs moved/ })).toBeNull();
 });

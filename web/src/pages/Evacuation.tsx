@@ -70,7 +70,7 @@ export default function EvacuationPage() {
                   <Alert
                     isInline
                     variant="warning"
-                    title={`${count(data.left)} of its VMs are still on ${data.host}: the list says why`}
+                    title={`${count(data.left)} of its VMs remain on ${data.host}; see the reasons below`}
                   />
                 </StackItem>
               )}
@@ -86,7 +86,7 @@ export default function EvacuationPage() {
                 <More list={vms} />
               </StackItem>
               <StackItem>
-                <Facts title="As it was ordered" facts={factsOf(data)} spread />
+                <Facts title="Request" facts={factsOf(data)} spread />
               </StackItem>
             </Stack>
           )}
@@ -116,7 +116,7 @@ function HowFar({ record, progress }: { record: Record; progress: EvacuationProg
   const told = left === null || record.state === "paused" ? "" : ` · about ${about(left)} left`;
   return (
     <Progress
-      aria-label="How far the evacuation is"
+      aria-label="Progress of the evacuation"
       title={`${count(record.moved)} of ${count(record.total)} VMs moved`}
       value={Math.round(share * 100)}
       measureLocation={ProgressMeasureLocation.outside}
@@ -132,14 +132,18 @@ function Actions({ record: { id, host, state } }: { record: Record }) {
     mutationFn: (what: "pause" | "resume" | "cancel") => changeEvacuation(host, id, what),
     onSuccess: (_made, what) =>
       toasts.done(
-        { pause: "It is paused", resume: "It goes on", cancel: "It is being ended" }[what],
+        {
+          pause: "Evacuation paused",
+          resume: "Evacuation resumed",
+          cancel: "Cancelling the evacuation",
+        }[what],
       ),
     onError: (error, what) =>
       toasts.failed(
         {
-          pause: "It was not paused",
-          resume: "It was not resumed",
-          cancel: "It was not cancelled",
+          pause: "Pausing failed",
+          resume: "Resuming failed",
+          cancel: "Cancelling failed",
         }[what],
         error,
       ),
@@ -169,9 +173,9 @@ function Actions({ record: { id, host, state } }: { record: Record }) {
           close={() => setAsked(false)}
           confirm={() => change.mutate("cancel")}
         >
-          What waits never begins, and migrations that are under way are aborted: their VMs stay on{" "}
-          {host} and keep running. VMs that have moved stay where they are. To let those finish that
-          are under way, pause it instead.
+          Running migrations are aborted and waiting ones are dropped: their VMs stay on {host} and
+          keep running. VMs that have moved stay on their destination. To let running migrations
+          finish, pause the evacuation instead.
         </Confirm>
       )}
     </Flex>
@@ -184,10 +188,10 @@ function factsOf(record: Record): Fact[] {
     ["To", record.destinations.length > 0 ? record.destinations.join(", ") : "any eligible host"],
     ["Order", record.order],
     ["Profile", record.profile ?? "as assigned"],
-    ["At most at once", record.max_outgoing ?? "as many as the service lets"],
+    ["Concurrent migrations", record.max_outgoing ?? "the service's limit"],
     ["Stops after failures", record.stop_after_failures ?? "never"],
     ["Moved", `${bytes(record.moved_bytes)} of ${bytes(record.total_bytes)}`],
-    ["Ordered", <Moment key="ordered" at={record.created_at} />],
+    ["Created", <Moment key="ordered" at={record.created_at} />],
     ["Ended", <Moment key="ended" at={record.ended_at} />],
   ];
 }

@@ -27,9 +27,9 @@ import { useToasts } from "../components/toasts";
 import { LeavingVms } from "./evacuation/LeavingVms";
 
 const ORDERS: Record<Schemas["Order"], string> = {
-  priority: "By their label priority, high ones first",
-  "largest-first": "The largest first",
-  "smallest-first": "The smallest first",
+  priority: "By label priority, highest first",
+  "largest-first": "Largest first",
+  "smallest-first": "Smallest first",
 };
 
 /** What an evacuation of a host would do; and the button that begins it. */
@@ -51,7 +51,7 @@ export default function EvacuationPlanPage() {
   const start = useMutation({
     mutationFn: () => startEvacuation(name, asked),
     onSuccess: (made) => navigate(`/hosts/${encodeURIComponent(name)}/evacuations/${made.id}`),
-    onError: (error) => toasts.failed("It was not begun", error),
+    onError: (error) => toasts.failed("The evacuation did not start", error),
   });
   const override = (vm: string, code: string, on: boolean) =>
     setOverrides((old) => {
@@ -77,7 +77,7 @@ export default function EvacuationPlanPage() {
           </Button>
         }
       >
-        All VMs of the host move to others, live, a few at a time. Nothing moves before you say so.
+        Move all VMs of the host to other hosts, live, a few at a time. Review the plan first.
       </PageHead>
       <PageSection>
         <Stack hasGutter>
@@ -85,7 +85,7 @@ export default function EvacuationPlanPage() {
             <Form>
               <Flex>
                 <FlexItem>
-                  <FormGroup label="Which VMs move first" fieldId="evacuation-order">
+                  <FormGroup label="Order of the VMs" fieldId="evacuation-order">
                     <FormSelect
                       id="evacuation-order"
                       value={order}
@@ -122,13 +122,13 @@ export default function EvacuationPlanPage() {
                       <Alert
                         isInline
                         variant="warning"
-                        title={`${count(data.left)} of its VMs would stay: the list says why`}
+                        title={`${count(data.left)} of its VMs would remain; see the reasons below`}
                       />
                     </StackItem>
                   )}
                   {Object.entries(data.refused).map(([host, why]) => (
                     <StackItem key={host}>
-                      <Alert isInline variant="info" title={`${host} can take none: ${why}`} />
+                      <Alert isInline variant="info" title={`${host} cannot receive VMs: ${why}`} />
                     </StackItem>
                   ))}
                   <StackItem>
@@ -161,7 +161,7 @@ function Destinations({
     <FormGroup
       role="group"
       fieldId="evacuation-destinations"
-      label={chosen.length === 0 ? "To any eligible host, or only to" : "Only to"}
+      label={chosen.length === 0 ? "Any eligible host, or only" : "Only to"}
     >
       <Flex>
         {others.map((each) => (

@@ -36,10 +36,10 @@ export default function Host() {
               {data.facts && (
                 <StackItem>
                   <Card>
-                    <CardTitle component="h2">What the doctor found</CardTitle>
+                    <CardTitle component="h2">Host diagnostics</CardTitle>
                     <CardBody>
                       {data.findings.length === 0 ? (
-                        <p>Nothing that hurts.</p>
+                        <p>No problems.</p>
                       ) : (
                         <Findings findings={data.findings} />
                       )}
@@ -48,16 +48,16 @@ export default function Host() {
                 </StackItem>
               )}
               <StackItem>
-                <Facts title="As it was added" facts={added(data)} />
+                <Facts title="Configuration" facts={added(data)} />
               </StackItem>
               {data.facts && (
                 <>
                   <StackItem>
-                    <Facts title="What it says of itself" facts={said(data.facts)} />
+                    <Facts title="Current state" facts={said(data.facts)} />
                   </StackItem>
                   <StackItem>
                     <Facts
-                      title="Kernel settings that matter"
+                      title="Kernel settings"
                       facts={Object.entries(data.facts.sysctls).map(([key, value]) => [
                         key,
                         count(value),
@@ -81,13 +81,13 @@ export default function Host() {
   );
 }
 
-const UNKNOWN = "cannot be seen from here";
+const UNKNOWN = "unknown";
 
 function added(data: Schemas["HostDetail"]): Fact[] {
   return [
     ["URI", data.uri],
-    ["How other hosts reach it", data.peer_uri || "derived from its URI"],
-    ...(data.owner ? ([["Driven by the service", data.owner]] as const) : []),
+    ["Peer URI", data.peer_uri || "derived from its URI"],
+    ...(data.owner ? ([["Managed by the service", data.owner]] as const) : []),
     ["Address for migrations", data.migration_address || "chosen by libvirt"],
     ["Added", <Moment key="added" at={data.created_at} />],
     ...(data.drift ? drift(data.drift) : []),
@@ -95,12 +95,12 @@ function added(data: Schemas["HostDetail"]): Fact[] {
 }
 
 function drift({ ended_at, found, problems }: Schemas["DriftScanView"]): Fact[] {
-  if (found === null) return [["VMs looked at for drift", "not yet"]];
-  const failed = found.failed > 0 ? `, ${count(found.failed)} could not be asked` : "";
+  if (found === null) return [["Drift scan", "not yet"]];
+  const failed = found.failed > 0 ? `, ${count(found.failed)} did not answer` : "";
   const silent = found.looked_at === 0 && problems[0] ? ` (${problems[0].message})` : "";
   return [
-    ["VMs looked at for drift", <Moment key="drift" at={ended_at} />],
-    ["Of them drift", `${count(found.drifted)} of ${count(found.looked_at)}${failed}${silent}`],
+    ["Drift scan", <Moment key="drift" at={ended_at} />],
+    ["VMs with drift", `${count(found.drifted)} of ${count(found.looked_at)}${failed}${silent}`],
   ];
 }
 
@@ -113,7 +113,7 @@ function said(facts: Schemas["HostFactsView"]): Fact[] {
     ["KVM", yesOrNo(facts.kvm, "usable", "not usable")],
     ["CPUs", facts.cpus ?? UNKNOWN],
     ["Memory", facts.memory_bytes === null ? UNKNOWN : bytes(facts.memory_bytes)],
-    ["May lock memory beyond limits", yesOrNo(facts.can_lock_beyond_limits, "yes", "no")],
+    ["Can lock memory beyond limits", yesOrNo(facts.can_lock_beyond_limits, "yes", "no")],
   ];
 }
 

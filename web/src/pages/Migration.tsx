@@ -36,8 +36,8 @@ export default function MigrationPage() {
   const toasts = useToasts();
   const abort = useMutation({
     mutationFn: () => abortMigration(id),
-    onSuccess: () => toasts.done("QEMU was asked to abort"),
-    onError: (error) => toasts.failed("It was not aborted", error),
+    onSuccess: () => toasts.done("Abort requested"),
+    onError: (error) => toasts.failed("The abort failed", error),
   });
   const record = found.data;
   const inPostcopy = (progress?.status ?? latest?.status)?.startsWith("postcopy") ?? false;
@@ -92,7 +92,7 @@ export default function MigrationPage() {
                   <Alert
                     isInline
                     variant="info"
-                    title="An abort was asked for, too late: the guest runs on the destination"
+                    title="The abort was too late: the guest runs on the destination"
                   />
                 </StackItem>
               )}
@@ -102,9 +102,9 @@ export default function MigrationPage() {
                   <Alert
                     isInline
                     variant="warning"
-                    title="It was begun without what its profile wants"
+                    title="Started without some values of its profile"
                   >
-                    With these options virsh would have set it:{" "}
+                    These virsh options would have set them:{" "}
                     <code>{data.missing_flags.join(" ")}</code>
                   </Alert>
                 </StackItem>
@@ -142,8 +142,8 @@ export default function MigrationPage() {
           confirm={() => abort.mutate()}
         >
           {inPostcopy
-            ? "It has switched to post-copy meanwhile: the guest runs on the destination, with a part of its memory still on the source. Aborting now would lose the guest, and QEMU refuses it."
-            : "The guest stays on the source and keeps running. Once the migration has switched to post-copy it cannot be aborted any more: then the guest runs on the destination, and QEMU refuses."}
+            ? "The migration has switched to post-copy: the guest runs on the destination, and part of its memory is still on the source. Aborting would lose the guest, so QEMU refuses it."
+            : "The guest stays on the source and keeps running. After the switch to post-copy a migration cannot be aborted: the guest runs on the destination, and QEMU refuses."}
         </Confirm>
       )}
     </>
@@ -155,7 +155,7 @@ function result(record: Record): Fact[] {
   return [
     ["State", <MigrationLabel key="state" state={record.state} />],
     ...(record.queued
-      ? [["Queue", `${count(record.ahead ?? 0)} ahead of it; ${record.waits_for}`] as Fact]
+      ? [["Queue", `${count(record.ahead ?? 0)} ahead; ${record.waits_for}`] as Fact]
       : []),
     [
       "VM",
@@ -187,14 +187,14 @@ function profileOf(record: Record) {
 function totalsOf(totals: NonNullable<Record["totals"]>): Fact[] {
   return [
     ["Total time", duration(totals.total_time_ms)],
-    ["Downtime by QEMU", duration(totals.downtime_ms)],
+    ["Downtime (QEMU)", duration(totals.downtime_ms)],
     ...(totals.setup_time_ms === null
       ? []
       : [["Setup time", duration(totals.setup_time_ms)] as Fact]),
     ["Transferred", bytes(totals.transferred_bytes)],
     ["Iterations", count(totals.iterations)],
     ...(totals.missed_zero_copy
-      ? [["Sends that were copied all the same", count(totals.missed_zero_copy)] as Fact]
+      ? [["Zero-copy sends that were copied", count(totals.missed_zero_copy)] as Fact]
       : []),
   ];
 }

@@ -5,7 +5,7 @@ import { Empty } from "../components/Async";
 export default function NotFound() {
   return (
     <PageSection>
-      <Empty title="There is no such page" action={<Link to="/">Go to the overview</Link>} />
+      <Empty title="Page not found" action={<Link to="/">Go to the overview</Link>} />
     </PageSection>
   );
 }

@@ -36,7 +36,7 @@ export default function Profile() {
   const remove = useMutation({
     mutationFn: () => deleteProfile(name, found.data?.revision ?? 0),
     onSuccess: () => {
-      toasts.done(`${name} was deleted`, "Its revisions stay readable.");
+      toasts.done(`${name} was deleted`, "Records keep its revisions.");
       return navigate("/profiles");
     },
     onError: (error) => toasts.failed(`${name} was not deleted`, error),
@@ -69,12 +69,12 @@ export default function Profile() {
             <Stack hasGutter>
               <StackItem>
                 <Card>
-                  <CardTitle component="h2">What it sets</CardTitle>
+                  <CardTitle component="h2">Values</CardTitle>
                   <CardBody>
                     <Values texts={data.texts} />
                     {data.step_texts.length > 0 && (
                       <>
-                        <p>When a migration does not end:</p>
+                        <p>Convergence steps:</p>
                         <List component="ol">
                           {data.step_texts.map((text) => (
                             <ListItem key={text}>{text}</ListItem>
@@ -103,7 +103,7 @@ export default function Profile() {
           close={() => setDeleting(false)}
           confirm={() => remove.mutate()}
         >
-          VMs that have it keep what was applied. Its revisions stay readable.
+          VMs keep their applied values. Records keep its revisions.
         </Confirm>
       )}
     </>
@@ -117,6 +117,7 @@ const COLUMNS: readonly ColumnOf<[tunable: string, text: string]>[] = [
 
 function Values({ texts }: { texts: Readonly<Record<string, string>> }) {
   const rows = Object.entries(texts);
-  if (rows.length === 0) return <p>Nothing: a VM with it migrates as QEMU and libvirt have it.</p>;
+  if (rows.length === 0)
+    return <p>No values: its VMs migrate with the defaults of QEMU and libvirt.</p>;
   return <ListTable label="Values" columns={COLUMNS} rows={rows} name={([tunable]) => tunable} />;
 }

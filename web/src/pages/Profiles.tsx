@@ -11,10 +11,10 @@ import { PageHead } from "../components/PageHead";
 
 const COLUMNS: readonly ColumnOf<Schemas["ProfileView"]>[] = [
   { title: "Name", cell: (each) => <Link to={`/profiles/${each.name}`}>{each.name}</Link> },
-  { title: "Sets", cell: (each) => Object.keys(each.values).length },
+  { title: "Values", cell: (each) => Object.keys(each.values).length },
   { title: "Revision", cell: (each) => each.revision },
   { title: "Changed", text: "short", cell: (each) => <Moment at={each.revised_at} /> },
-  { title: "What it is for", cell: (each) => each.description },
+  { title: "Description", cell: (each) => each.description },
 ];
 
 export default function Profiles() {
@@ -28,7 +28,7 @@ export default function Profiles() {
           list={list}
           empty={
             <Empty title="No profiles yet" action={create}>
-              A profile is a named set of tunables. What it leaves unset stays as QEMU has it.
+              A profile is a named set of tunable values. Unset tunables keep QEMU's values.
             </Empty>
           }
         >

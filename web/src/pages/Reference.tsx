@@ -28,7 +28,7 @@ export default function ReferencePage() {
                 </Section>
               </StackItem>
               <StackItem>
-                <Section title="How it was measured">
+                <Section title="Setup">
                   <FactList spread facts={facts(data.setup)} />
                 </Section>
               </StackItem>
@@ -48,7 +48,7 @@ export default function ReferencePage() {
               </StackItem>
               {data.notes.length > 0 && (
                 <StackItem>
-                  <Section title="To be known">
+                  <Section title="Notes">
                     <List>
                       {data.notes.map((each) => (
                         <ListItem key={each}>{each}</ListItem>
@@ -73,8 +73,8 @@ function source(found: Schemas["ReferenceSourceView"]): Fact[] {
   return [
     ["Where", found.place],
     ["Title", found.title],
-    ["Author", found.author || "not known"],
-    ["Date", found.date || "not known"],
+    ["Author", found.author || "unknown"],
+    ["Date", found.date || "unknown"],
     ["Key", found.key],
     [
       "Address",
@@ -86,6 +86,6 @@ function source(found: Schemas["ReferenceSourceView"]): Fact[] {
         "–"
       ),
     ],
-    ["Held against its own text", found.checked ? "yes" : "no"],
+    ["Checked against the original text", found.checked ? "yes" : "no"],
   ];
 }

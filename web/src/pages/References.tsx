@@ -12,32 +12,32 @@ export default function References() {
   return (
     <>
       <BenchHead title="Published measurements">
-        What others measured and published, to hold own runs against.
+        Published measurements, to compare your own runs with.
       </BenchHead>
       <PageSection>
         <Async query={list}>
           {(items) =>
             items.length === 0 ? (
-              <Empty title="No published measurements ship with this version" />
+              <Empty title="This version has no published measurements" />
             ) : (
               <Table aria-label="Published measurements" variant="compact">
                 <Thead>
                   <Tr>
-                    <Th>What was measured</Th>
+                    <Th>Title</Th>
                     <Th>Published</Th>
-                    <Th>When</Th>
+                    <Th>Date</Th>
                     <Th modifier="fitContent">Tables</Th>
                   </Tr>
                 </Thead>
                 <Tbody>
                   {items.map((each) => (
                     <Tr key={each.id}>
-                      <Td dataLabel="What was measured">
+                      <Td dataLabel="Title">
                         <Link to={`/bench/reference/${each.id}`}>{each.title}</Link>
                       </Td>
                       <Td dataLabel="Published">{each.source.place}</Td>
                       <Td dataLabel="When" modifier="nowrap">
-                        {each.source.date || "not known"}
+                        {each.source.date || "unknown"}
                       </Td>
                       <Td dataLabel="Tables">{count(each.tables.length)}</Td>
                     </Tr>

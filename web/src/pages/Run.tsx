@@ -34,8 +34,8 @@ export default function RunPage() {
   const toasts = useToasts();
   const cancel = useMutation({
     mutationFn: () => cancelRun(id),
-    onSuccess: () => toasts.done("The run will end once all that it started is taken down"),
-    onError: (error) => toasts.failed("It was not cancelled", error),
+    onSuccess: () => toasts.done("Cancelling the run: its processes are being stopped"),
+    onError: (error) => toasts.failed("Cancelling failed", error),
   });
   const run = found.data;
   return (
@@ -47,7 +47,7 @@ export default function RunPage() {
           run &&
           !run.ended && (
             <Button variant="danger" onClick={() => setCancelling(true)}>
-              Cancel the run
+              Cancel run
             </Button>
           )
         }
@@ -60,13 +60,13 @@ export default function RunPage() {
       {cancelling && (
         <Confirm
           title="Cancel this run?"
-          action="Cancel the run"
+          action="Cancel run"
           danger
           close={() => setCancelling(false)}
           confirm={() => cancel.mutate()}
         >
-          All that it started is ended. What was measured so far says nothing, and is not kept
-          {run?.slot ? "; its campaign makes the run again" : ""}.
+          Its processes are stopped. An incomplete measurement is not kept
+          {run?.slot ? "; the campaign repeats the run" : ""}.
         </Confirm>
       )}
     </>
@@ -132,7 +132,7 @@ function RunBody({ run }: { run: Schemas["RunDetail"] }) {
         </StackItem>
       )}
       <StackItem>
-        <Section title="What was set">
+        <Section title="Values">
           {Object.keys(run.texts).length === 0 ? (
             <p>Nothing: QEMU&apos;s defaults held.</p>
           ) : (
@@ -150,13 +150,15 @@ function RunBody({ run }: { run: Schemas["RunDetail"] }) {
       <StackItem>
         <Section title="Environment">
           {Object.keys(run.environment).length === 0 ? (
-            <p>It is recorded when the run begins.</p>
+            <p>It is recorded when the run starts.</p>
           ) : (
             <>
               <FactList spread facts={flat(run.environment)} />
               <p>
                 Fingerprint {run.fingerprint}.{" "}
-                <Link to={`/bench/runs?fingerprint=${run.fingerprint}`}>Runs made in the same</Link>
+                <Link to={`/bench/runs?fingerprint=${run.fingerprint}`}>
+                  Runs in this environment
+                </Link>
               </p>
             </>
           )}
@@ -164,13 +166,13 @@ function RunBody({ run }: { run: Schemas["RunDetail"] }) {
       </StackItem>
       {Object.keys(run.conditions).length > 0 && (
         <StackItem>
-          <Section title="What the machine was doing as it began">
+          <Section title="Load of the machine at the start">
             <FactList spread facts={flat(run.conditions)} />
           </Section>
         </StackItem>
       )}
       <StackItem>
-        <Section title="The scenario as it was run">
+        <Section title="Scenario">
           <FactList spread facts={flat({ ...run.setup, values: undefined, why: undefined })} />
         </Section>
       </StackItem>
@@ -201,33 +203,33 @@ function facts(run: Schemas["RunDetail"]): Fact[] {
     ["Where", run.kind === "migration" ? `${PLACES[run.place]}, on ${run.host}` : run.host],
     run.vm
       ? [
-          "VM that ran",
+          "Running VM",
           <Fragment key="vm">
             <Link to={`/vms/${run.vm.uuid}`}>{run.vm.name}</Link> on {run.vm.host}, {loaded(run.vm)}
           </Fragment>,
         ]
-      : ["QEMU", run.qemu || "the usual one"],
-    ...(run.imported_from ? ([["Taken over from", run.imported_from]] as Fact[]) : []),
-    ["Ordered", <Moment key="ordered" at={run.created_at} />],
-    ["Begun", <Moment key="begun" at={run.started_at} />],
+      : ["QEMU", run.qemu || "default"],
+    ...(run.imported_from ? ([["Imported from", run.imported_from]] as Fact[]) : []),
+    ["Created", <Moment key="ordered" at={run.created_at} />],
+    ["Started", <Moment key="started" at={run.started_at} />],
     ["Ended", <Moment key="ended" at={run.ended_at} />],
   ];
 }
 
 function loaded(vm: Schemas["RunVmView"]): string {
   if (vm.device) return `${vm.device} in its guest`;
-  return vm.node ? `its node ${vm.node}` : "a null-co node made for it";
+  return vm.node ? `its node ${vm.node}` : "a temporary null-co node";
 }
 
 function totals(found: Schemas["TotalsView"] | null): Fact[] {
   if (found === null) return [];
   return [
     ["Total time", duration(found.total_time_ms)],
-    ["Downtime by QEMU", duration(found.downtime_ms)],
+    ["Downtime (QEMU)", duration(found.downtime_ms)],
     ["Transferred", bytes(found.transferred_bytes)],
     ["Iterations", count(found.iterations)],
     ...(found.missed_zero_copy
-      ? ([["Sends that were copied all the same", count(found.missed_zero_copy)]] as Fact[])
+      ? ([["Zero-copy sends that were copied", count(found.missed_zero_copy)]] as Fact[])
       : []),
   ];
 }

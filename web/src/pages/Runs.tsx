@@ -19,9 +19,7 @@ export default function Runs() {
   const filtered = Object.keys(filter).length > 0;
   return (
     <>
-      <BenchHead title="Runs">
-        One measurement each, newest first. What was measured stays as it was.
-      </BenchHead>
+      <BenchHead title="Runs">One measurement each, newest first.</BenchHead>
       <PageSection aria-busy={list.isPlaceholderData}>
         <RunFilters />
         <Async query={list} lines={8}>

@@ -29,7 +29,7 @@ export default function Scenario() {
             variant="secondary"
             to={`/bench/campaigns/new?scenario=${encodeURIComponent(name)}`}
           >
-            Compare arms in it
+            Compare arms
           </ButtonLink>
         }
       />
@@ -39,23 +39,27 @@ export default function Scenario() {
             <Stack hasGutter>
               {!data.applicable && (
                 <StackItem>
-                  <Alert isInline variant="warning" title="It cannot be run on this machine">
+                  <Alert
+                    isInline
+                    variant="warning"
+                    title="This scenario cannot run on this machine"
+                  >
                     {data.reason}
                   </Alert>
                 </StackItem>
               )}
               <StackItem>
-                <Section title="What it is">
+                <Section title="Description">
                   <FactList
                     spread
                     facts={[
-                      ["What it does", data.title || "–"],
-                      ["What is learnt from it", data.why || "–"],
-                      ["A run takes at most", about(data.longest_s)],
+                      ["Title", data.title || "–"],
+                      ["Purpose", data.why || "–"],
+                      ["Maximum duration", about(data.longest_s)],
                       [
                         "Measured",
                         <Link key="runs" to={`/bench/runs?scenario=${encodeURIComponent(name)}`}>
-                          Its runs
+                          Runs
                         </Link>,
                       ],
                     ]}
@@ -66,9 +70,7 @@ export default function Scenario() {
                 <Tunables scenario={data} />
               </StackItem>
               <StackItem>
-                <Section
-                  title={data.kind === "migration" ? "VM, workload and limits" : "What is measured"}
-                >
+                <Section title={data.kind === "migration" ? "VM, workload and limits" : "Setup"}>
                   <FactList spread facts={setup(data)} />
                 </Section>
               </StackItem>

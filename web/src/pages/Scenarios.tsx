@@ -34,12 +34,12 @@ export default function Scenarios() {
         <Measured />
       </PageSection>
       <PageSection>
-        <Section title="Shipped with vmtune">
+        <Section title="Predefined">
           <Toolbar>
             <ToolbarContent>
               <ToolbarItem>
                 <SearchInput
-                  aria-label="Only scenarios with this in their name or title"
+                  aria-label="Only scenarios with this text in name or title"
                   placeholder="Name or title"
                   value={wanted}
                   onChange={(_event, value) => choose("name", value)}
@@ -49,7 +49,7 @@ export default function Scenarios() {
               <ToolbarItem alignSelf="center">
                 <Switch
                   id="quick"
-                  label="Only the quick selection, in small"
+                  label="Only the quick selection"
                   isChecked={quick}
                   onChange={(_event, on) => choose("quick", on ? "true" : "")}
                 />
@@ -68,9 +68,9 @@ export default function Scenarios() {
                   <Thead>
                     <Tr>
                       <Th>Name</Th>
-                      <Th>What it does</Th>
-                      <Th modifier="fitContent">Takes at most</Th>
-                      <Th>Here</Th>
+                      <Th>Title</Th>
+                      <Th modifier="fitContent">Maximum duration</Th>
+                      <Th>On this machine</Th>
                     </Tr>
                   </Thead>
                   <Tbody>
@@ -79,9 +79,11 @@ export default function Scenarios() {
                         <Td dataLabel="Name">
                           <Link to={`/bench/scenarios/${each.name}`}>{each.name}</Link>
                         </Td>
-                        <Td dataLabel="What it does">{each.title}</Td>
-                        <Td dataLabel="Takes at most">{about(each.longest_s)}</Td>
-                        <Td dataLabel="Here">{each.applicable ? "can be run" : each.reason}</Td>
+                        <Td dataLabel="Title">{each.title}</Td>
+                        <Td dataLabel="Maximum duration">{about(each.longest_s)}</Td>
+                        <Td dataLabel="On this machine">
+                          {each.applicable ? "can run" : each.reason}
+                        </Td>
                       </Tr>
                     ))}
                   </Tbody>

@@ -28,12 +28,12 @@ export default function Settings() {
                   title="You"
                   facts={[
                     ["Name", data.who.name],
-                    ["Known by", KNOWN_BY[data.who.kind]],
-                    ["May", <Rights key="rights" rights={data.rights} />],
+                    ["Authenticated by", KNOWN_BY[data.who.kind]],
+                    ["Permissions", <Rights key="rights" rights={data.rights} />],
                     ["Signed in", data.signed_in ? "by this browser's cookie" : "by each request"],
                     [
                       "Until",
-                      data.expires_at ? <Moment key="until" at={data.expires_at} /> : "no end",
+                      data.expires_at ? <Moment key="until" at={data.expires_at} /> : "never",
                     ],
                   ]}
                 />
@@ -45,13 +45,13 @@ export default function Settings() {
               {(data) => {
                 const facts: Fact[] = [
                   ["vmtune", data.version],
-                  ["Schema of its database", data.schema_revision],
+                  ["Database schema", data.schema_revision],
                   ["Hosts", count(data.hosts)],
-                  ["Migrations running", count(data.jobs_running)],
+                  ["Running migrations", count(data.jobs_running)],
                   [
-                    "Its API",
+                    "API",
                     <a key="api" href="/api/v1/docs">
-                      described here
+                      API reference
                     </a>,
                   ],
                 ];
@@ -76,7 +76,7 @@ export default function Settings() {
 }
 
 const KNOWN_BY = {
-  user: "this machine's users",
+  user: "a user of this machine",
   token: "a token",
   oidc: "the identity provider",
   service: "the service itself",

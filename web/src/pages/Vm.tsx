@@ -75,7 +75,7 @@ export default function Vm() {
                   <Alert
                     isInline
                     variant="warning"
-                    title="QEMU says that it cannot be migrated now"
+                    title="QEMU reports that the VM cannot be migrated now"
                   >
                     {reason}
                   </Alert>

@@ -37,8 +37,8 @@ const FILTERS: readonly Filter<"name" | "host" | "label" | "tuning">[] = [
   { name: "label", label: "Only VMs with this label", empty: "Label, as in tier=db" },
   {
     name: "tuning",
-    label: "Only VMs that are tuned like this",
-    empty: "Tuned or not",
+    label: "Only VMs in this tuning state",
+    empty: "Any tuning state",
     choices: TUNING_STATES,
   },
 ];
@@ -60,8 +60,8 @@ export default function Vms() {
   ];
   const look = async () => {
     const failed = await verifyAll(shown);
-    if (failed === 0) toasts.done("All VMs shown were verified");
-    else toasts.failed("Not all could be verified", new Error(`${failed} did not answer`));
+    if (failed === 0) toasts.done("Verified all shown VMs");
+    else toasts.failed("Some VMs could not be verified", new Error(`${failed} did not answer`));
   };
   const counts = list.data?.pages[0]?.tuning_counts;
   const filters = FILTERS.map((each) =>
@@ -75,7 +75,7 @@ export default function Vms() {
   return (
     <>
       <PageHead title="VMs">
-        How a VM is tuned is shown as of when it was last applied to or verified.
+        The tuning state is as of the last application or verification.
       </PageHead>
       <PageSection>
         <Filters filters={filters} chosen={chosen} choose={choose}>
@@ -85,7 +85,7 @@ export default function Vms() {
             isDisabled={left !== null || shown.length === 0}
             onClick={() => void look()}
           >
-            {left === null ? "Verify those shown" : `Verifying, ${left} left`}
+            {left === null ? "Verify shown VMs" : `Verifying, ${left} left`}
           </Button>
         </Filters>
         <Problems problems={list.data?.pages[0]?.problems ?? []} />
@@ -95,9 +95,7 @@ export default function Vms() {
             Object.keys(chosen).length > 0 ? (
               <Empty title="No VM matches" />
             ) : (
-              <Empty title="No VMs yet">
-                VMs show up by themselves once a host that has them is added.
-              </Empty>
+              <Empty title="No VMs yet">VMs appear when you add their host.</Empty>
             )
           }
         >

@@ -11,11 +11,11 @@ export function Changes({ entry }: { entry: Schemas["EntryView"] }) {
         facts={[
           ["From", entry.origin],
           ...(entry.reason ? [["Why", entry.reason] as const] : []),
-          ...(entry.status === null ? [] : [["Answered with", entry.status] as const]),
-          ["Request", entry.request || "none: the service's own doing"],
+          ...(entry.status === null ? [] : [["Status", entry.status] as const]),
+          ["Request", entry.request || "none: by the service itself"],
         ]}
       />
-      {entry.changes.length === 0 && <p>Nothing that is stored was changed.</p>}
+      {entry.changes.length === 0 && <p>No stored data was changed.</p>}
       {entry.changes.map((change) => (
         <section key={`${change.what} ${change.key}`}>
           <p>

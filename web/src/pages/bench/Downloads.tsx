@@ -11,7 +11,7 @@ export function Downloads({ run: { id: run, kind } }: { run: Schemas["RunView"] 
         { text: "JSON", href: runFile(run, "json") },
         { text: "CSV (gzip)", href: runFile(run, "csv.gz") },
         ...(kind === "migration" ? [{ text: "guestperf", href: runFile(run, "guestperf") }] : []),
-        { text: "Picture", href: runPlot(run), opens: true },
+        { text: "Plots", href: runPlot(run), opens: true },
       ]}
     />
   );

@@ -12,23 +12,21 @@ import { Section } from "./Section";
 export function Measured() {
   const list = useInfiniteQuery(measuredScenarios);
   return (
-    <Section title="Measured here">
+    <Section title="Measured scenarios">
       <Async query={list} lines={2}>
         {(data) => {
           const items = data.pages.flatMap((page) => page.items);
           if (items.length === 0) {
             return (
-              <Empty title="Nothing has been measured yet">
-                Choose a scenario below and run it once.
-              </Empty>
+              <Empty title="No measurements yet">Choose a scenario below and run it once.</Empty>
             );
           }
           return (
-            <Table aria-label="Scenarios measured here" variant="compact">
+            <Table aria-label="Measured scenarios" variant="compact">
               <Thead>
                 <Tr>
                   <Th>Name</Th>
-                  <Th>Whose</Th>
+                  <Th>Type</Th>
                   <Th>Runs</Th>
                   <Th>Newest run</Th>
                 </Tr>

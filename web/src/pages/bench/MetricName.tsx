@@ -17,7 +17,7 @@ export function MetricName({
       bodyContent={
         <>
           <p>{measures}</p>
-          <p>{better === "none" ? "It explains others." : `${better} is better.`}</p>
+          <p>{better === "none" ? "It explains other metrics." : `${better} is better.`}</p>
         </>
       }
     >

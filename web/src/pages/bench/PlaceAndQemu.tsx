@@ -23,7 +23,7 @@ export function PlaceAndQemu({
   const list = useQuery(qemus);
   return (
     <>
-      <FormGroup label="Where" fieldId={`${id}-place`}>
+      <FormGroup label="Place" fieldId={`${id}-place`}>
         <FormSelect
           id={`${id}-place`}
           value={place}
@@ -40,7 +40,7 @@ export function PlaceAndQemu({
           value={qemu}
           onChange={(_event, chosen) => choose({ place, qemu: chosen })}
         >
-          <FormSelectOption value="" label="The usual one" />
+          <FormSelectOption value="" label="Default" />
           {(list.data ?? []).map((each) => (
             <FormSelectOption
               key={each.name}

@@ -28,7 +28,7 @@ export function ProfileOrNone({
       value={value}
       onChange={(_event, chosen) => choose(chosen)}
     >
-      <FormSelectOption value="" label="None: as the scenario has it" />
+      <FormSelectOption value="" label="None: the scenario's values" />
       {items.map((each) => (
         <FormSelectOption key={each.name} value={each.name} label={each.name} />
       ))}

@@ -32,7 +32,7 @@ export function ReferenceTable({
         <Thead>
           <Tr>
             <Th>Arm</Th>
-            <Th>Under</Th>
+            <Th>Conditions</Th>
             <Th>As printed</Th>
             {ratios && <Th>Ratio</Th>}
             {changes && <Th>Change</Th>}
@@ -62,7 +62,7 @@ export function ReferenceTable({
                   {row.change
                     ? row.change.agrees
                       ? row.change.printed
-                      : `printed ${row.change.printed}, its figures give ${row.change.recomputed}`
+                      : `printed ${row.change.printed}, computed ${row.change.recomputed}`
                     : "–"}
                 </Td>
               )}

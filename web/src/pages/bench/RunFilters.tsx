@@ -65,7 +65,7 @@ export function RunFilters() {
         <ToolbarItem>
           <TextInput
             type="date"
-            aria-label="Ordered on this day or later"
+            aria-label="Created on this day or later"
             value={search.get("since") ?? ""}
             onChange={(_event, day) => set("since", day)}
           />

@@ -58,7 +58,7 @@ export function RunOnce({
           <ProfileOrNone id="run-profile" value={profile} choose={setProfile} />
         </FormGroup>
         <PlaceAndQemu id="run" {...where} choose={setWhere} />
-        <FormGroup label="Changes to it, as JSON" fieldId="run-changes">
+        <FormGroup label="Changes, as JSON" fieldId="run-changes">
           <TextArea
             id="run-changes"
             value={changes}
@@ -70,7 +70,7 @@ export function RunOnce({
           <FormHelperText>
             <HelperText>
               <HelperTextItem variant={read.problem ? "error" : "default"}>
-                {read.problem || "Empty runs it as it is. A changed one gets a name of its own."}
+                {read.problem || "Empty for no changes. A changed scenario gets its own name."}
               </HelperTextItem>
             </HelperText>
           </FormHelperText>

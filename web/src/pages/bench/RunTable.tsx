@@ -25,7 +25,7 @@ export function RunTable({
       <Table aria-label="Runs" variant="compact" gridBreakPoint="grid-lg">
         <Thead>
           <Tr>
-            <Th>When</Th>
+            <Th>Created</Th>
             <Th>Scenario</Th>
             <Th modifier="nowrap">Arm or profile</Th>
             <Th>State</Th>
@@ -34,7 +34,7 @@ export function RunTable({
                 {each.title}
               </Th>
             ))}
-            {mixed && <Th>Figures</Th>}
+            {mixed && <Th>Metrics</Th>}
           </Tr>
         </Thead>
         <Tbody>

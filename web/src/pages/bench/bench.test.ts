@@ -28,7 +28,7 @@ test("changes of a scenario are an object in JSON, or nothing", () => {
   expect(readChanges(" ")).toEqual({ changes: {}, problem: "" });
   expect(readChanges('{"warmup_s": 2}')).toEqual({ changes: { warmup_s: 2 }, problem: "" });
   expect(readChanges("[1]").problem).toMatch(/no object/);
-  expect(readChanges("{").problem).toMatch(/no JSON/);
+  expect(readChanges("{").problem).toMatch(/Not valid JSON/);
 });
 
 test("documents become facts with units", () => {

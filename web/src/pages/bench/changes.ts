@@ -14,6 +14,6 @@ export function readChanges(typed: string): ReadChanges {
     }
     return { changes: {}, problem: 'This is no object: write {"part": value}' };
   } catch (error) {
-    return { changes: {}, problem: `This is no JSON: ${(error as Error).message}` };
+    return { changes: {}, problem: `Not valid JSON: ${(error as Error).message}` };
   }
 }

@@ -23,9 +23,9 @@ export function Arms({ campaign }: { campaign: Schemas["CampaignDetail"] }) {
           <Tr>
             <Th>Arm</Th>
             <Th>Profile</Th>
-            <Th>Sets beside it</Th>
+            <Th>Further values</Th>
             <Th>QEMU</Th>
-            <Th>Where</Th>
+            <Th>Place</Th>
           </Tr>
         </Thead>
         <Tbody>
@@ -35,12 +35,12 @@ export function Arms({ campaign }: { campaign: Schemas["CampaignDetail"] }) {
               <Td dataLabel="Profile">
                 {arm.profile ? `${arm.profile} r${arm.revision ?? "?"}` : "none"}
               </Td>
-              <Td dataLabel="Sets beside it">
+              <Td dataLabel="Further values">
                 {Object.entries(arm.values)
                   .map(([name, value]) => `${name} ${text(name, value)}`)
                   .join(", ") || "nothing"}
               </Td>
-              <Td dataLabel="QEMU">{arm.qemu || "the usual one"}</Td>
+              <Td dataLabel="QEMU">{arm.qemu || "default"}</Td>
               <Td dataLabel="Where">{arm.place}</Td>
             </Tr>
           ))}

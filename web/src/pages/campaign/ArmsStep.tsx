@@ -45,8 +45,8 @@ export function ArmsStep({
           <p key={each.message}>{each.message}</p>
         ))}
       {same && (
-        <Alert isInline variant="info" title="The arms are all the same so far">
-          Run like this, the campaign measures the noise of the machine.
+        <Alert isInline variant="info" title="All arms are the same so far">
+          This campaign measures the noise of the machine.
         </Alert>
       )}
       {arms.map((arm, index) => (
@@ -99,7 +99,7 @@ function ArmFields({
       header={
         <FormFieldGroupHeader
           titleText={{
-            text: index === 0 ? `Arm 1, which the others are held against` : `Arm ${index + 1}`,
+            text: index === 0 ? `Arm 1, the base of the comparison` : `Arm ${index + 1}`,
             id: `${id}-title`,
           }}
           actions={
@@ -173,11 +173,11 @@ function Values({
     change(values.map((each, at) => (at === index ? { ...each, ...part } : each)));
   return (
     <Field
-      label="Tunables laid over it"
+      label="Values that override the profile"
       id={`${id}-values`}
       group
       problems={problems}
-      help="As people write them: on, 8, 64Mi, 300ms"
+      help="Such as on, 8, 64Mi, 300ms"
     >
       {values.map((each, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: a row is its place until it is chosen

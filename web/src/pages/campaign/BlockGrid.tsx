@@ -17,8 +17,8 @@ import { type CellGrid, type Grids, type Planned, stateOf } from "./grid";
 type Status = NonNullable<IconComponentProps["status"]>;
 
 /** A shape for each state, so that colour is not needed to tell them apart. */
-const LOOK: Record<Schemas["RunState"] | "to come", readonly [ReactNode, Status | null]> = {
-  "to come": [<OutlinedCircleIcon key="icon" />, null],
+const LOOK: Record<Schemas["RunState"] | "planned", readonly [ReactNode, Status | null]> = {
+  planned: [<OutlinedCircleIcon key="icon" />, null],
   queued: [<PendingIcon key="icon" />, null],
   running: [<InProgressIcon key="icon" />, "info"],
   completed: [<CheckCircleIcon key="icon" />, "success"],
@@ -45,7 +45,7 @@ export function BlockGrid({ grids, ended }: { grids: Grids; ended: boolean }) {
       ))}
       {grids.warmUp.length > 0 && (
         <p>
-          Warm-up, which does not count:{" "}
+          Warm-up (not counted):{" "}
           {grids.warmUp.map((run) => (
             <Mark
               key={run.number}
@@ -109,7 +109,7 @@ function CellTable({ grid, title, ended }: { grid: CellGrid; title: string; ende
 }
 
 const Mark = memo(function Mark({ run, label }: { run: Planned; label: string }) {
-  const shown = <StateIcon state={run.state ?? "to come"} />;
+  const shown = <StateIcon state={run.state ?? "planned"} />;
   return run.run === null ? (
     <span role="img" aria-label={label} title={label}>
       {shown}
@@ -131,7 +131,7 @@ function Legend({ ended }: { ended: boolean }) {
     <p aria-hidden="true">
       {LEGEND.map((state) => (
         <span key={state} style={{ marginInlineEnd: "1rem", whiteSpace: "nowrap" }}>
-          <StateIcon state={state} /> {state === "to come" && ended ? "never made" : state}
+          <StateIcon state={state} /> {state === "planned" && ended ? "not run" : state}
         </span>
       ))}
     </p>

@@ -14,8 +14,8 @@ export function ForecastView({ forecast }: { forecast: Schemas["ForecastView"] }
           [
             "Detectable difference",
             least === null
-              ? "None: so few blocks never give a verdict"
-              : `From ${number(least)} %: 8 of 10 such campaigns would tell it`,
+              ? "None: too few blocks for a verdict"
+              : `From ${number(least)} %, with 80 % power`,
           ],
           ["Duration", `About ${about(forecast.duration_s)}, ${forecast.duration_reason}`],
           ["Runs", count(forecast.runs)],

@@ -11,25 +11,25 @@ const NUMBERS = [
     key: "blocks",
     field: "blocks",
     label: "Blocks",
-    help: "Each runs every arm once, in an order of its own. 6 are the fewest for a verdict.",
+    help: "Each block runs every arm once, in random order. A verdict needs at least 6.",
   },
   {
     key: "margin",
     field: "margin_percent",
     label: "Margin, in percent",
-    help: "Differences within it do not matter",
+    help: "Smaller differences are equivalent",
   },
   {
     key: "warmUps",
     field: "warmup_runs",
     label: "Warm-up runs",
-    help: "Before the first block; they do not count",
+    help: "Before the first block; not counted",
   },
   {
     key: "seed",
     field: "seed",
-    label: "Seed of the order",
-    help: "Empty: one is drawn. The same seed gives the same order again.",
+    label: "Random seed",
+    help: "Empty for a random seed. The same seed gives the same order.",
   },
 ] as const;
 

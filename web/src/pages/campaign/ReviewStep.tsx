@@ -27,7 +27,7 @@ export function ReviewStep({
         spread
         facts={[
           ["Name", draft.name],
-          ["Scenario", draft.scenario + (draft.quick ? ", in small" : "")],
+          ["Scenario", draft.scenario + (draft.quick ? ", small" : "")],
           ["Conditions", draft.loads.map((load) => LOADS[load]).join("; ")],
           ["Primary metric", draft.metric],
           ["Blocks", draft.blocks],

@@ -63,7 +63,7 @@ export function WhatStep({
             id="campaign-scenario"
             required
             problems={draft.scenario ? problemsOf(problems, "scenario") : []}
-            help={chosen ? chosen.reason || chosen.title : "What every run does"}
+            help={chosen ? chosen.reason || chosen.title : "What each run measures"}
           >
             <FormSelect
               id="campaign-scenario"
@@ -79,7 +79,7 @@ export function WhatStep({
                       <FormSelectOption
                         key={each.name}
                         value={each.name}
-                        label={each.applicable ? each.name : `${each.name} (not here)`}
+                        label={each.applicable ? each.name : `${each.name} (not on this machine)`}
                       />
                     ))}
                 </FormSelectOptionGroup>
@@ -90,11 +90,11 @@ export function WhatStep({
       </Async>
       <Checkbox
         id="campaign-quick"
-        label="In small: a little VM and short times, to try the campaign out"
+        label="Small VM and short times, to try the campaign"
         isChecked={draft.quick}
         onChange={(_event, quick) => change({ quick })}
       />
-      <FormGroup role="group" label="Under which conditions" fieldId="campaign-loads">
+      <FormGroup role="group" label="Conditions" fieldId="campaign-loads">
         {(Object.keys(LOADS) as Load[]).map((load) => (
           <Checkbox
             key={load}
@@ -109,7 +109,7 @@ export function WhatStep({
         ))}
       </FormGroup>
       <Field
-        label="Published table to put beside the results"
+        label="Published table to show next to the results"
         id="campaign-reference"
         problems={problemsOf(problems, "beside")}
       >

@@ -122,7 +122,7 @@ test("arms that only differ by their names are the same", () => {
   expect(sameArms(draft({ arms: [stock, { ...tuned, profile: "fast" }] }))).toBe(false);
 });
 
-test("blocks and boots have metrics of their own, and are never made small", () => {
+test("blocks and boots have metrics of their own, and are not run small", () => {
   const load = "block/null-co-randread-4k-64-1";
   expect(newDraft(load).metric).toBe("iops");
   expect(newDraft("boot/linux-ovmf-kvm-1-512m").metric).toBe("boot_to_userspace_ms");

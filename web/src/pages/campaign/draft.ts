@@ -2,9 +2,9 @@
 import type { ProblemItem, Schemas } from "../../api/client";
 
 export const LOADS = {
-  idle: "The machine does nothing else",
+  idle: "The machine is idle",
   busy: "Every CPU is busy",
-  busy_pinned: "Every CPU is busy, each with its own process",
+  busy_pinned: "Every CPU is busy, with one pinned process each",
 } as const;
 export type Load = keyof typeof LOADS;
 
@@ -166,7 +166,7 @@ export function lacking(draft: Draft): ProblemItem[] {
       ...(arm.name.trim() ? [] : [missing(`arms.${index}.name`, "The arm needs a name")]),
       ...arm.values.flatMap(({ tunable, value }) =>
         tunable !== "" && value.trim() === ""
-          ? [missing(`arms.${index}.values.${tunable}`, `Say to what ${tunable} is set`)]
+          ? [missing(`arms.${index}.values.${tunable}`, `Give a value for ${tunable}`)]
           : [],
       ),
       ...repeated(arm.values.map((each) => each.tunable)).map((tunable) =>

@@ -50,8 +50,8 @@ test("what is not of the plan is left out", () => {
 });
 
 test("a repeated run says so", () => {
-  expect(stateOf(planned({}))).toBe("to come");
-  expect(stateOf(planned({}), true)).toBe("never made");
+  expect(stateOf(planned({}))).toBe("planned");
+  expect(stateOf(planned({}), true)).toBe("not run");
   expect(stateOf(planned({ state: "running", attempts: 2 }))).toBe("running, attempt 2");
 });
 
@@ -67,6 +67,6 @@ test("a run that was made is a link, one to come is an image, both named", () =>
     within(table).getByRole("link", { name: "tuned, block 1: completed, attempt 2" }),
   ).toHaveAttribute("href", "/bench/runs/r1");
   expect(within(table).getByRole("link", { name: "stock, block 1: failed" })).toBeVisible();
-  expect(within(table).getByRole("img", { name: "tuned, block 2: to come" })).toBeVisible();
+  expect(within(table).getByRole("img", { name: "tuned, block 2: planned" })).toBeVisible();
   expect(screen.getByRole("link", { name: "warm-up, stock: completed" })).toBeVisible();
 });

@@ -47,7 +47,7 @@ export function gridsOf(runs: readonly Planned[], arms: readonly string[], block
 
 /** Where a run of the plan stands, in words. In a campaign that has *ended* none is to come. */
 export function stateOf(run: Planned, ended = false): string {
-  const state = run.state ?? (ended ? "never made" : "to come");
+  const state = run.state ?? (ended ? "not run" : "planned");
   const again = run.attempts > 1 ? `, attempt ${run.attempts}` : "";
   return state + again;
 }

@@ -15,14 +15,14 @@ import { metricOf, type Report, unitOf } from "./pairs";
 export function Alone({ report, actions }: { report: Report; actions?: ReactNode }) {
   const cells = report.cells.filter((cell) => cell.spreads.length > 0);
   if (cells.length === 0) {
-    return <Empty title="No pair of arms can be compared">No run of them has ended yet.</Empty>;
+    return <Empty title="No pair of arms can be compared">None of their runs has ended yet.</Empty>;
   }
   return (
     <Stack hasGutter>
       {cells.map((cell, index) => (
         <StackItem key={cell.name}>
           <Section
-            title={`${cell.title || cell.name}: compared with nothing`}
+            title={`${cell.title || cell.name}: no comparison`}
             actions={index === 0 ? actions : undefined}
           >
             <Wide label={cell.title || cell.name}>
@@ -32,9 +32,9 @@ export function Alone({ report, actions }: { report: Report; actions?: ReactNode
                     <Th>Metric</Th>
                     <Th>Median</Th>
                     <Th>Quartiles</Th>
-                    <Th>Least</Th>
-                    <Th>Most</Th>
-                    <Th>Of</Th>
+                    <Th>Minimum</Th>
+                    <Th>Maximum</Th>
+                    <Th>Runs</Th>
                   </Tr>
                 </Thead>
                 <Tbody>

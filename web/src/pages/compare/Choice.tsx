@@ -27,11 +27,11 @@ export function Choice() {
   const byRuns = search.get("campaign") === null && search.get("a") !== null;
   const [tab, setTab] = useState<string | number>(byRuns ? "runs" : "campaign");
   return (
-    <Section title="What is compared">
+    <Section title="Selection">
       <Tabs
         activeKey={tab}
         onSelect={(_event, key) => setTab(key)}
-        aria-label="What is compared"
+        aria-label="Selection"
         mountOnEnter
         unmountOnExit
       >
@@ -89,8 +89,8 @@ function OfCampaign({ value, choose }: { value: string; choose: (campaign: strin
 }
 
 const SIDES = [
-  { key: "a", label: "A, which is held against", hint: "scenario=plain/1gbs,profile=stock" },
-  { key: "b", label: "B, which is judged", hint: "scenario=plain/1gbs,profile=tuned" },
+  { key: "a", label: "A, the base", hint: "scenario=plain/1gbs,profile=stock" },
+  { key: "b", label: "B, compared to A", hint: "scenario=plain/1gbs,profile=tuned" },
 ] as const;
 
 function OfRuns({
@@ -129,7 +129,7 @@ function OfRuns({
         <FormHelperText>
           <HelperText>
             <HelperTextItem>
-              Runs are chosen by scenario, family, profile, campaign, arm, fingerprint and host.
+              Select runs by scenario, family, profile, campaign, arm, fingerprint and host.
             </HelperTextItem>
           </HelperText>
         </FormHelperText>

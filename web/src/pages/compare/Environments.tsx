@@ -22,7 +22,7 @@ export function Environments({
           title={
             environments.length === 1
               ? "All runs ran in the same environment"
-              : "The environments differ in nothing that is known"
+              : "The environments have no known differences"
           }
         />
       ) : (
@@ -32,20 +32,20 @@ export function Environments({
             variant={differences.every((each) => each.meant) ? "info" : "warning"}
             title={
               differences.every((each) => each.meant)
-                ? "The environments differ on purpose"
-                : "The environments differ: what the arms show may be due to that"
+                ? "The environments differ as expected"
+                : "The environments differ: the results may be due to that"
             }
           />
-          <Table aria-label="In what the environments differ" variant="compact">
+          <Table aria-label="Differences of the environments" variant="compact">
             <Thead>
               <Tr>
-                <Th>What</Th>
+                <Th>Field</Th>
                 {environments.map((each, index) => (
                   <Th key={each.fingerprint || index} modifier="breakWord">
                     {ranIn(each)}
                   </Th>
                 ))}
-                <Th>Meant</Th>
+                <Th>Expected</Th>
               </Tr>
             </Thead>
             <Tbody>
@@ -59,15 +59,15 @@ export function Environments({
                   ))}
                   <Td dataLabel="Meant">
                     {each.meant ? (
-                      "on purpose"
+                      "expected"
                     ) : (
                       <Button
                         variant="link"
                         isInline
-                        aria-label={`It is meant that ${each.field} differs`}
+                        aria-label={`Expect a difference of ${each.field}`}
                         onClick={() => meantIt(each.field)}
                       >
-                        It is meant
+                        Expect it
                       </Button>
                     )}
                   </Td>
@@ -88,6 +88,6 @@ function ranIn(environment: Report["environments"][number]): string {
 }
 
 function told(value: unknown): string {
-  if (value === null || value === undefined) return "not known";
+  if (value === null || value === undefined) return "unknown";
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }

@@ -19,7 +19,7 @@ export function MetricTable({
   pair: Pair;
   comparisons: readonly Comparison[];
 }) {
-  const label = `${pair.b} against ${pair.a}`;
+  const label = `${pair.b} compared to ${pair.a}`;
   return (
     <Wide label={label}>
       <Table aria-label={label} variant="compact" gridBreakPoint="grid-lg">

@@ -23,12 +23,12 @@ export function PairTable({
       <Thead>
         <Tr>
           <Th>Arms</Th>
-          <Th>Under</Th>
+          <Th>Conditions</Th>
           <Th>Metric</Th>
           <Th modifier="nowrap">Effect</Th>
           <Th modifier="nowrap">Interval</Th>
           <Th modifier="nowrap">Verdict</Th>
-          <Th>Why</Th>
+          <Th>Reason</Th>
         </Tr>
       </Thead>
       <Tbody>
@@ -44,7 +44,7 @@ export function PairTable({
                   to={linkTo(pair)}
                   {...(pair.id === chosen ? { "aria-current": "true" as const } : {})}
                 >
-                  {pair.b} against {pair.a}
+                  {pair.b} compared to {pair.a}
                 </Link>
               </Td>
               <Td dataLabel="Under">{pair.title}</Td>

@@ -35,7 +35,7 @@ export function Plots({
   return (
     <Grid hasGutter>
       <GridItem xl={6}>
-        <Section title="Every run">
+        <Section title="All runs">
           <FormSelect
             aria-label="Metric of the strip plot"
             value={shown}
@@ -78,7 +78,7 @@ export function Plots({
               </p>
             </>
           ) : (
-            <p>No metric of these has a ratio.</p>
+            <p>None of these metrics has a ratio.</p>
           )}
           {others.length > 0 && (
             <p>

@@ -21,7 +21,7 @@ export function Published({
   const list = useQuery(references);
   const told = beside(report.notes);
   return (
-    <Section title="Published beside it">
+    <Section title="Published measurements">
       <Async query={list} lines={1}>
         {(items) => (
           <FormSelect
@@ -37,7 +37,7 @@ export function Published({
         )}
       </Async>
       {told.length > 0 && (
-        <List aria-label="What stands beside">
+        <List aria-label="Compared tables">
           {told.map((each) => (
             <ListItem key={each}>{each}</ListItem>
           ))}
@@ -58,7 +58,7 @@ function Tables({ source, pair }: { source: string; pair: Pair }) {
       {(data) => {
         const tables = data.tables.filter((each) => each.metric && metrics.has(each.metric));
         if (tables.length === 0) {
-          return <p>None of its tables is about a metric that was measured here.</p>;
+          return <p>None of its tables has a metric of these runs.</p>;
         }
         return tables.map((table) => <ReferenceTable key={table.name} table={table} />);
       }}

@@ -39,7 +39,7 @@ function only(pairs: readonly Pair[]): Pair {
 function table(report = REPORT) {
   const pair = only(pairsOf(report));
   render(<MetricTable report={report} pair={pair} comparisons={pair.comparisons} />);
-  return screen.getByRole("grid", { name: "tuned against stock" });
+  return screen.getByRole("grid", { name: "tuned compared to stock" });
 }
 
 test("a row tells both arms, the effect with its interval, and the verdict, with units", () => {
@@ -125,7 +125,7 @@ test("the pairs' table links to each pair and marks the chosen one", () => {
       />
     </MemoryRouter>,
   );
-  const link = screen.getByRole("link", { name: "tuned against stock" });
+  const link = screen.getByRole("link", { name: "tuned compared to stock" });
   expect(link).toHaveAttribute("href", "/there");
   expect(link).toHaveAttribute("aria-current", "true");
 });
@@ -152,12 +152,12 @@ test("what environments differ in is told, and can be said to be meant", async (
     ],
   });
   render(<Environments report={report} meantIt={meant} />);
-  expect(screen.getByText(/The environments differ: what the arms show may be due/)).toBeVisible();
+  expect(screen.getByText(/The environments differ: the results may be due/)).toBeVisible();
   expect(screen.getByRole("columnheader", { name: "tuned: 1 run" })).toBeVisible();
-  expect(screen.getByText("not known")).toBeVisible();
-  expect(screen.getByText("on purpose")).toBeVisible();
+  expect(screen.getByText("unknown")).toBeVisible();
+  expect(screen.getByText("expected")).toBeVisible();
   await userEvent.click(
-    screen.getByRole("button", { name: "It is meant that qemu.version differs" }),
+    screen.getByRole("button", { name: "Expect a difference of qemu.version" }),
   );
   expect(meant).toHaveBeenCalledWith("qemu.version");
 });

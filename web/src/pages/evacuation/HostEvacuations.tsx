@@ -20,10 +20,10 @@ export function HostEvacuations({ name }: { name: string }) {
         <Table aria-label="Evacuations" variant="compact">
           <Thead>
             <Tr>
-              <Th>Ordered</Th>
+              <Th>Created</Th>
               <Th>State</Th>
               <Th>Moved</Th>
-              <Th>Left</Th>
+              <Th>Remaining</Th>
             </Tr>
           </Thead>
           <Tbody>

@@ -107,11 +107,11 @@ export function LeavingVms({
 function Detail({ vm, share }: { vm: LeavingVm; share: number | undefined }) {
   if (vm.reason) return <>{vm.reason}</>;
   if (vm.migration === null) return null;
-  if (vm.state !== "ordered") return <Link to={`/migrations/${vm.migration}`}>Its migration</Link>;
+  if (vm.state !== "ordered") return <Link to={`/migrations/${vm.migration}`}>Migration</Link>;
   return (
     <Progress
-      aria-label={`How far ${vm.name} is`}
-      title={<Link to={`/migrations/${vm.migration}`}>Its migration</Link>}
+      aria-label={`Progress of ${vm.name}`}
+      title={<Link to={`/migrations/${vm.migration}`}>Migration</Link>}
       size="sm"
       value={Math.round((share ?? 0) * 100)}
       measureLocation={ProgressMeasureLocation.outside}

@@ -7,9 +7,9 @@ export function Outcomes({ outcomes }: { outcomes: readonly Schemas["OutcomeView
   if (outcomes.length === 0) return null;
   return (
     <Card>
-      <CardTitle component="h2">What QEMU ran with</CardTitle>
+      <CardTitle component="h2">Values in QEMU</CardTitle>
       <CardBody>
-        <OutcomeTable label="What QEMU ran with" outcomes={outcomes} />
+        <OutcomeTable label="Values in QEMU" outcomes={outcomes} />
       </CardBody>
     </Card>
   );

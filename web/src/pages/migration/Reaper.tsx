@@ -40,17 +40,17 @@ export function ReaperCard({
   const facts: Fact[] = [
     ["Policy", reaper.policy],
     ["Ring", `${count(reaper.ring_entries)} entries`],
-    ["Rounds", `${count(reaper.round_count)}, ${count(reaper.rounds_before)} before it began`],
+    ["Rounds", `${count(reaper.round_count)}, ${count(reaper.rounds_before)} before the migration`],
     ["Rounds with a full ring", count(reaper.filled_rounds)],
     ...(reaper.ring_full_exits === null
       ? []
-      : [["Times that the guest waited for a full ring", count(reaper.ring_full_exits)] as Fact]),
-    ["Fullest ring", percent(reaper.fullest * 100)],
+      : [["Ring-full exits", count(reaper.ring_full_exits)] as Fact]),
+    ["Highest ring fill", percent(reaper.fullest * 100)],
     [
       "Interval",
       `${duration(reaper.mean_interval_ms)} mean, ${duration(reaper.shortest_interval_ms)} to ${duration(reaper.longest_interval_ms)}`,
     ],
-    ["A round's cost", duration(reaper.mean_cost_ms)],
+    ["Cost per round", duration(reaper.mean_cost_ms)],
   ];
   return (
     <Card>
@@ -63,7 +63,7 @@ export function ReaperCard({
             data.length > 0 && (
               <Chart
                 option={option}
-                label="The reaper's interval and the fullest ring"
+                label="Interval of the reaper and highest ring fill"
                 height={240}
               />
             )

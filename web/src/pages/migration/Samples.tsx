@@ -24,7 +24,7 @@ export function Samples({ record }: { record: Schemas["MigrationView"] }) {
       const reaped = record.reaper ? await queries.fetchQuery(rounds(id)) : [];
       save(`migration-${id}-record.json`, { migration: record, samples, rounds: reaped });
     } catch (error) {
-      toasts.failed("The rounds of the reaper could not be fetched", error);
+      toasts.failed("Loading the reaper's rounds failed", error);
     }
   };
   const empty = !samples?.length;
@@ -36,7 +36,7 @@ export function Samples({ record }: { record: Schemas["MigrationView"] }) {
           actions: (
             <>
               <Button variant="link" isDisabled={empty} onClick={() => void everything()}>
-                Download the whole record
+                Download the full record
               </Button>
               <Button
                 variant="secondary"
@@ -55,16 +55,16 @@ export function Samples({ record }: { record: Schemas["MigrationView"] }) {
         <Async query={found}>
           {(data) =>
             record.samples_kept === "dropped" ? (
-              <Empty title="No samples any more">
-                They were old enough to be dropped. The record and its totals stay.
+              <Empty title="Samples deleted">
+                They were older than the retention time. The record and its totals are kept.
               </Empty>
             ) : data.length === 0 ? (
-              <Empty title="No samples">QEMU has not said anything of its memory yet.</Empty>
+              <Empty title="No samples">QEMU has not reported any data yet.</Empty>
             ) : (
               <>
                 <p>
                   {counted(data.length, "sample")}; thin lines mark where iterations began
-                  {steps.length > 0 && ", dashed ones what was done meanwhile"}.
+                  {steps.length > 0 && ", dashed lines mark convergence steps"}.
                   {record.samples_kept === "thinned" && ` ${thinned(record.samples_thinned_s)}`}
                 </p>
                 <Chart option={rateChart} label="Throughput and dirty rate over time" />
@@ -83,7 +83,7 @@ export function Samples({ record }: { record: Schemas["MigrationView"] }) {
 }
 
 function thinned(seconds: number | null): string {
-  return `They were thinned, being old: of each ${count(seconds ?? 0)} s the last one, the highest and lowest of each figure, and what begins an iteration or a phase are left.`;
+  return `Old samples were thinned: for each ${count(seconds ?? 0)} s the last sample, the minimum and maximum of each value, and the start of iterations and phases are kept.`;
 }
 
 function save(name: string, what: unknown): void {

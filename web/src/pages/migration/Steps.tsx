@@ -14,8 +14,8 @@ const LOOK: Record<StepRecord["effect"], "success" | "danger" | "warning" | "inf
 
 const COLUMNS: readonly ColumnOf<StepRecord>[] = [
   { title: "After", text: "short", cell: (each) => duration(each.at_ms) },
-  { title: "What", cell: (each) => each.action },
-  { title: "Why", cell: (each) => each.reason },
+  { title: "Action", cell: (each) => each.action },
+  { title: "Reason", cell: (each) => each.reason },
   {
     title: "Effect",
     cell: (each) => (
@@ -49,10 +49,10 @@ export function Steps({
           </List>
         )}
         {records.length === 0 ? (
-          <p>None came due.</p>
+          <p>No steps were executed.</p>
         ) : (
           <ListTable
-            label="Steps that came due"
+            label="Executed steps"
             columns={COLUMNS}
             rows={records}
             name={(each) => `${each.at_ms} ${each.number} ${each.action}`}

@@ -4,7 +4,7 @@ import type { Progress } from "../../api/progress";
 import type { Fact } from "../../components/Facts";
 import { bytes, count, duration, percent, rate } from "../../components/format";
 
-const UNKNOWN = "not known yet";
+const UNKNOWN = "unknown";
 
 /**
  * @param sample the newest one that is stored: it has figures that progress leaves out.
@@ -21,14 +21,14 @@ export function standing(
     ["Iteration", count(progress.iteration)],
     ["Remaining", `${bytes(progress.remaining_bytes)} of ${bytes(progress.total_bytes)}`],
     ["Transferred", bytes(progress.transferred_bytes)],
-    ["Dirty rate against throughput", race(progress)],
+    ["Dirty rate and throughput", race(progress)],
     ["Expected downtime", downtime(progress.expected_downtime_ms, limit)],
-    ["Guest slowed down", slowDown(progress, sample)],
+    ["Guest throttling", slowDown(progress, sample)],
   ];
   if (progress.reaper) {
     facts.push([
       "Dirty rings",
-      `emptied every ${duration(progress.reaper.interval_ms)}, the fullest ${percent(progress.reaper.fullest * 100)} full`,
+      `reaped every ${duration(progress.reaper.interval_ms)}, highest fill ${percent(progress.reaper.fullest * 100)}`,
     ]);
   }
   return facts;
@@ -36,15 +36,15 @@ export function standing(
 
 /** A migration ends while it sends faster than the guest dirties its memory. */
 function race({ dirty_bytes_per_s: dirty, throughput_bytes_per_s: sent }: Progress): string {
-  const told = `${rate(dirty)} against ${rate(sent)}`;
-  if (dirty === 0 || sent === 0) return told;
-  return dirty < sent ? `${told}: it converges` : `${told}: it does not converge`;
+  const rates = `dirty ${rate(dirty)}, sent ${rate(sent)}`;
+  if (dirty === 0 || sent === 0) return rates;
+  return dirty < sent ? `${rates}: converges` : `${rates}: does not converge`;
 }
 
 function downtime(expected: number | null, limit: Schemas["OutcomeView"] | undefined): string {
   const allowed = limit?.seen ?? limit?.wanted;
-  const told = expected === null ? UNKNOWN : duration(expected);
-  return allowed ? `${told}, at most ${allowed.text}` : told;
+  const text = expected === null ? UNKNOWN : duration(expected);
+  return allowed ? `${text}, at most ${allowed.text}` : text;
 }
 
 function slowDown(progress: Progress, sample: Schemas["SampleView"] | undefined): string {
@@ -53,8 +53,8 @@ function slowDown(progress: Progress, sample: Schemas["SampleView"] | undefined)
       ? [`${percent(progress.throttle_percent)} of its CPU time, by QEMU's throttle`]
       : []),
     ...(sample && sample.dirty_limit_throttle_us > 0
-      ? [`${count(sample.dirty_limit_throttle_us)} µs a round, by the dirty limit`]
+      ? [`${count(sample.dirty_limit_throttle_us)} µs per round, by the dirty limit`]
       : []),
   ];
-  return ways.length > 0 ? ways.join("; ") : "not by QEMU";
+  return ways.length > 0 ? ways.join("; ") : "none";
 }

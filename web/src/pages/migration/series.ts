@@ -146,7 +146,7 @@ export function reaping(rounds: readonly Schemas["RoundView"][]): ChartOption {
         tooltip: { valueFormatter: (value: unknown) => duration(Number(value)) },
       },
       {
-        ...line("Fullest ring", fills),
+        ...line("Highest ring fill", fills),
         yAxisIndex: 1,
         tooltip: { valueFormatter: (value: unknown) => `${Number(value).toFixed(1)} %` },
       },

@@ -23,7 +23,7 @@ export function HostCard({ name }: { name: string }) {
             <>
               <Problems problems={problems} />
               {facts && <p>{software(facts)}</p>}
-              {facts && findings.length === 0 && <p>Nothing was found that hurts.</p>}
+              {facts && findings.length === 0 && <p>No problems.</p>}
               {findings.length > 0 && (
                 <List isPlain aria-label={`Findings on ${name}`}>
                   {inOrder(findings)

@@ -26,7 +26,7 @@ export function LastComparisons() {
   return (
     <Card component="section" aria-labelledby="last-comparisons">
       <CardTitle component="h2" id="last-comparisons">
-        Last comparisons
+        Latest comparisons
       </CardTitle>
       <CardBody>
         <Async query={list} lines={2}>
@@ -34,8 +34,8 @@ export function LastComparisons() {
             const items = (data.pages[0]?.items ?? []).slice(0, SHOWN);
             if (items.length === 0) {
               return (
-                <Empty title="Nothing has been compared yet">
-                  <Link to="/bench/campaigns/new">Order a campaign</Link>
+                <Empty title="No comparisons yet">
+                  <Link to="/bench/campaigns/new">Start a campaign</Link>
                 </Empty>
               );
             }
@@ -74,7 +74,7 @@ function One({ campaign }: { campaign: Schemas["CampaignView"] }) {
                 const unit = unitOf(report, metric);
                 return (
                   <ListItem key={pair.id}>
-                    {pair.b} against {pair.a}: {metricOf(report, metric)?.title ?? metric}{" "}
+                    {pair.b} compared to {pair.a}: {metricOf(report, metric)?.title ?? metric}{" "}
                     {effectText(primary.effect, unit)} ({intervalText(primary.effect, unit)}){" "}
                     <VerdictLabel comparison={primary} />
                   </ListItem>

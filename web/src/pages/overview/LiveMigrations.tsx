@@ -33,7 +33,11 @@ export function LiveMigrations() {
             const ended = items.filter((each) => each.ended).slice(0, SHOWN);
             return (
               <Stack hasGutter>
-                {running.length > 0 ? <Running migrations={running} /> : <p>None runs now.</p>}
+                {running.length > 0 ? (
+                  <Running migrations={running} />
+                ) : (
+                  <p>No running migrations.</p>
+                )}
                 {ended.length > 0 && (
                   <StackItem>
                     <MigrationTable migrations={ended} shown="in short" />

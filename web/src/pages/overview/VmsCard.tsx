@@ -42,7 +42,7 @@ const COLUMNS: readonly ColumnOf<Schemas["VmView"]>[] = [
     text: "short",
     cell: (each) => <TuningLabel state={each.tuning_state} tuning={each.tuning} />,
   },
-  { title: "What differs", text: "breaks", cell: (row) => row.tuning?.differing.join(", ") },
+  { title: "Differences", text: "breaks", cell: (row) => row.tuning?.differing.join(", ") },
   { title: "Since", text: "short", cell: (each) => <Since tuning={each.tuning} /> },
   { title: "As of", text: "short", cell: (each) => <AsOf tuning={each.tuning} /> },
 ];
@@ -80,7 +80,7 @@ export function VmsCard() {
               isDisabled={left !== null || shown.length === 0}
               onClick={() => void verifyAll(shown.map((each) => each.uuid))}
             >
-              Verify these
+              Verify all
             </Button>
           ),
         }}
@@ -95,9 +95,7 @@ export function VmsCard() {
               return (
                 <>
                   <Problems problems={first?.problems ?? []} />
-                  <Empty title="No VMs yet">
-                    VMs show up by themselves once a host that has them is added.
-                  </Empty>
+                  <Empty title="No VMs yet">VMs appear when you add their host.</Empty>
                 </>
               );
             }
@@ -105,7 +103,7 @@ export function VmsCard() {
               <Stack hasGutter>
                 <Problems problems={first.problems} />
                 <StackItem>
-                  <Flex component="ul" aria-label="How many VMs stand how" role="list">
+                  <Flex component="ul" aria-label="VMs by tuning state" role="list">
                     {TUNING_STATES.map((state) => (
                       <FlexItem component="li" key={state}>
                         <Link to={`/vms?tuning=${encodeURIComponent(state)}`}>
@@ -119,7 +117,7 @@ export function VmsCard() {
                 {shown.length > 0 && (
                   <StackItem>
                     <ListTable
-                      label="VMs that need a look"
+                      label="VMs that need attention"
                       columns={COLUMNS}
                       rows={shown}
                       name={(each) => `${each.uuid} ${each.host}`}

@@ -36,7 +36,7 @@ export function Assignments({ profile }: { profile: string }) {
   });
   const remove = useMutation({
     mutationFn: removeAssignment,
-    onError: (error) => toasts.failed("The assignment was not removed", error),
+    onError: (error) => toasts.failed("Removing the assignment failed", error),
   });
   const submit = (event: FormEvent) => {
     event.preventDefault();
@@ -44,11 +44,11 @@ export function Assignments({ profile }: { profile: string }) {
   };
   return (
     <Card>
-      <CardTitle component="h2">Who gets it</CardTitle>
+      <CardTitle component="h2">Assignments</CardTitle>
       <CardBody>
         <Stack hasGutter>
           <StackItem>
-            <PagedList list={list} lines={2} empty={<p>No VM: it is assigned to none.</p>}>
+            <PagedList list={list} lines={2} empty={<p>No assignments.</p>}>
               {(rows) => (
                 <ListTable
                   label="Assignments"
@@ -73,7 +73,7 @@ export function Assignments({ profile }: { profile: string }) {
           </StackItem>
           <StackItem>
             <Form isWidthLimited onSubmit={submit}>
-              <FormGroup label="Give it to" fieldId="assign-target">
+              <FormGroup label="Assign to" fieldId="assign-target">
                 <FormSelect
                   id="assign-target"
                   value={target}

@@ -24,12 +24,12 @@ type Profile = Schemas["ProfileView"];
 
 const ROUTES: Record<Tunable["route"], string> = {
   migrate: "Set for each migration",
-  monitor: "Set at once, through the monitor",
-  live: "Set at once, in the running QEMU",
-  running: "Set while a migration runs",
+  monitor: "Set immediately, through the monitor",
+  live: "Set immediately, in the running QEMU",
+  running: "Set during a migration",
   boot: "Set for the VM's next start",
-  host: "The host's own",
-  control: "What vmtune does while a migration runs",
+  host: "Host limits",
+  control: "Actions of vmtune during a migration",
 };
 
 /** Every tunable by its route; rules between them are checked by the service as one types. */
@@ -96,7 +96,7 @@ export function ProfileForm({
           />
         </FormGroup>
       )}
-      <FormGroup label="What it is for" fieldId="profile-description">
+      <FormGroup label="Description" fieldId="profile-description">
         <TextInput
           id="profile-description"
           value={description}
@@ -132,8 +132,8 @@ export function ProfileForm({
       <FormFieldGroup
         header={
           <FormFieldGroupHeader
-            titleText={{ text: "When a migration does not end", id: "steps-title" }}
-            titleDescription="Taken in this order, each once, while pre-copy runs"
+            titleText={{ text: "Convergence steps", id: "steps-title" }}
+            titleDescription="Executed in this order, once each, during pre-copy"
           />
         }
       >
@@ -144,7 +144,7 @@ export function ProfileForm({
           change={setSteps}
         />
       </FormFieldGroup>
-      <FormGroup label="Why this change" fieldId="profile-note">
+      <FormGroup label="Reason of the change" fieldId="profile-note">
         <TextArea
           id="profile-note"
           value={note}
@@ -153,13 +153,9 @@ export function ProfileForm({
         />
       </FormGroup>
       {elsewhere && (
-        <Alert
-          isInline
-          variant="warning"
-          title="Somebody else has changed this profile in the meantime"
-        >
-          Open it in another tab to see what changed, then enter your change again there. Nothing of
-          yours was saved.
+        <Alert isInline variant="warning" title="Another user has changed this profile meanwhile">
+          Your change was not saved. Open the profile in another tab to see the changes, and enter
+          yours again there.
         </Alert>
       )}
       {save.error && !elsewhere && <Failure error={save.error} inline />}

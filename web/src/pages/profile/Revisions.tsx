@@ -18,7 +18,7 @@ export function Revisions({ name, current }: { name: string; current: number }) 
   const restore = useMutation({
     mutationFn: (number: number) => restoreRevision(name, current, number),
     onSuccess: (done, number) =>
-      toasts.done(`Revision ${number} is back`, `It is revision ${done.revision} now.`),
+      toasts.done(`Restored revision ${number}`, `It is now revision ${done.revision}.`),
     onError: (error, number) => toasts.failed(`Revision ${number} was not restored`, error),
   });
   return (
@@ -34,8 +34,8 @@ export function Revisions({ name, current }: { name: string; current: number }) 
                   <Tr>
                     <Th screenReaderText="What changed" />
                     <Th>Revision</Th>
-                    <Th>When</Th>
-                    <Th>Why</Th>
+                    <Th>Created</Th>
+                    <Th>Note</Th>
                     <Th screenReaderText="Actions" />
                   </Tr>
                 </Thead>
@@ -92,7 +92,7 @@ function RevisionRow({
         <Td colSpan={5}>
           <ExpandableRowContent>
             {changes.length === 0 ? (
-              "Nothing changed."
+              "No changes."
             ) : (
               <ul>
                 {changes.map((change) => (

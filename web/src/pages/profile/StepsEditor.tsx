@@ -87,7 +87,7 @@ export function StepsEditor({
                 <>
                   <FlexItem>
                     <FormSelect
-                      aria-label="What to set"
+                      aria-label="Tunable"
                       value={step.tunable || first}
                       onChange={(_event, chosen) => replace(index, { tunable: chosen })}
                     >
@@ -98,7 +98,7 @@ export function StepsEditor({
                   </FlexItem>
                   <FlexItem>
                     <TextInput
-                      aria-label="To what"
+                      aria-label="Value"
                       value={step.value}
                       onChange={(_event, typed) => replace(index, { value: typed })}
                     />

@@ -30,7 +30,7 @@ export function TunableField({
 }) {
   const id = `tunable-${tunable.name}`;
   const choices = tunable.kind === "boolean" ? ["on", "off"] : tunable.choices;
-  const own = `QEMU's own is ${tunable.default?.text ?? "by host or VM"}`;
+  const own = `QEMU's default: ${tunable.default?.text ?? "depends on host or VM"}`;
   const told = problem
     ? `${problem.message}. ${problem.remedy}`
     : value === undefined

@@ -5,5 +5,5 @@ export const TARGETS: Record<Schemas["Target"], { label: string; placeholder: st
   selector: { label: "VMs with these labels", placeholder: "tier=db,zone=a" },
   host: { label: "All VMs of a host", placeholder: "the host's name" },
   vm: { label: "One VM", placeholder: "the VM's UUID" },
-  default: { label: "Every VM that nothing else names", placeholder: "" },
+  default: { label: "All VMs without another assignment", placeholder: "" },
 };

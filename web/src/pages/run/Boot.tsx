@@ -7,13 +7,13 @@ import { Section } from "../bench/Section";
 /** What a boot reached, and when. */
 export function Boot({ boot }: { boot: Schemas["BootRecord"] }) {
   return (
-    <Section title="The boot">
-      <Table aria-label="What the boot reached" variant="compact">
+    <Section title="Boot">
+      <Table aria-label="Boot marks" variant="compact">
         <Thead>
           <Tr>
-            <Th>Reached</Th>
+            <Th>Mark</Th>
             <Th>At</Th>
-            <Th>Updates of memory regions by then</Th>
+            <Th>Updates of memory regions so far</Th>
           </Tr>
         </Thead>
         <Tbody>
@@ -21,7 +21,7 @@ export function Boot({ boot }: { boot: Schemas["BootRecord"] }) {
             <Tr key={mark.name}>
               <Td dataLabel="Reached">{mark.name}</Td>
               <Td dataLabel="At">{duration(mark.at_ms)}</Td>
-              <Td dataLabel="Updates of memory regions by then">
+              <Td dataLabel="Updates of memory regions so far">
                 {mark.region_updates === null || mark.region_updates === undefined
                   ? "\u2013"
                   : count(mark.region_updates)}

@@ -22,13 +22,13 @@ export function Load({ run, block }: { run: Schemas["RunDetail"]; block: Schemas
     [found.data, begins, ends],
   );
   return (
-    <Section title="What QEMU took of its host">
+    <Section title="Host resources of QEMU">
       <FactList
         spread
         facts={[
           ...(foreseen
             ? ([
-                ["Maps foreseen, at most", count(foreseen.most_maps)],
+                ["Predicted maximum of maps", count(foreseen.most_maps)],
                 ["vm.max_map_count", foreseen.limit === null ? "unknown" : count(foreseen.limit)],
               ] as [string, string][])
             : []),

@@ -13,7 +13,7 @@ export function Metrics({ values }: { values: Schemas["RunView"]["metrics"] }) {
   return (
     <Section title="Metrics">
       {Object.keys(values).length === 0 ? (
-        <Empty title="No metrics">The run gave nothing to reduce to figures.</Empty>
+        <Empty title="No metrics">The run has no metrics.</Empty>
       ) : (
         <Async query={table}>
           {(rows) => {
@@ -25,7 +25,7 @@ export function Metrics({ values }: { values: Schemas["RunView"]["metrics"] }) {
                   <Tr>
                     <Th>Metric</Th>
                     <Th>Value</Th>
-                    <Th>Of</Th>
+                    <Th>Group</Th>
                   </Tr>
                 </Thead>
                 <Tbody>
@@ -41,14 +41,14 @@ export function Metrics({ values }: { values: Schemas["RunView"]["metrics"] }) {
                       <Td dataLabel="Value" modifier="nowrap">
                         {measure(values[row.name] ?? 0, row.unit)}
                       </Td>
-                      <Td dataLabel="Of">{row.group}</Td>
+                      <Td dataLabel="Group">{row.group}</Td>
                     </Tr>
                   ))}
                   {others.map((name) => (
                     <Tr key={name}>
                       <Td dataLabel="Metric">{name}</Td>
                       <Td dataLabel="Value">{number(values[name] ?? 0)}</Td>
-                      <Td dataLabel="Of">an earlier version</Td>
+                      <Td dataLabel="Group">an earlier version</Td>
                     </Tr>
                   ))}
                 </Tbody>

@@ -16,7 +16,7 @@ export function RunSeries({ run }: { run: Schemas["RunDetail"] }) {
   const remainingChart = useMemo(() => remaining(found.data ?? [], bytes), [found.data]);
   return (
     <>
-      <Section title="The migration over time">
+      <Section title="Migration over time">
         {run.lengths.samples ? (
           <Async query={found}>
             {(data) => (
@@ -32,7 +32,7 @@ export function RunSeries({ run }: { run: Schemas["RunDetail"] }) {
             )}
           </Async>
         ) : (
-          <Empty title="No samples">QEMU said nothing of its memory in this run.</Empty>
+          <Empty title="No samples">QEMU reported no data in this run.</Empty>
         )}
       </Section>
       {run.lengths.passes ? <Guest run={run} /> : null}
@@ -53,14 +53,14 @@ function Guest({ run: { id, record } }: { run: Schemas["RunDetail"] }) {
     [found.data, begins, ends],
   );
   return (
-    <Section title="How fast the guest wrote">
+    <Section title="Write speed of the guest">
       <Async query={found}>
         {(data) => (
           <>
             <p>
               {counted(data.length, "report")} of its workers
-              {begins !== null && `; the migration began at ${duration(begins)}`}
-              {ends !== null && ` and was over at ${duration(ends)}`}.
+              {begins !== null && `; the migration started at ${duration(begins)}`}
+              {ends !== null && ` and ended at ${duration(ends)}`}.
             </p>
             <Chart option={option} label="Write speed of the guest's workers over time" />
           </>

@@ -19,12 +19,12 @@ export function RunningRun({ run }: { run: Schemas["RunView"] }) {
 }
 
 function waiting(ahead: number | null): string {
-  if (!ahead) return "waiting for its turn";
-  return ahead === 1 ? "waiting: one run goes before it" : `waiting: ${ahead} runs go before it`;
+  if (!ahead) return "queued";
+  return ahead === 1 ? "queued: one run ahead" : `queued: ${ahead} runs ahead`;
 }
 
 function told(progress: RunProgress | null, kind: Schemas["ScenarioKind"]): string {
-  if (kind === "boot") return "a boot tells only what it has reached";
+  if (kind === "boot") return "a boot reports only its marks";
   if (kind === "block") {
     return progress?.maps === undefined
       ? "no load yet"

@@ -84,7 +84,7 @@ export function processes(
           data: marks.map(({ at_ms, name }) => ({ xAxis: at_ms, name })),
         },
       },
-      line("Of them coroutines' stacks", 0, (each) => each.stacks),
+      line("Coroutine stacks", 0, (each) => each.stacks),
       line("Memory (RSS)", 1, (each) => each.rss_bytes),
     ],
   };

@@ -72,7 +72,7 @@ test("runs of several kinds have their figures in one column", () => {
   const runs = [aRun("block", { iops: 31621 }), aRun("boot", { boot_to_userspace_ms: 801 })];
   rendered(<RunTable runs={runs} metrics={METRICS} />);
   const heads = screen.getAllByRole("columnheader").map((each) => each.textContent);
-  expect(heads.at(-1)).toBe("Figures");
+  expect(heads.at(-1)).toBe("Metrics");
   expect(screen.getByText("iops: 31,621")).toBeVisible();
   expect(screen.getByText("boot_to_userspace_ms: 801 ms")).toBeVisible();
 });
@@ -113,7 +113,7 @@ test("maps and memory of a QEMU are lines over time", () => {
   const series = option.series as { name: string; data: number[][] }[];
   expect(series.map((each) => each.name)).toEqual([
     "Memory maps",
-    "Of them coroutines' stacks",
+    "Coroutine stacks",
     "Memory (RSS)",
   ]);
   expect(series[0]?.data).toEqual([
@@ -160,10 +160,10 @@ test("an arm that is compared with nothing shows how its values lie", () => {
       }}
     />,
   );
-  expect(screen.getByText("boots/a: compared with nothing")).toBeVisible();
+  expect(screen.getByText("boots/a: no comparison")).toBeVisible();
   expect(screen.getAllByText("999 ms")).toHaveLength(2);
   expect(screen.getAllByText("10 runs")).toHaveLength(2);
-  const first = screen.getByRole("region", { name: "boots/a: compared with nothing" });
+  const first = screen.getByRole("region", { name: "boots/a: no comparison" });
   expect(within(first).getByRole("link", { name: "Report" })).toBeVisible();
   expect(screen.getAllByRole("link", { name: "Report" })).toHaveLength(1);
 });

@@ -15,10 +15,10 @@ type Browser = Schemas["BrowserView"];
 
 const COLUMNS: readonly ColumnOf<Browser>[] = [
   {
-    title: "Who",
+    title: "User",
     cell: (each) => `${each.who.kind} ${each.who.name}${each.own ? " (this browser)" : ""}`,
   },
-  { title: "May", cell: (each) => <Rights rights={each.rights} /> },
+  { title: "Permissions", cell: (each) => <Rights rights={each.rights} /> },
   { title: "From", text: "short", cell: (each) => each.address },
   { title: "Signed in", text: "short", cell: (each) => <Moment at={each.signed_in_at} /> },
   { title: "Last seen", text: "short", cell: (each) => <Moment at={each.seen_at} /> },
@@ -62,7 +62,7 @@ export function Browsers() {
       <CardBody>
         <PagedList
           list={list}
-          empty={<Empty title="No browser is signed in">Programs send their tokens instead.</Empty>}
+          empty={<Empty title="No browser is signed in">Programs use tokens instead.</Empty>}
         >
           {(rows) => (
             <ListTable
@@ -83,8 +83,8 @@ export function Browsers() {
           close={() => setEnding(null)}
           confirm={() => end.mutate(ending)}
         >
-          From now on its cookie lets nobody in. Whoever used it can sign in again: to keep them
-          out, revoke the token, or tell the identity provider.
+          Its cookie becomes invalid. Its user can sign in again: to prevent that, revoke the token
+          or block the user at the identity provider.
         </Confirm>
       )}
     </Card>

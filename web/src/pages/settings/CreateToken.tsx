@@ -59,11 +59,7 @@ export function CreateToken({
       <ModalBody tabIndex={0}>
         {token ? (
           <>
-            <Alert
-              isInline
-              variant="warning"
-              title="Copy it now: it is shown this once, and nobody can find it out again"
-            />
+            <Alert isInline variant="warning" title="Copy the token now: it is not shown again" />
             <ClipboardCopy
               isReadOnly
               isCode
@@ -84,7 +80,7 @@ export function CreateToken({
                 onChange={(_event, name) => change({ name })}
               />
             </FormGroup>
-            <FormGroup role="group" label="What it allows" fieldId="token-scopes" isStack>
+            <FormGroup role="group" label="Permissions" fieldId="token-scopes" isStack>
               {Object.entries(scopes).map(([scope, means]) => (
                 <Checkbox
                   key={scope}
@@ -105,7 +101,7 @@ export function CreateToken({
             <Field
               id="token-hosts"
               label="Only on these hosts"
-              help="Names with commas between them; empty for all."
+              help="Comma-separated names; empty for all."
               value={typed.hosts}
               change={(hosts) => change({ hosts })}
             />
@@ -119,7 +115,7 @@ export function CreateToken({
             <Field
               id="token-expiry"
               label="Last day"
-              help="Empty: it has no end. It also ends with whoever makes it."
+              help="Empty for no expiry. It also becomes invalid with its creator."
               type="date"
               value={typed.lastDay}
               change={(lastDay) => change({ lastDay })}

@@ -28,8 +28,8 @@ const COLUMNS: readonly ColumnOf<Token>[] = [
     text: "short",
     cell: (each) => <Labelled look={LOOK[each.state]}>{each.state}</Labelled>,
   },
-  { title: "May", cell: (each) => <Rights rights={each.rights} /> },
-  { title: "Made by", cell: (each) => each.created_by.name },
+  { title: "Permissions", cell: (each) => <Rights rights={each.rights} /> },
+  { title: "Created by", cell: (each) => each.created_by.name },
   {
     title: "Expires",
     text: "short",
@@ -91,7 +91,7 @@ export function Tokens() {
           list={list}
           empty={
             <Empty title="No tokens yet">
-              With a token programs, and people elsewhere, prove who they are.
+              Programs and remote users authenticate with a token.
             </Empty>
           }
         >
@@ -121,8 +121,8 @@ export function Tokens() {
           close={() => setRevoking(null)}
           confirm={() => revoke.mutate(revoking)}
         >
-          From now on it lets nobody in, nor do tokens that were made with it. Browsers that signed
-          in with it are signed out. It cannot be given back.
+          It becomes invalid, with all tokens created with it. Browsers that signed in with it are
+          signed out. This cannot be undone.
         </Confirm>
       )}
     </Card>

@@ -52,7 +52,7 @@ test("an application that failed never looks like one that went well", async () 
   await screen.findByText("fast r3: 1 would change.");
   await userEvent.click(button());
   expect(await screen.findByText(/fast was not applied to db1/)).toBeVisible();
-  expect(screen.getByText(/What had been set was put back/)).toBeVisible();
+  expect(screen.getByText(/All values were restored/)).toBeVisible();
   expect(screen.getByText(/QEMU said no/)).toBeVisible();
   expect(screen.getByText("try less")).toBeVisible();
   expect(close).not.toHaveBeenCalled();
@@ -75,7 +75,7 @@ test("what is refused is left out only where that was asked for", async () => {
   );
   applyTo.mockResolvedValue(application());
   open();
-  const leave = await screen.findByRole("checkbox", { name: /Leave out what is refused/ });
+  const leave = await screen.findByRole("checkbox", { name: /Skip refused values/ });
   expect(button()).toBeDisabled();
   await userEvent.click(leave);
   await userEvent.click(button());

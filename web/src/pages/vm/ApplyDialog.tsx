@@ -65,7 +65,7 @@ export function ApplyDialog({ vm, name, close }: { vm: string; name: string; clo
           {blocked && leavable(plan.data) && (
             <Checkbox
               id="best-effort"
-              label="Leave out what is refused, and apply the rest"
+              label="Skip refused values and apply the rest"
               isChecked={bestEffort}
               onChange={(_event, on) => setBestEffort(on)}
             />
@@ -105,18 +105,18 @@ function Applied({
         title={
           failed
             ? `${application.profile} was not applied to ${name}`
-            : `${application.profile} was applied to ${name}, but not all is effective`
+            : `${application.profile} was applied to ${name}, but not all values are effective`
         }
       />
       <ModalBody tabIndex={0}>
         <p>
           <ApplicationLabel state={application.state} />{" "}
-          {application.state === "failed" && "What had been set was put back."}
+          {application.state === "failed" && "All values were restored."}
           {application.state === "unknown" &&
-            "The host stopped answering: vmtune looks again by itself."}
+            "The host stopped answering: vmtune checks it again automatically."}
         </p>
         <Problems problems={application.problems} />
-        <OutcomeTable label="What became of it" outcomes={application.outcomes} />
+        <OutcomeTable label="Outcomes" outcomes={application.outcomes} />
       </ModalBody>
       <ModalFooter>
         <Button onClick={close}>Close</Button>

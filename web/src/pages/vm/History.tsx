@@ -33,16 +33,16 @@ function Applications({ vm }: { vm: string }) {
       done.state === "reverted"
         ? toasts.done(`${done.profile} was reverted`)
         : toasts.failed(
-            "It was not reverted",
+            "Reverting failed",
             new Error(done.problems[0]?.message ?? `it is ${done.state}`),
           ),
-    onError: (error) => toasts.failed("It was not reverted", error),
+    onError: (error) => toasts.failed("Reverting failed", error),
   });
   return (
     <Card>
       <CardTitle component="h2">Applications</CardTitle>
       <CardBody>
-        <PagedList list={list} empty={<Empty title="Nothing has been applied yet" />}>
+        <PagedList list={list} empty={<Empty title="No applications yet" />}>
           {(rows) => {
             // Only the newest that stands can be reverted.
             const standing = rows.find((each) => each.state === "applied")?.id;
@@ -105,7 +105,7 @@ function Migrations({ vm }: { vm: string }) {
     <Card>
       <CardTitle component="h2">Migrations</CardTitle>
       <CardBody>
-        <PagedList list={list} empty={<Empty title="It has not been migrated yet" />}>
+        <PagedList list={list} empty={<Empty title="No migrations yet" />}>
           {(rows) => <MigrationTable migrations={rows} shown="of one VM" />}
         </PagedList>
       </CardBody>

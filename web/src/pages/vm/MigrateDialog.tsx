@@ -66,7 +66,7 @@ export function MigrateDialog({
             <ProfileChoice id="migrate-profile" value={profile} choose={setProfile} />
           </FormGroup>
           {blockers.length > 0 && (
-            <FormGroup role="group" label="Go on without what is blocked" fieldId="overrides">
+            <FormGroup role="group" label="Override blockers" fieldId="overrides">
               {blockers.map((code) => (
                 <Checkbox
                   key={code}

@@ -19,7 +19,7 @@ type Item = Schemas["PlanItemView"];
 const COLUMNS: readonly ColumnOf<Item>[] = [
   { title: "Tunable", cell: (item) => <TunableName name={item.tunable} /> },
   {
-    title: "Now",
+    title: "Current",
     cell: (item) => (item.differs ? <del>{inWords(item.current)}</del> : inWords(item.current)),
   },
   {
@@ -52,7 +52,7 @@ export function PlanTable({ plan }: { plan: Schemas["PlanView"] }) {
       )}
       <StackItem>
         {plan.profile === null ? (
-          <Alert isInline variant="info" title="No profile is assigned: nothing would be set" />
+          <Alert isInline variant="info" title="No profile is assigned: no changes" />
         ) : (
           <p>
             {plan.profile} r{plan.revision}:{" "}
@@ -62,17 +62,17 @@ export function PlanTable({ plan }: { plan: Schemas["PlanView"] }) {
         {changed.length > 0 && <PlanItems label="Plan" items={changed} />}
         {same.length > 0 && (
           <ExpandableSection
-            toggleText={`${same.length} as wanted already, or not known before`}
+            toggleText={`${same.length} unchanged or unknown`}
             isExpanded={open}
             onToggle={(_event, on) => setOpen(on)}
           >
-            {open && <PlanItems label="What stays as it is" items={same} />}
+            {open && <PlanItems label="Unchanged values" items={same} />}
           </ExpandableSection>
         )}
       </StackItem>
       {plan.step_texts.length > 0 && (
         <StackItem>
-          <p>When the migration does not end:</p>
+          <p>Convergence steps:</p>
           <List component="ol" aria-label="Convergence steps">
             {plan.step_texts.map((text) => (
               <ListItem key={text}>{text}</ListItem>

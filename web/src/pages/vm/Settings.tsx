@@ -14,7 +14,7 @@ const COLUMNS: readonly ColumnOf<SettingRow>[] = [
   { title: "Tunable", cell: (row) => <TunableName name={row.name} /> },
   { title: "Wanted", cell: (row) => row.wanted ?? "unset" },
   {
-    title: "QEMU has",
+    title: "Actual",
     cell: (row) => (
       <>
         {row.current}
@@ -66,7 +66,7 @@ export function Settings({
             <>
               <Switch
                 id="all-tunables"
-                label="Also what no profile sets"
+                label="Also unset tunables"
                 isChecked={all}
                 onChange={(_event, on) => setAll(on)}
               />
@@ -88,11 +88,11 @@ export function Settings({
         {verified.error && <Failure error={verified.error} inline />}
         {verified.data && (
           <p>
-            Held against {verified.data.profile} r{verified.data.revision},{" "}
+            Compared to {verified.data.profile} r{verified.data.revision},{" "}
             {verified.data.application === null ? "which is assigned" : "which was applied"}.
           </p>
         )}
-        {!assigned && !all && <p>Nothing was applied to this VM, and no profile is assigned.</p>}
+        {!assigned && !all && <p>This VM has no application and no assigned profile.</p>}
         <Async query={table}>
           {(rows) => {
             const outcomes = verified.data?.outcomes ?? [];

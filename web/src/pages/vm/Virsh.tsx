@@ -2,11 +2,11 @@ import { ClipboardCopy, ClipboardCopyVariant, List, ListItem } from "@patternfly
 import type { Schemas } from "../../api/client";
 import { TunableName } from "../../components/TunableName";
 
-/** The equal virsh command to copy, and what virsh has no option for. */
+/** The equal virsh command to copy, and what Not supported by virsh. */
 export function Virsh({ virsh }: { virsh: Schemas["VirshView"] }) {
   return (
     <>
-      <p>The same by virsh:</p>
+      <p>Equivalent virsh command:</p>
       <ClipboardCopy
         isReadOnly
         isCode
@@ -14,14 +14,14 @@ export function Virsh({ virsh }: { virsh: Schemas["VirshView"] }) {
         variant={ClipboardCopyVariant.expansion}
         hoverTip="Copy"
         clickTip="Copied"
-        textAriaLabel="The equal virsh command"
-        toggleAriaLabel="Show the whole command"
+        textAriaLabel="Equivalent virsh command"
+        toggleAriaLabel="Show the full command"
       >
         {virsh.command}
       </ClipboardCopy>
       {virsh.unsaid.length > 0 && (
         <>
-          <p>virsh has no option for</p>
+          <p>Not supported by virsh</p>
           <List>
             {virsh.unsaid.map((each) => (
               <ListItem key={each.tunable}>

@@ -30,7 +30,7 @@ export function Why({ vm }: { vm: string }) {
 function Candidates({ explained }: { explained: Schemas["ExplanationView"] }) {
   return (
     <ListTable
-      label="Assignments that match"
+      label="Matching assignments"
       rows={explained.candidates}
       name={(each) => each.id}
       columns={[
