@@ -16,7 +16,7 @@ from tests.support.postgres import new_database, running_postgres, why_no_postgr
 from vmtune.errors import CommandRefused, NotFound, SetupError
 from vmtune.jobs.base import JobEngine, JobStatus, Phase
 from vmtune.jobs.durable import DurableEngine
-from vmtune.jobs.inline import InlineEngine
+from vmtune.testing.inline_jobs import InlineEngine
 
 PROGRAM = Path(__file__).parent / "jobs_program.py"
 DATABASES = [

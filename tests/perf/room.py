@@ -30,10 +30,10 @@ from tests.support.postgres import libpq_url, new_database, running_postgres, wh
 from tests.support.samples import make_samples
 from tests.support.world import assemble
 from vmtune.jobs.durable import DurableEngine
-from vmtune.jobs.inline import InlineEngine
 from vmtune.model.migration.admission import Limits
 from vmtune.services.migrations.migrations import MigrationRequest
 from vmtune.storage import Store, upgrade
+from vmtune.testing.inline_jobs import InlineEngine
 
 MIGRATIONS = 400
 SAMPLES, FLUSHED = 600, 20

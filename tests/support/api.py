@@ -25,12 +25,12 @@ from vmtune.api.schemas.common import ProblemDocument
 from vmtune.api.wiring.bench import BenchTools
 from vmtune.api.wiring.deps import Container, open_container
 from vmtune.config.settings import BenchQemu, Settings
-from vmtune.jobs.inline import InlineEngine
 from vmtune.model.host.inventory import Host
 from vmtune.services.access.users import Peer
 from vmtune.storage import upgrade
 from vmtune.testing.fake.driver import FakeDriver
 from vmtune.testing.fake.qemu import FakeQemu
+from vmtune.testing.inline_jobs import InlineEngine
 
 PREFIX = "/api/v1"
 ROOT = Peer(1, 0, frozenset({0}))

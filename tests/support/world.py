@@ -11,7 +11,6 @@ from pathlib import Path
 from tests.support.fakes import NEWEST, VM, fake_pair, only
 from tests.support.fleet import Fleet
 from vmtune.hypervisor.protocol import Driver
-from vmtune.jobs.inline import InlineEngine
 from vmtune.model.host.inventory import Host
 from vmtune.model.migration.admission import Limits
 from vmtune.model.migration.record import Migration, MigrationState, Trigger
@@ -34,6 +33,7 @@ from vmtune.services.tuning.profiles import AssignmentService, ProfileService
 from vmtune.storage import Store, upgrade
 from vmtune.testing.fake.driver import FakeDriver
 from vmtune.testing.fake.qemu import DIRTIED_BYTES_PER_S, FakeQemu
+from vmtune.testing.inline_jobs import InlineEngine
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Events out: stored ones with an id that a stream resumes from, and passing progress."""
+"""Publish and subscribe: stored events, whose ids a stream resumes from, and progress."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ log = structlog.get_logger(__name__)
 _QUEUE_LENGTH = 1000
 _REPLAY_PAGE = 500
 _KEPT = 100_000
-_RELAY_EVERY_S = 0.5
-_RELAY_TO_NOBODY_EVERY_S = 5.0
+_RELAY_INTERVAL_S = 0.5
+_IDLE_RELAY_INTERVAL_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far something is, told to those who listen now and to nobody later."""
+    """Progress of something: delivered to current subscribers, never stored."""
 
     topic: EventTopic
     subject: str
@@ -33,10 +33,10 @@ class Progress:
 
 
 class EventBus:
-    """Stores events and hands them, with passing progress, to every listener.
+    """Stores events, and delivers them and progress to every subscriber.
 
-    A listener that falls a thousand messages behind is let go: it comes back with the id of
-    the last event that it saw, and misses none.
+    A subscriber that falls a thousand messages behind is disconnected: it subscribes again with
+    the id of its last event, and misses none.
     """
 
     def __init__(self, store: Store) -> None:
@@ -48,8 +48,8 @@ class EventBus:
         self._stored = asyncio.Event()
 
     async def publish(self, topic: EventTopic, subject: object, data: Mapping[str, Any]) -> Event:
-        """Store an event, then hand it out: never before it is committed, and in the order
-        of the ids."""
+        """Store an event, then deliver it: never before it is committed, and in the order of
+        the ids."""
         async with self._in_order:
             event = await asyncio.to_thread(self._store.events.append, topic, str(subject), data)
             if self._relaying:
@@ -59,13 +59,13 @@ class EventBus:
         return event
 
     async def relay(self) -> None:
-        """Hand out what other services on the same database store, too, until cancelled: own
+        """Deliver what other services on the same database store, too, until cancelled: own
         events at once, theirs within half a second, all in the order of their ids."""
         newest = await asyncio.to_thread(self._store.events.newest_id)
         self._relaying = True
         try:
             while True:
-                every_s = _RELAY_EVERY_S if self._queues else _RELAY_TO_NOBODY_EVERY_S
+                every_s = _RELAY_INTERVAL_S if self._queues else _IDLE_RELAY_INTERVAL_S
                 with suppress(TimeoutError):
                     # Not wait_for: until Python 3.12 it may swallow a cancellation.
                     async with asyncio.timeout(every_s):
@@ -74,8 +74,8 @@ class EventBus:
                 try:
                     page = await asyncio.to_thread(self._store.events.since, newest, _REPLAY_PAGE)
                 except VmtuneError as error:
-                    log.warning("events are not seen", reason=error.message)
-                    await asyncio.sleep(_RELAY_EVERY_S)
+                    log.warning("cannot read events", reason=error.message)
+                    await asyncio.sleep(_RELAY_INTERVAL_S)
                     continue
                 for event in page:
                     newest = event.id
@@ -98,10 +98,10 @@ class EventBus:
         try:
             await self.publish(topic, subject, data)
         except VmtuneError as error:
-            log.warning("an event was not stored", topic=topic.value, reason=str(error))
+            log.warning("event not stored", topic=topic.value, reason=str(error))
 
     async def drain(self) -> None:
-        """Wait until everything is told."""
+        """Wait until everything is published."""
         await asyncio.gather(*self._publishing)
 
     async def forget_old(self) -> None:
@@ -109,7 +109,7 @@ class EventBus:
         await asyncio.to_thread(self._store.events.prune, _KEPT)
 
     def progress(self, topic: EventTopic, subject: object, data: Mapping[str, object]) -> None:
-        """Hand out progress without storing it."""
+        """Deliver progress without storing it."""
         self._deliver(Progress(topic, str(subject), data))
 
     def _deliver(self, message: Event | Progress) -> None:
@@ -122,10 +122,10 @@ class EventBus:
                 queue.put_nowait(message)
 
     @contextmanager
-    def _listening(self) -> Iterator[asyncio.Queue[Event | Progress | None]]:
+    def _subscription(self) -> Iterator[asyncio.Queue[Event | Progress | None]]:
         queue: asyncio.Queue[Event | Progress | None] = asyncio.Queue(_QUEUE_LENGTH)
         self._queues.add(queue)
-        self._stored.set()  # the relay may be resting
+        self._stored.set()  # the relay may sleep for long
         try:
             yield queue
         finally:
@@ -133,8 +133,8 @@ class EventBus:
 
     async def subscribe(self, after: int | None = None) -> AsyncGenerator[Event | Progress, None]:
         """Stored events after the id *after* (none when None), then all as they happen; ends
-        when the listener is too slow."""
-        with self._listening() as queue:
+        when the subscriber is too slow."""
+        with self._subscription() as queue:
             newest = after
             while newest is not None:
                 page = await asyncio.to_thread(self._store.events.since, newest, _REPLAY_PAGE)

@@ -12,11 +12,11 @@ from vmtune.api.wiring import deps
 from vmtune.config.settings import Settings
 from vmtune.errors import SchemaMismatch
 from vmtune.hypervisor.qmp.driver import QmpDriver
-from vmtune.jobs.inline import InlineEngine
 from vmtune.model.host.inventory import Host
 from vmtune.model.migration.record import MigrationState, Trigger
 from vmtune.model.plan.changes import Change
 from vmtune.storage import Store
+from vmtune.testing.inline_jobs import InlineEngine
 
 
 def host(uri: str, peer_uri: str = "") -> Host:

@@ -14,10 +14,10 @@ from tests.support.fakes import VM
 from vmtune.client.cli import COMMANDS
 from vmtune.errors import CommandRefused
 from vmtune.jobs.base import JobStatus
-from vmtune.jobs.inline import InlineEngine
 from vmtune.model.service_metrics import JOBS
 from vmtune.services.instrumented_jobs import RECORD, instrumented
 from vmtune.testing.fake.driver import FakeDriver
+from vmtune.testing.inline_jobs import InlineEngine
 
 
 async def test_a_phase_knows_whose_it_is_and_leaves_nothing_behind() -> None:

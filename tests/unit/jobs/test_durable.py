@@ -175,7 +175,9 @@ async def test_what_is_stored_is_json(file: Path) -> None:
 
 
 def test_the_interface_does_not_load_dbos() -> None:
-    code = "import sys, vmtune.jobs.base, vmtune.jobs.inline; sys.exit('dbos' in sys.modules)"
+    code = (
+        "import sys, vmtune.jobs.base, vmtune.testing.inline_jobs; sys.exit('dbos' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

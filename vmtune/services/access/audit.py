@@ -20,14 +20,14 @@ log = structlog.get_logger(__name__)
 
 _MINUTE_S = 60.0
 _MOST_A_MINUTE = 30
-_MOST_ASKERS = 200
+_MOST_CALLERS = 200
 
 
 class AuditService:
     """Notes what was refused or failed; what was changed is noted by the change itself.
 
-    Thirty refusals a minute and asker are told one by one, the others as a number: who
-    hammers at the door must not fill the disk.
+    Thirty refusals a minute and caller get an entry each, the others are counted: repeated
+    attempts must not fill the disk.
     """
 
     def __init__(self, store: Store, clock: Callable[[], float] = time.monotonic) -> None:
@@ -51,7 +51,7 @@ class AuditService:
     ) -> None:
         """Note how a request ended. Never fails: what was done is done, and the log of the
         service has what this one lacks."""
-        if outcome is Outcome.REFUSED and not self._is_told(act):
+        if outcome is Outcome.REFUSED and not self._gets_entry(act):
             return
         try:
             await asyncio.to_thread(self._store.audit.add, act, outcome, subject, status, codes)
@@ -59,22 +59,22 @@ class AuditService:
             log.error("not in the audit log", action=act.action, actor=str(act.actor),
                       outcome=outcome.value, status=status, reason=str(error))  # fmt: skip
 
-    def _is_told(self, act: Act) -> bool:
-        asker = act.actor.id or act.origin
-        if asker not in self._refused and len(self._refused) >= _MOST_ASKERS:
-            asker = "others"
-        count = self._refused[asker] = self._refused.get(asker, 0) + 1
+    def _gets_entry(self, act: Act) -> bool:
+        caller = act.actor.id or act.origin
+        if caller not in self._refused and len(self._refused) >= _MOST_CALLERS:
+            caller = "others"
+        count = self._refused[caller] = self._refused.get(caller, 0) + 1
         return count <= _MOST_A_MINUTE
 
     async def note_suppressed(self) -> None:
-        """Note how many refusals of the last minute were not told one by one."""
+        """Note how many refusals of the last minute got no entry of their own."""
         if self._clock() - self._since < _MINUTE_S:
             return
         refused, self._refused = self._refused, {}
         self._since = self._clock()
-        for asker, count in refused.items():
+        for caller, count in refused.items():
             if count > _MOST_A_MINUTE:
-                act = Act(NOBODY, asker, "refused")
+                act = Act(NOBODY, caller, "refused")
                 subject = f"{count - _MOST_A_MINUTE} more attempts within a minute"
                 await asyncio.to_thread(
                     self._store.audit.add, act, Outcome.REFUSED, subject, None, ()

@@ -76,7 +76,7 @@ class Throttle:
         self._records.pop(key, None)
 
 
-def place(address: str) -> str:
+def key_of(address: str) -> str:
     """The key of an address: all of an IPv6 customer's network is one."""
     try:
         found = ipaddress.ip_address(address)

@@ -21,7 +21,7 @@ from vmtune.model.access.scopes import Identity, Kind, Reach, Rights, check_scop
 from vmtune.model.access.tokens import Secret, Token, TokenState
 from vmtune.model.profile import check_labels, check_name
 from vmtune.services.access.guard import hidden
-from vmtune.services.access.throttle import Throttle, place
+from vmtune.services.access.throttle import Throttle, key_of
 from vmtune.services.access.users import LocalUsers
 from vmtune.storage import Page, Store
 from vmtune.storage.repositories.tokens import Found, no_token
@@ -245,7 +245,7 @@ class TokenService:
         """
         proving = self._proving.get(digest)
         if proving is None:
-            where = place(address)
+            where = key_of(address)
             self._by_address.attempt(where)
             if secret is None:
                 return False

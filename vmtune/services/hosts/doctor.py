@@ -1,4 +1,4 @@
-"""The doctor: looks at a host and says what will hurt there."""
+"""Host diagnostics: examines a host and reports problems."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class DoctorService:
         self._examine = examine
 
     async def diagnose(self, host: str) -> Diagnosis:
-        """What of a host will hurt, and what could not be seen. Changes nothing.
+        """The problems of a host, and what could not be examined. Changes nothing.
 
         :raise NotFound: no such host.
         :raise HostUnreachable: it does not answer.
@@ -81,11 +81,11 @@ class DoctorService:
         wanted = Wanted()
         for name in sorted(profiles):
             values = (await self._profiles.get(name)).current.values
-            wanted = _more(wanted, name, values)
+            wanted = _with_profile(wanted, name, values)
         return wanted
 
 
-def _more(wanted: Wanted, profile: str, values: Mapping[str, Value]) -> Wanted:
+def _with_profile(wanted: Wanted, profile: str, values: Mapping[str, Value]) -> Wanted:
     """*wanted*, and what one more profile wants."""
     channels = 0
     if values.get("multifd") is True:

@@ -53,14 +53,14 @@ class Exposition:
         else:
             telemetry.note_database(True, self._driven(tally))
             samples = _samples(tally)
-        return encode(_All(samples)), media_type
+        return encode(_Combined(samples)), media_type
 
     def _driven(self, tally: Tally) -> int:
         """How many hosts this service looks after."""
         return tally.hosts.get(self._service, 0) if self._service else sum(tally.hosts.values())
 
 
-class _All(Collector):
+class _Combined(Collector):
     """What is counted here, then what was read from the database."""
 
     def __init__(self, samples: _Samples) -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from vmtune.errors import TooManyAttempts
 from vmtune.services.access import throttle as access_throttle
-from vmtune.services.access.throttle import Throttle, place
+from vmtune.services.access.throttle import Throttle, key_of
 
 
 class Clock:
@@ -87,4 +87,4 @@ def test_memory_is_bounded(keys: list[int]) -> None:
     ],
 )
 def test_an_ipv6_customers_network_is_one_place(address: str, key: str) -> None:
-    assert place(address) == key
+    assert key_of(address) == key

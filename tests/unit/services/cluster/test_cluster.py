@@ -14,7 +14,6 @@ import pytest
 from tests.support.fakes import fake_pair
 from vmtune.errors import HostUnreachable, SetupError
 from vmtune.hypervisor.protocol import Driver
-from vmtune.jobs.inline import InlineEngine
 from vmtune.model.cluster import ServiceState
 from vmtune.model.host.inventory import EventTopic, Host
 from vmtune.services.cluster import cluster as fleets
@@ -25,6 +24,7 @@ from vmtune.services.events import EventBus
 from vmtune.services.hosts.connections import ServiceIdentity
 from vmtune.services.hosts.hosts import HostService
 from vmtune.storage import Store, upgrade
+from vmtune.testing.inline_jobs import InlineEngine
 
 
 class ClusterEngine(InlineEngine):

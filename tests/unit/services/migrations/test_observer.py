@@ -17,7 +17,6 @@ from tests.support.world import World, assemble, world
 from vmtune.bench.model.runs.run import RunState
 from vmtune.errors import Conflict, VmtuneError
 from vmtune.hypervisor.protocol import DriverEvent, EventKind
-from vmtune.jobs.inline import InlineEngine
 from vmtune.model.migration.controller_record import StepEffect
 from vmtune.model.migration.observed import BEGUN_WITHOUT, missing_flags
 from vmtune.model.migration.record import AbortState, Migration, MigrationState, QemuStatus, Trigger
@@ -26,6 +25,7 @@ from vmtune.model.profile import Target
 from vmtune.services.tuning.profiles import DesiredValues
 from vmtune.testing.fake.driver import FakeDriver
 from vmtune.testing.fake.qemu import DIRTIED_BYTES_PER_S, Fault, FaultKind
+from vmtune.testing.inline_jobs import InlineEngine
 
 
 @pytest.fixture(params=[OLDEST, NEWEST])

@@ -26,9 +26,9 @@ from vmtune.bench.services.campaigns.job import MOST_ATTEMPTS, CampaignJob
 from vmtune.bench.services.campaigns.plan import planned_runs
 from vmtune.bench.services.comparisons.comparisons import Asked, ComparisonService
 from vmtune.errors import Blocked, InvalidInput, LabError, NotFound, TooLate
-from vmtune.jobs.inline import InlineEngine
 from vmtune.stats.model import Verdict
 from vmtune.storage import Store, upgrade
+from vmtune.testing.inline_jobs import InlineEngine
 
 S = CampaignState
 

@@ -35,7 +35,6 @@ from vmtune.errors import (
     TooLate,
 )
 from vmtune.hypervisor.protocol import Driver
-from vmtune.jobs.inline import InlineEngine
 from vmtune.model.host.inventory import Event, EventTopic, Host
 from vmtune.model.migration.steps import AfterSeconds, Deed, Step
 from vmtune.model.tunables.built_in import BUILT_IN
@@ -45,6 +44,7 @@ from vmtune.services.hosts.hosts import HostService
 from vmtune.services.tuning.profiles import ProfileService
 from vmtune.storage import Store, upgrade
 from vmtune.storage.repositories.run_rows import RunFilter
+from vmtune.testing.inline_jobs import InlineEngine
 
 SMALL = RunRequest(small())
 

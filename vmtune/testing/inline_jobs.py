@@ -1,4 +1,4 @@
-"""A job engine without a database: for unit tests and one-off commands.
+"""A job engine without a database, for tests.
 
 It keeps the contract but for durability: what it knows lives in the object, so
 jobs resume when the same object is started again, not after the process died.
