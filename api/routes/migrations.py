@@ -22,7 +22,6 @@ from vmtune.api.schemas.migrations import (
     samples_json,
 )
 from vmtune.model.migration.record import Migration, MigrationState
-from vmtune.services.migrations.migrations import MigrationRequest
 
 router = Router(prefix="/migrations", tags=["migrations"])
 LaterThan = Annotated[
@@ -75,17 +74,16 @@ async def start_migration(
     """Start a live migration. It is a job that survives a restart of the service."""
     await on.access.guard.vm(who, body.vm)
     on.access.guard.host(who, body.destination)
-    request = MigrationRequest(
+    record = await on.migrations.start(
         body.vm,
         body.destination,
         body.profile,
         body.revision,
-        tuple(body.overrides),
-        body.values,
-        body.steps,
-        body.priority,
+        overrides=body.overrides,
+        values=body.values,
+        steps=body.steps,
+        priority=body.priority,
     )
-    record = await on.migrations.start(request)
     response.headers["Location"] = f"{PREFIX}/migrations/{record.id}"
     return await _view(on, record)
 

@@ -31,7 +31,6 @@ from tests.support.samples import make_samples
 from tests.support.world import assemble
 from vmtune.jobs.durable import DurableEngine
 from vmtune.model.migration.admission import Limits
-from vmtune.services.migrations.migrations import MigrationRequest
 from vmtune.storage import Store, upgrade
 from vmtune.testing.inline_jobs import InlineEngine
 
@@ -94,9 +93,7 @@ async def fill(url: str, number: int) -> dict[str, int]:
             taken = make_samples(SAMPLES)
             before = await asyncio.to_thread(sizes, url)
             for vm in vms:
-                record = await it.migrations.start(
-                    MigrationRequest(vm, "h1", "tuned", overrides=())
-                )
+                record = await it.migrations.start(vm, "h1", "tuned", overrides=())
                 await engine.wait(str(record.id))
                 for start in range(0, SAMPLES, FLUSHED):
                     flushed = taken[start : start + FLUSHED]

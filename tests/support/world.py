@@ -24,7 +24,7 @@ from vmtune.services.events import EventBus
 from vmtune.services.hosts.hosts import HostService
 from vmtune.services.migrations.admission import Admission
 from vmtune.services.migrations.job import MigrationJob
-from vmtune.services.migrations.migrations import MigrationRequest, MigrationService
+from vmtune.services.migrations.migrations import MigrationService
 from vmtune.services.migrations.observer import Observer
 from vmtune.services.migrations.records import MigrationRecords
 from vmtune.services.tuning.applications import ApplyService
@@ -73,8 +73,12 @@ class World:
         """Migrate the VM from a to b, slowly enough to be watched, and wait for the end."""
         before = self.source.parameters["max-bandwidth"]
         self.source.parameters["max-bandwidth"] = DIRTIED_BYTES_PER_S
-        request = MigrationRequest(VM, "b", profile, **fields)  # type: ignore[arg-type] # as named
-        record = await self.migrations.start(request)
+        record = await self.migrations.start(
+            VM,
+            "b",
+            profile,
+            **fields,  # type: ignore[arg-type] # as named
+        )
 
         def seen() -> bool:
             now = self.store.migrations.get(record.id)

@@ -18,7 +18,6 @@ from vmtune.model.plan.tuning_state import TuningState
 from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.services import queries as module
 from vmtune.services.hosts.hosts import HostService
-from vmtune.services.migrations.migrations import MigrationRequest
 from vmtune.services.queries import Queries, VmFilter, VmPage
 
 
@@ -102,7 +101,7 @@ async def test_a_copy_that_a_migration_left_behind_is_not_the_vm(tmp_path: Path)
     sim = fleet()
     async with fleet_world(tmp_path, sim) as it:
         vm = next(iter(sim.hosts["c"].vms))
-        await it.migrations.start(MigrationRequest(vm, "e"))
+        await it.migrations.start(vm, "e")
         await it.until(lambda: vm in sim.hosts["e"].vms)
         copy = replace(sim.hosts["e"].vms[vm], state=VmState.PAUSED)
         sim.hosts["c"].vms[vm] = copy

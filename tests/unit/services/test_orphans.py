@@ -12,7 +12,6 @@ from tests.support.world import World, world
 from vmtune.errors import SetupError
 from vmtune.model.migration.record import MigrationState
 from vmtune.services import retry
-from vmtune.services.migrations.migrations import MigrationRequest
 from vmtune.testing.fake.qemu import DIRTIED_BYTES_PER_S
 
 
@@ -38,7 +37,7 @@ async def test_a_migration_without_its_job_is_settled_at_the_second_look(it: Wor
 
 async def test_a_migration_that_is_carried_is_no_orphan(it: World) -> None:
     it.source.parameters["max-bandwidth"] = DIRTIED_BYTES_PER_S
-    record = await it.migrations.start(MigrationRequest(VM, "b"))
+    record = await it.migrations.start(VM, "b")
     await it.until(lambda: it.store.migrations.get(record.id).state is MigrationState.ACTIVE)
     for _ in range(3):
         await it.job.settle_orphans(it.jobs)
@@ -50,7 +49,7 @@ async def test_nothing_is_lost_while_the_database_is_away(
 ) -> None:
     monkeypatch.setattr(retry, "RETRY_INTERVAL_S", 0.01)
     it.source.parameters["max-bandwidth"] = DIRTIED_BYTES_PER_S
-    record = await it.migrations.start(MigrationRequest(VM, "b"))
+    record = await it.migrations.start(VM, "b")
     await it.until(lambda: it.store.migrations.sample_count(record.id) > 0)
     before = it.store.migrations.sample_count(record.id)
     away = True

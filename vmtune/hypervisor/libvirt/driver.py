@@ -24,7 +24,7 @@ from vmtune.hypervisor.libvirt.host import (
 from vmtune.hypervisor.libvirt.iothreads import is_iothread_call, names_to_read, set_iothreads
 from vmtune.hypervisor.libvirt.migration import (
     LibvirtMigration,
-    P2pMigration,
+    MigrationArguments,
     migration_arguments,
     migration_flags,
 )
@@ -274,7 +274,7 @@ class LibvirtDriver:
             )
         arguments = migration_arguments(order.values)
 
-        def prepare(connection: Connection) -> P2pMigration:
+        def prepare(connection: Connection) -> MigrationArguments:
             domain = connection.domain(order.vm)
             persistent = domain.is_persistent()
             live = domain.xml("VIR_DOMAIN_XML_MIGRATABLE", "VIR_DOMAIN_XML_SECURE")
@@ -288,14 +288,16 @@ class LibvirtDriver:
                 if boot is not None:
                     parameters["persistent_xml"] = boot
             flags = (*migration_flags(persistent), *arguments.flags)
-            return P2pMigration(order.vm, destination.peer_uri, flags, parameters)
+            return MigrationArguments(flags, parameters)
 
         prepared = await self._monitor(order.vm).in_turn(
             lambda: self._link.ask(prepare, waits=True)
         )
         before = await self.migration(order.vm)
         migration = LibvirtMigration()
-        await migration.begin(prepared, lambda: self._open(self._uri), self._guard)
+        await migration.begin(
+            order.vm, destination.peer_uri, prepared, lambda: self._open(self._uri), self._guard
+        )
         self._migrations[order.vm], self._not_begun[order.vm] = migration, before
         return migration
 

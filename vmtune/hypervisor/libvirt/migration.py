@@ -102,20 +102,6 @@ def migration_flags(persistent: bool) -> tuple[str, ...]:
     return (*always, "VIR_MIGRATE_PERSIST_DEST", "VIR_MIGRATE_UNDEFINE_SOURCE")
 
 
-@dataclass(frozen=True, slots=True)
-class P2pMigration:
-    """A migration that the source's daemon is to carry out.
-
-    :param destination: the other daemon's URI, as the source's reaches it.
-    :param flags: names of the flags.
-    """
-
-    vm: UUID
-    destination: str
-    flags: tuple[str, ...]
-    parameters: Parameters
-
-
 class LibvirtMigration:
     """A :class:`~vmtune.hypervisor.protocol.MigrationHandle`.
 
@@ -127,10 +113,17 @@ class LibvirtMigration:
         self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def begin(
-        self, migration: P2pMigration, connect: Callable[[], Connection], guard: Guard = OPEN
+        self,
+        vm: UUID,
+        destination: str,
+        arguments: MigrationArguments,
+        connect: Callable[[], Connection],
+        guard: Guard = OPEN,
     ) -> None:
-        """Return once the call has been handed to libvirt.
+        """Return once the call has been handed to libvirt: a peer-to-peer migration, which the
+        source's daemon carries out.
 
+        :param destination: the other daemon's URI, as the source's reaches it.
         :param connect: opens a connection; blocks.
         :raise VmtuneError: there is no connection, or no such VM.
         """
@@ -145,8 +138,8 @@ class LibvirtMigration:
                 settle(begun, _raising(error))
                 return
             try:
-                domain = connection.domain(migration.vm)
-                flags = connection.library.flags(*migration.flags)
+                domain = connection.domain(vm)
+                flags = connection.library.flags(*arguments.flags)
                 guard.check()
             except VmtuneError as error:
                 settle(begun, _raising(error))
@@ -154,12 +147,12 @@ class LibvirtMigration:
                 settle(begun, lambda: None)
                 settle(
                     self._ended,
-                    lambda: domain.migrate(migration.destination, migration.parameters, flags),
+                    lambda: domain.migrate(destination, arguments.parameters, flags),
                 )
             finally:
                 connection.close()
 
-        name = f"migration-{str(migration.vm)[:8]}"
+        name = f"migration-{str(vm)[:8]}"
         threading.Thread(target=run, name=name, daemon=True).start()
         await begun
 

@@ -40,7 +40,7 @@ from vmtune.model.migration.record import Migration, MigrationState
 from vmtune.services.evacuations.plan import MOST_TRIES, EvacuationPlanner, EvacuationRequest
 from vmtune.services.events import EventBus
 from vmtune.services.migrations.job import MigrationJob
-from vmtune.services.migrations.migrations import MigrationRequest, MigrationService
+from vmtune.services.migrations.migrations import MigrationService
 from vmtune.storage import Store
 
 log = structlog.get_logger(__name__)
@@ -158,17 +158,16 @@ class VmMover:
         vm = await self._with_room(record, vm)
         tried: set[str] = set()
         for tries in range(_BUSY_TRIES):
-            request = MigrationRequest(
-                vm.vm,
-                vm.destination,
-                record.profile or None,
-                overrides=vm.overrides,
-                priority=record.priority,
-                source=record.host,
-                id=id,
-            )
             try:
-                await self._migrations.start(request)
+                await self._migrations.start(
+                    vm.vm,
+                    vm.destination,
+                    record.profile or None,
+                    overrides=vm.overrides,
+                    priority=record.priority,
+                    source=record.host,
+                    id=id,
+                )
             except DuplicateName:
                 return vm
             except OperationInProgress as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -48,30 +48,6 @@ from vmtune.storage import Store
 BY_USER = "asked for by a user"
 
 
-@dataclass(frozen=True, slots=True)
-class MigrationRequest:
-    """A migration that somebody asks for.
-
-    :param profile: None for the one that is assigned; none assigned migrates untuned.
-    :param values: beside or instead of the profile's, this time; *steps* instead of its steps.
-    :param overrides: codes of blockers that are overridden; what they concern is left out.
-    :param priority: among those that wait for their turn; higher goes first.
-    :param source: the host on which it has to be; None for wherever it is.
-    :param id: where the caller has to know it beforehand; else a new one.
-    """
-
-    vm: UUID
-    destination: str
-    profile: str | None = None
-    revision: int | None = None
-    overrides: tuple[str, ...] = ()
-    values: Mapping[str, object] = field(default_factory=dict)
-    steps: RawSteps | None = None
-    priority: int = 0
-    source: str | None = None
-    id: UUID | None = None
-
-
 class MigrationService:
     """Starts migrations and answers for them."""
 
@@ -91,43 +67,57 @@ class MigrationService:
         self._job = job
         self._records = MigrationRecords(store, bus)
 
-    async def start(self, request: MigrationRequest) -> Migration:
+    async def start(
+        self,
+        vm: UUID,
+        destination: str,
+        profile: str | None = None,
+        revision: int | None = None,
+        *,
+        overrides: Collection[str] = (),
+        values: Mapping[str, object] | None = None,
+        steps: RawSteps | None = None,
+        priority: int = 0,
+        source: str | None = None,
+        id: UUID | None = None,
+    ) -> Migration:
         """Begin a migration; it goes on as a job, also across a restart of the service.
 
+        :param profile: None for the one that is assigned; none assigned migrates untuned.
+        :param overrides: codes of blockers that are overridden; what they concern is left out.
+        :param values: beside or instead of the profile's, this time; *steps* instead of its steps.
+        :param priority: among those that wait for their turn; higher goes first.
+        :param source: the host on which it has to be; None for wherever it is.
+        :param id: where the caller has to know it beforehand; else a new one.
         :raise Blocked: the preflight found blockers that *overrides* does not name.
         :raise InvalidInput: an override that is no blocker's code.
         :raise Conflict: the VM is not on *source*.
         :raise OperationInProgress: another application or migration of the VM is open.
         :raise DuplicateName: there is a migration of that *id* already.
         """
-        _check_priority(request.priority)
-        check_overrides(request.overrides)
+        _check_priority(priority)
+        check_overrides(overrides)
         planned = await self._plans.plan(
-            request.vm,
-            request.profile,
-            request.revision,
-            request.destination,
-            values=request.values,
-            steps=request.steps,
+            vm, profile, revision, destination, values=values, steps=steps
         )
         plan = planned.plan
-        if request.source is not None:
-            check_source(plan, request.source)
-        refuse(plan.blockers(frozenset(request.overrides)))
+        if source is not None:
+            check_source(plan, source)
+        refuse(plan.blockers(frozenset(overrides)))
         record = await asyncio.to_thread(
             self._store.migrations.begin,
-            vm=request.vm,
+            vm=vm,
             vm_name=plan.vm_name,
             source=plan.host,
-            destination=request.destination,
+            destination=destination,
             trigger=Trigger.VMTUNE,
             profile=plan.profile,
             revision=plan.revision,
             wanted=planned.desired.values,
             steps=planned.desired.steps,
-            overrides=request.overrides,
-            priority=request.priority,
-            id=request.id,
+            overrides=tuple(overrides),
+            priority=priority,
+            id=id,
         )
         await self._records.publish(record)
         if self._hosts.drives(record.source):

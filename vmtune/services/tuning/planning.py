@@ -20,7 +20,7 @@ from vmtune.services.tuning.profiles import AssignmentService, DesiredValues, Ra
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A plan with what it was made from, for those who carry it out.
+    """A plan with what it was made from.
 
     :param peer_uri: how the source's libvirt reaches the destination's; empty without libvirt.
     """
@@ -29,7 +29,6 @@ class Planned:
     desired: DesiredValues
     facts: VmFacts
     driver: Driver
-    destination: Driver | None
     peer_uri: str = ""
 
 
@@ -85,10 +84,9 @@ class PlanService:
             desired = await self._assignments.choose(vm, name, None, revision, values, steps)
         host = await self._hosts.facts(name)
         goal: Destination | None = None
-        destination_driver: Driver | None = None
         if destination is not None:
-            destination_driver = await self._hosts.driver(destination)
-            goal = await self._destination(destination, destination_driver, name, facts)
+            driver_there = await self._hosts.driver(destination)
+            goal = await self._destination(destination, driver_there, name, facts)
             same = goal.host.uuid == host.uuid and host.connection is Connection.LIBVIRT
             if destination == name or same:
                 raise InvalidInput(
@@ -111,7 +109,7 @@ class PlanService:
             situation = replace(situation, vm=replace(facts, measuring_dirty_rate=measuring))
         plan = make_plan(situation, name, desired.profile, desired.revision)
         peer_uri = goal.host.peer_uri if goal is not None else ""
-        return Planned(plan, desired, facts, driver, destination_driver, peer_uri)
+        return Planned(plan, desired, facts, driver, peer_uri)
 
     async def plan_on(
         self, name: str, vm: UUID, desired: DesiredValues, known: HostFacts | None = None
@@ -128,7 +126,7 @@ class PlanService:
             facts, host = await driver.vm_facts(vm), known
         situation = self._situation(desired, facts, host, None)
         plan = make_plan(situation, name, desired.profile, desired.revision)
-        return Planned(plan, desired, facts, driver, None)
+        return Planned(plan, desired, facts, driver)
 
     def _situation(
         self, desired: DesiredValues, facts: VmFacts, host: HostFacts, goal: Destination | None

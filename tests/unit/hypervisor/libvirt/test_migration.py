@@ -11,7 +11,7 @@ from vmtune.errors import CommandRefused, HostUnreachable, OutcomeUnknown
 from vmtune.hypervisor.libvirt.migration import (
     UNLIMITED_MIB_PER_S,
     LibvirtMigration,
-    P2pMigration,
+    MigrationArguments,
     migration_arguments,
     migration_flags,
 )
@@ -122,7 +122,7 @@ def test_a_persistent_vm_moves_with_its_configuration() -> None:
     assert persistent - transient == {"VIR_MIGRATE_PERSIST_DEST", "VIR_MIGRATE_UNDEFINE_SOURCE"}
 
 
-MIGRATION = P2pMigration(UUID(int=1), "qemu+tcp://b/system", (), {})
+MIGRATION = UUID(int=1), "qemu+tcp://b/system", MigrationArguments()
 
 
 async def test_without_a_connection_it_does_not_begin() -> None:
@@ -131,7 +131,7 @@ async def test_without_a_connection_it_does_not_begin() -> None:
 
     migration = LibvirtMigration()
     with pytest.raises(HostUnreachable, match="no daemon"):
-        await migration.begin(MIGRATION, connect)  # type: ignore[arg-type]  # never returns
+        await migration.begin(*MIGRATION, connect)  # type: ignore[arg-type]  # never returns
     assert not migration.done
 
 

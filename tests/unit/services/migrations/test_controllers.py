@@ -24,7 +24,6 @@ from vmtune.errors import (
 from vmtune.model.migration.controller_record import ReaperEnd, StepEffect, StepRecord
 from vmtune.model.migration.record import Migration, MigrationState
 from vmtune.model.plan.outcome import Status
-from vmtune.services.migrations.migrations import MigrationRequest
 from vmtune.testing.fake.qemu import DIRTIED_BYTES_PER_S, Fault, FaultKind
 
 REAPED: dict[str, Any] = {"reaper_policy": "predict", "reaper_most_interval_ms": 60}
@@ -50,7 +49,7 @@ def step(**then: Any) -> dict[str, object]:
 async def begin(it: World, profile: str | None = "p", **fields: Any) -> Migration:
     """Start a migration that does not converge, and wait until QEMU runs it."""
     it.source.parameters["max-bandwidth"] = DIRTIED_BYTES_PER_S
-    record = await it.migrations.start(MigrationRequest(VM, "b", profile, **fields))
+    record = await it.migrations.start(VM, "b", profile, **fields)
     await it.until(lambda: it.store.migrations.get(record.id).state is MigrationState.ACTIVE)
     return record
 
@@ -117,7 +116,7 @@ class TestReaper:
         async with world(tmp_path) as it:
             await it.profile(**REAPED)
             with pytest.raises(Blocked, match="dirty ring"):
-                await it.migrations.start(MigrationRequest(VM, "b", "p"))
+                await it.migrations.start(VM, "b", "p")
             done = await it.migrate("p", overrides=("reaper_needs_ring",))
             assert (done.state, done.reaper) == (MigrationState.COMPLETED, None)
             assert [o.status for o in done.outcomes] == [Status.REJECTED] * 2
@@ -178,7 +177,7 @@ class TestReaper:
     async def test_a_migration_that_cannot_be_begun_ends_it_too(self, it: World) -> None:
         await it.profile(**REAPED)
         it.waiting.faults.append(Fault(FaultKind.REFUSE, "migrate-incoming", text="no port left"))
-        done = await it.ended(await it.migrations.start(MigrationRequest(VM, "b", "p")))
+        done = await it.ended(await it.migrations.start(VM, "b", "p"))
         assert (done.state, "no port left" in done.failure) == (MigrationState.FAILED, True)
         assert done.reaper is not None
         assert done.reaper.end is ReaperEnd.MIGRATION_ENDED
@@ -240,7 +239,7 @@ class TestSteps:
 
     async def test_a_guest_that_its_owner_paused_stays_so(self, it: World) -> None:
         it.source.answer("stop", {})
-        done = await it.ended(await it.migrations.start(MigrationRequest(VM, "b")))
+        done = await it.ended(await it.migrations.start(VM, "b"))
         assert (done.state, it.waiting.status) == (MigrationState.COMPLETED, "paused")
 
     async def test_a_guest_that_cannot_be_resumed_is_told(
@@ -440,7 +439,7 @@ class TestAnotherService:
         """It dies before the first second is over."""
         await it.profile(**REAPED)
         it.source.faults.append(Fault(FaultKind.HANG, "migrate"))
-        record = await it.migrations.start(MigrationRequest(VM, "b", "p"))
+        record = await it.migrations.start(VM, "b", "p")
         await it.until(lambda: not it.source.faults)
         stored = it.store.migrations.get(record.id).reaper
         assert stored is not None

@@ -22,7 +22,6 @@ from vmtune.errors import (
 from vmtune.hypervisor.protocol import MigrationHandle
 from vmtune.model.migration.record import AbortState, Migration, MigrationState, QemuStatus
 from vmtune.model.plan.outcome import Outcome, Status
-from vmtune.services.migrations.migrations import MigrationRequest
 from vmtune.testing.fake.qemu import DIRTIED_BYTES_PER_S, Fault, FaultKind
 
 
@@ -42,7 +41,7 @@ def by_name(outcomes: tuple[Outcome, ...]) -> dict[str, Status]:
 async def begin(it: World, profile: str | None = None) -> Migration:
     """Start a migration that does not converge, and wait until QEMU runs it."""
     it.source.parameters["max-bandwidth"] = DIRTIED_BYTES_PER_S
-    record = await it.migrations.start(MigrationRequest(VM, "b", profile))
+    record = await it.migrations.start(VM, "b", profile)
     await it.until(lambda: it.store.migrations.get(record.id).state is MigrationState.ACTIVE)
     return record
 
@@ -117,7 +116,7 @@ async def test_one_that_has_ended_before_it_was_looked_at_is_proven(
 
     monkeypatch.setattr(migration_session, "watch", too_late)
     await it.profile(**TUNED)
-    done = await it.ended(await it.migrations.start(MigrationRequest(VM, "b", "p")))
+    done = await it.ended(await it.migrations.start(VM, "b", "p"))
     assert done.state is MigrationState.COMPLETED
     assert by_name(done.outcomes) == dict.fromkeys(TUNED, Status.EFFECTIVE)
 
@@ -257,7 +256,7 @@ async def test_a_start_that_nobody_saw_is_never_repeated(it: World) -> None:
 async def test_one_at_a_time_for_each_vm(it: World) -> None:
     record = await begin(it)
     with pytest.raises((OperationInProgress, Blocked)):
-        await it.migrations.start(MigrationRequest(VM, "b"))
+        await it.migrations.start(VM, "b")
     await it.profile(downtime_limit_ms=700)
     with pytest.raises((OperationInProgress, Blocked)):
         await it.applications.apply(VM, "p")
@@ -267,14 +266,14 @@ async def test_one_at_a_time_for_each_vm(it: World) -> None:
 
 async def test_the_destination_is_another_host(it: World) -> None:
     with pytest.raises(InvalidInput) as caught:
-        await it.migrations.start(MigrationRequest(VM, "a"))
+        await it.migrations.start(VM, "a")
     assert caught.value.problems[0].code == "destination_is_source"
 
 
 async def test_blockers_refuse_and_overrides_leave_out(it: World) -> None:
     await it.profile(dirty_limit=True, downtime_limit_ms=700)
     with pytest.raises(Blocked):
-        await it.migrations.start(MigrationRequest(VM, "b", "p"))
+        await it.migrations.start(VM, "b", "p")
     assert it.store.migrations.list().items == ()
     done = await it.migrate("p", overrides=("dirty_limit_needs_ring",))
     assert done.state is MigrationState.COMPLETED
@@ -286,7 +285,7 @@ async def test_blockers_refuse_and_overrides_leave_out(it: World) -> None:
 
 async def test_an_unknown_override_is_refused(it: World) -> None:
     with pytest.raises(InvalidInput, match="no blocker"):
-        await it.migrations.start(MigrationRequest(VM, "b", overrides=("everything",)))
+        await it.migrations.start(VM, "b", overrides=("everything",))
 
 
 async def test_a_refused_start_leaves_both_sides_as_before(it: World) -> None:
