@@ -9,7 +9,7 @@ from pathlib import Path
 
 from vmtune import lab
 from vmtune.bench.migration.order import DirectPlace, Place
-from vmtune.bench.migration.scenarios import Ground
+from vmtune.bench.migration.scenarios import BenchHosts
 from vmtune.bench.services.campaigns.campaigns import CampaignService
 from vmtune.bench.services.campaigns.job import CampaignJob
 from vmtune.bench.services.runs.job import RunJob, Runner
@@ -53,7 +53,7 @@ def real_tools() -> BenchTools:
     from vmtune.bench.run import run_any  # noqa: PLC0415 - only where runs are made
     from vmtune.bench.run_folder import clear_left_behind  # noqa: PLC0415
 
-    async def look_at(place: Place, kvm: bool) -> Ground:
+    async def look_at(place: Place, kvm: bool) -> BenchHosts:
         if isinstance(place, DirectPlace):
             return await look(place, kvm)
         return await look(DirectPlace(place.lab.qemu), kvm, await _lab_hosts(place.lab))

@@ -15,7 +15,7 @@ from vmtune.bench.block.live_order import GuestOrder, LiveOrder
 from vmtune.bench.block.order import BlockOrder
 from vmtune.bench.boot.order import BootOrder
 from vmtune.bench.migration.order import Phase, Place, RunProgress, RunResult
-from vmtune.bench.migration.scenarios import Ground
+from vmtune.bench.migration.scenarios import BenchHosts
 from vmtune.bench.model.runs.boot_record import BootEnd, BootMark, BootMarkName, BootRecord
 from vmtune.bench.model.runs.run import RunRecord, RunState
 from vmtune.bench.model.scenario.block import (
@@ -103,13 +103,13 @@ class FakeLook:
     looked: int = 0
     place: Place | None = None
 
-    async def __call__(self, place: Place, kvm: bool) -> Ground:
+    async def __call__(self, place: Place, kvm: bool) -> BenchHosts:
         self.looked, self.place = self.looked + 1, place
         if self.error is not None:
             raise self.error
         host = direct_host(qemu=self.version)
         why = "" if kvm else "it is switched off"
-        return Ground(host, host, vm(self.version, may_lock_memory=True), kvm, why)
+        return BenchHosts(host, host, vm(self.version, may_lock_memory=True), kvm, why)
 
 
 def block_record(number: int = 1, processes: int = 5) -> BlockRecord:

@@ -12,7 +12,7 @@ from uuid import UUID
 from vmtune.engine.context import Clock, Controls, Monotonic, NoteStep
 from vmtune.engine.reaper.loop import Reaper
 from vmtune.engine.reaper.settings import ReaperSettings
-from vmtune.engine.steps.executor import Conductor
+from vmtune.engine.steps.executor import StepExecutor
 from vmtune.model.migration.controller_record import ReaperReport, ReaperRound, StepRecord
 from vmtune.model.migration.record import QemuStatus, Sample
 from vmtune.model.migration.steps import Step
@@ -69,7 +69,7 @@ class Controllers:
         self._reaper: Reaper | None = None
         if reaper is not None:
             self._reaper = Reaper(driver, vm, reaper, self._time, past.report)
-        self._conductor = Conductor(driver, vm, steps, past.step_records, note_step)
+        self._executor = StepExecutor(driver, vm, steps, past.step_records, note_step)
 
     async def __aenter__(self) -> Self:
         """Begin to reap."""
@@ -113,7 +113,7 @@ class Controllers:
                 self._reaper.migration_is_active(sample.iteration)
             elif sample.status.in_postcopy:
                 self._reaper.finish()  # the guest writes elsewhere now
-        await self._conductor.on_sample(sample)
+        await self._executor.on_sample(sample)
 
     @property
     def report(self) -> ReaperReport | None:
@@ -134,9 +134,9 @@ class Controllers:
     @property
     def step_records(self) -> tuple[StepRecord, ...]:
         """The steps that came due so far, the past's included, in order."""
-        return tuple(self._conductor.records)
+        return tuple(self._executor.records)
 
     @property
     def paused(self) -> bool:
         """Whether a step has paused the guest, or may have."""
-        return self._conductor.paused
+        return self._executor.paused

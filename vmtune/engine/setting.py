@@ -16,7 +16,7 @@ from vmtune.model.tunables.tunable import Value
 async def set_each(driver: Driver, vm: UUID, changes: Iterable[Change]) -> dict[str, str]:
     """Set what can be set; the refused ones come back with QEMU's words.
 
-    First all together, in the order that QEMU wants; only where that is refused one by one.
+    First all at once, in the order that QEMU wants; only where that is refused one by one.
     """
     wanted = list(changes)
     if not wanted:
@@ -40,7 +40,7 @@ async def set_each(driver: Driver, vm: UUID, changes: Iterable[Change]) -> dict[
 
 async def set_again(driver: Driver, vm: UUID, changes: Sequence[Change]) -> list[Outcome]:
     """Set values on a VM that has moved, and read them back. Never raises vmtune's errors:
-    the VM runs, and what it lacks is told by the outcomes."""
+    the VM runs, and the outcomes say what it lacks."""
     try:
         refused = await set_each(driver, vm, changes)
         readings = await driver.read(vm, {c.tunable for c in changes})

@@ -42,7 +42,7 @@ async def watch(
 ) -> WatchEnd:
     """Sample until the migration has ended.
 
-    The source is asked *hz* times a second, and at once when it tells of a new iteration or
+    The source is asked *hz* times a second, and at once when it reports a new iteration or
     status. An answer that does not come counts as lost only after 30 s of asking again. Where
     there is a handle, its end is awaited too: libvirt still puts values back when QEMU is done.
 
@@ -67,9 +67,9 @@ async def watch(
                 if over or time.monotonic() - silent_since > _LOST_AFTER_S:
                     return WatchEnd(last, gone=False)
             else:
-                told = last is not None and last.final
+                reported = last is not None and last.final
                 last = snapshot = _mark_iteration(snapshot, last)
-                if not told:
+                if not reported:
                     await on_snapshot(snapshot)
                 if snapshot.final and (handle is None or handle.done):
                     return WatchEnd(last, gone=False)
@@ -90,7 +90,7 @@ def _mark_iteration(snapshot: Snapshot, last: Snapshot | None) -> Snapshot:
 
 
 async def _with_figures(driver: Driver, vm: UUID, snapshot: Snapshot) -> Snapshot:
-    """QEMU 7.2 says completed before its times are there: look again for a while."""
+    """QEMU 7.2 says completed before its times are there: ask again for a while."""
     deadline = time.monotonic() + _FIGURES_WITHIN_S
     while not snapshot.final and time.monotonic() < deadline:
         await asyncio.sleep(0.05)
@@ -105,7 +105,7 @@ async def _with_figures(driver: Driver, vm: UUID, snapshot: Snapshot) -> Snapsho
 async def _wakeups(
     driver: Driver, vm: UUID, handle: MigrationHandle | None
 ) -> AsyncIterator[asyncio.Event]:
-    """An event that is set whenever the driver tells something of *vm*, and at the migration's
+    """An event that is set whenever the driver reports something of *vm*, and at the migration's
     end."""
     wakeup = asyncio.Event()
 

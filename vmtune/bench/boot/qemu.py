@@ -127,7 +127,7 @@ class BootQemu:
 
     :param serial: the pipe of its serial port, which is there.
     :param log: is told what comes, under :attr:`lock`.
-    :param news: called from the hearing thread after each piece.
+    :param news: called from the listening thread after each piece.
     """
 
     def __init__(
@@ -155,7 +155,7 @@ class BootQemu:
             raise
         finally:
             os.close(write_end)
-        self._thread = threading.Thread(target=self._run, name="boot hearing", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="boot listener", daemon=True)
         self._thread.start()
 
     def at_ms(self) -> float:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from vmtune.bench.migration.order import DirectPlace
-from vmtune.bench.migration.scenarios import Ground
+from vmtune.bench.migration.scenarios import BenchHosts
 from vmtune.errors import HostUnreachable, OutcomeUnknown, SetupError
 from vmtune.hypervisor.qmp.driver import QmpDriver
 from vmtune.lab.domain_xml import kvm_usable
@@ -30,7 +30,7 @@ async def look(
     place: DirectPlace | None = None,
     kvm: bool | None = None,
     hosts: tuple[HostFacts, HostFacts] | None = None,
-) -> Ground:
+) -> BenchHosts:
     """Start a QEMU without a machine for a moment, and ask it.
 
     :param kvm: whether runs are to use it; None: where this machine has a usable one.
@@ -44,7 +44,7 @@ async def look(
     source, destination = hosts or (host, host)
     use = usable if kvm is None else kvm
     why_not = "it is switched off" if usable else "this machine has no usable /dev/kvm"
-    return Ground(source, destination, facts, use, "" if use else why_not)
+    return BenchHosts(source, destination, facts, use, "" if use else why_not)
 
 
 @contextlib.asynccontextmanager

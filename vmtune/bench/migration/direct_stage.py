@@ -19,7 +19,7 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 from vmtune.bench.migration.command_line import QemuFiles, command_line
-from vmtune.bench.migration.guest_listener import Hearing
+from vmtune.bench.migration.guest_listener import GuestListener
 from vmtune.bench.migration.order import DirectPlace
 from vmtune.bench.migration.qemu_stderr import RING_FULL, Stderr
 from vmtune.bench.migration.stage import Side, finish
@@ -109,13 +109,13 @@ class DirectStage:
         self,
         vm: UUID,
         kvm: bool,
-        hearing: Hearing,
+        listener: GuestListener,
         sides: dict[HostSide, Side],
         qemus: dict[HostSide, BenchQemu],
     ) -> None:
         self.vm = vm
         self.kvm = kvm
-        self.hearing = hearing
+        self.listener = listener
         self.source = sides[HostSide.SOURCE]
         self.destination = sides[HostSide.DESTINATION]
         self._qemus = qemus
@@ -168,7 +168,7 @@ async def direct_stage(
     with run_folder(place.folder) as folder:
         kernel = folder / "guest.elf"
         await asyncio.to_thread(lambda: kernel.write_bytes(_guest()))
-        hearing = Hearing(folder, scenario.workload.beat_ms)
+        listener = GuestListener(folder, scenario.workload.beat_ms)
         qemus: dict[HostSide, BenchQemu] = {}
         drivers: list[QmpDriver] = []
         # A path's name in the folder, by which a QEMU on this machine is reached.
@@ -190,14 +190,16 @@ async def direct_stage(
                 sides[side] = Side(side.value, drivers[-1])
             for qemu in qemus.values():
                 await qemu.listens()
-            yield DirectStage(vm, kvm, hearing, sides, qemus)
+            yield DirectStage(vm, kvm, listener, sides, qemus)
         finally:
-            await finish(_take_down(drivers, list(qemus.values()), hearing))
+            await finish(_take_down(drivers, list(qemus.values()), listener))
 
 
-async def _take_down(drivers: list[QmpDriver], qemus: list[BenchQemu], hearing: Hearing) -> None:
+async def _take_down(
+    drivers: list[QmpDriver], qemus: list[BenchQemu], listener: GuestListener
+) -> None:
     closing = [*(driver.close() for driver in drivers), *(qemu.end() for qemu in qemus)]
     try:
         await asyncio.gather(*closing, return_exceptions=True)
     finally:
-        await asyncio.to_thread(hearing.close)
+        await asyncio.to_thread(listener.close)

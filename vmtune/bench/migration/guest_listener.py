@@ -31,15 +31,15 @@ _READ_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
-    """An event of the guest, and when it was heard (:func:`time.monotonic`)."""
+class GuestReport:
+    """An event of the guest, and when it arrived (:func:`time.monotonic`)."""
 
     at: float
     event: GuestEvent
 
 
 class Lines:
-    """Puts lines together from pieces; what is no line is let go of."""
+    """Puts lines together from pieces; what is no line is dropped."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -65,7 +65,7 @@ class Heartbeat:
         self._watching = False
 
     def beat(self, at: float) -> None:
-        """A beat was heard, or several together."""
+        """A beat arrived, or several at once."""
         if self._last is not None:
             self._gap(self._last, at)
         self._last = at
@@ -97,7 +97,7 @@ class Heartbeat:
         return seconds * 1000 > 2 * self.interval_ms
 
 
-class Hearing:
+class GuestListener:
     """Listens from its making to :meth:`close`.
 
     :param folder: where it makes its sockets.
@@ -107,7 +107,7 @@ class Hearing:
     def __init__(self, folder: Path, beat_ms: float) -> None:
         self.beat = Heartbeat(beat_ms) if beat_ms else None
         self._lines = Lines()
-        self._heard: list[Heard] = []
+        self._reports: list[GuestReport] = []
         self._lock = threading.Lock()
         self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
         self._selector = selectors.DefaultSelector()
@@ -116,11 +116,11 @@ class Hearing:
         self._paths = [folder / SERIAL, folder / BEAT]
         for path, handler in zip(self._paths, (self._serial, self._beat), strict=True):
             self._listen(path, handler)
-        self._thread = threading.Thread(target=self._run, name="hearing", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="guest listener", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """Stop listening. What was heard stays."""
+        """Stop listening. What has arrived stays."""
         os.eventfd_write(self._end, 1)
         self._thread.join()
         for key in tuple(self._selector.get_map().values()):
@@ -131,18 +131,18 @@ class Hearing:
         for path in self._paths:
             path.unlink(missing_ok=True)
 
-    def heard(self) -> list[Heard]:
+    def reports(self) -> list[GuestReport]:
         """All events so far."""
         with self._lock:
-            return list(self._heard)
+            return list(self._reports)
 
-    def start(self) -> Heard | None:
+    def start(self) -> GuestReport | None:
         """When the guest began to work; None as long as it has not."""
-        return next((h for h in self.heard() if isinstance(h.event, GuestStart)), None)
+        return next((h for h in self.reports() if isinstance(h.event, GuestStart)), None)
 
     def fault(self) -> GuestFault | None:
         """Why the guest has stopped for good; None as long as it has not."""
-        faults = (h.event for h in self.heard() if isinstance(h.event, GuestFault))
+        faults = (h.event for h in self.reports() if isinstance(h.event, GuestFault))
         return next(faults, None)
 
     def passes(self, origin: float) -> tuple[GuestPass, ...]:
@@ -152,7 +152,7 @@ class Hearing:
             return ()
         return tuple(
             guest_pass(h.event, start.event, (h.at - origin) * 1000)
-            for h in self.heard()
+            for h in self.reports()
             if isinstance(h.event, ReportedPass) and isinstance(start.event, GuestStart)
         )
 
@@ -170,15 +170,15 @@ class Hearing:
             gaps = self.beat.silences(time.monotonic())
         return tuple(Silence((at - origin) * 1000, long * 1000) for at, long in gaps)
 
-    async def news(self, within_s: float) -> None:
+    async def wait_for_report(self, within_s: float) -> None:
         """Wait until the guest reports something, but not longer than *within_s*."""
-        told = asyncio.Event()
-        entry = (asyncio.get_running_loop(), told)
+        arrived = asyncio.Event()
+        entry = (asyncio.get_running_loop(), arrived)
         with self._lock:
             self._waiting.append(entry)
         try:
             async with asyncio.timeout(within_s):
-                await told.wait()
+                await arrived.wait()
         except TimeoutError:
             return
         finally:
@@ -237,11 +237,11 @@ class Hearing:
 
     def _serial(self, data: bytes, at: float) -> None:
         events = [parse_line(line) for line in self._lines.add(data)]
-        told = [Heard(at, event) for event in events if event is not None]
-        if not told:
+        reports = [GuestReport(at, event) for event in events if event is not None]
+        if not reports:
             return
         with self._lock:
-            self._heard += told
+            self._reports += reports
             waiting = list(self._waiting)
         for loop, event in waiting:
             with contextlib.suppress(RuntimeError):  # the loop has ended

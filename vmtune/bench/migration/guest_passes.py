@@ -96,7 +96,7 @@ def _of_worker(passes: Sequence[GuestPass], ended_ms: float) -> list[Stretch]:
         together.append(each)
         anew = each.number <= before.number
         short = each.at_ms - before.at_ms < LEAST_STRETCH_MS
-        if not anew and (short or _heard_together(each, after)):
+        if not anew and (short or _same_report(each, after)):
             continue
         stretch = None if anew else _between(before, together, found)
         if stretch is not None:
@@ -115,7 +115,7 @@ def _usual_rest(found: Sequence[Stretch]) -> float:
     return median([s.rest_ms / s.passes for s in found[max(1, len(found) - _LATELY) :]] or [0.0])
 
 
-def _heard_together(each: GuestPass, after: GuestPass | None) -> bool:
+def _same_report(each: GuestPass, after: GuestPass | None) -> bool:
     """Whether the next report comes sooner than its pass can have been worked."""
     if after is None or after.number <= each.number:
         return False

@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from uuid import UUID
 
-from vmtune.bench.migration.guest_listener import Hearing
+from vmtune.bench.migration.guest_listener import GuestListener
 from vmtune.bench.migration.order import LibvirtPlace
 from vmtune.bench.migration.qemu_stderr import RING_FULL, RingFullCounter
 from vmtune.bench.migration.stage import Side, finish
@@ -43,14 +43,14 @@ class LibvirtStage:
         name: str,
         vm: UUID,
         kvm: bool,
-        hearing: Hearing,
+        listener: GuestListener,
         sides: dict[HostSide, Side],
         hosts: dict[HostSide, HostStatus],
         folders: dict[HostSide, Path],
     ) -> None:
         self.vm = vm
         self.kvm = kvm
-        self.hearing = hearing
+        self.listener = listener
         self.source = sides[HostSide.SOURCE]
         self.destination = sides[HostSide.DESTINATION]
         self._name = name
@@ -160,7 +160,7 @@ async def libvirt_stage(
     await asyncio.to_thread(clear_lab, lab)
     with run_folder(bench_folder(lab)) as folder:
         name = _vm_name(folder.name)
-        hearing = Hearing(folder, scenario.workload.beat_ms)
+        listener = GuestListener(folder, scenario.workload.beat_ms)
         drivers: list[LibvirtDriver] = []
         hosts: dict[HostSide, HostStatus] = {}
         try:
@@ -179,9 +179,9 @@ async def libvirt_stage(
             vm = await finish(asyncio.to_thread(_start, lab, settings))
             sides = {s: Side(hosts[s].name, d) for s, d in zip(HostSide, drivers, strict=True)}
             folders = {side: lab.folder / which for side, which in _WHICH.items()}
-            yield LibvirtStage(name, vm, kvm, hearing, sides, hosts, folders)
+            yield LibvirtStage(name, vm, kvm, listener, sides, hosts, folders)
         finally:
-            await finish(_take_down(lab, name, folder, drivers, hearing))
+            await finish(_take_down(lab, name, folder, drivers, listener))
 
 
 def _require_up(lab: LabSettings) -> None:
@@ -201,13 +201,13 @@ def _start(lab: LabSettings, settings: VmSettings) -> UUID:
 
 
 async def _take_down(
-    lab: LabSettings, name: str, folder: Path, drivers: list[LibvirtDriver], hearing: Hearing
+    lab: LabSettings, name: str, folder: Path, drivers: list[LibvirtDriver], listener: GuestListener
 ) -> None:
     await asyncio.gather(*(driver.close() for driver in drivers), return_exceptions=True)
     try:
         await asyncio.to_thread(_remove, lab, name, folder)
     finally:
-        await asyncio.to_thread(hearing.close)
+        await asyncio.to_thread(listener.close)
 
 
 def _remove(lab: LabSettings, name: str, folder: Path) -> None:

@@ -41,7 +41,7 @@ from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.tunable import Value
 
 _ENDS_WITHIN_S = 60.0
-"""How long a migration may take to end once it was told to."""
+"""How long a migration may take to end once it was cancelled."""
 # The VM is the run's own: that libvirt marks it as tainted harms nobody.
 _PERMISSIONS = Permissions(destination_command_line=True)
 

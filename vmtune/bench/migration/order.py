@@ -1,4 +1,4 @@
-"""What a run of the migration benchmark is told, and what it tells."""
+"""What a run of the migration benchmark is given, and what it reports."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class RunOrder:
 
     :param values: an arm's tunables, laid over the scenario's.
     :param kvm: whether to use KVM; None: where this machine has a usable one.
-    :param sample_hz: how often the migration is looked at.
+    :param sample_hz: how often the migration is sampled.
     :param overrides: codes of preflight findings that are to stop nothing.
     """
 
@@ -86,8 +86,8 @@ class RunProgress:
     :param share: about how much of it is done, 0 to 1; never goes back.
     :param at_ms: on the run's timeline; 0 before the guest works.
     :param phase: one of :class:`Phase`, or of those of blocks or boots.
-    :param sample: the last look at the migration.
-    :param process: the last look at a QEMU that serves blocks.
+    :param sample: the last sample of the migration.
+    :param process: the last sample of a QEMU that serves blocks.
     """
 
     phase: StrEnum

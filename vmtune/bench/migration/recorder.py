@@ -1,4 +1,4 @@
-"""What a run records while it goes on, and the clock that all of it is told by."""
+"""What a run records while it goes on, all on one clock."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Recorder:
         return ((time.monotonic() if moment is None else moment) - self.origin) * 1000
 
     def start(self) -> None:
-        """Look at the CPU times from now on."""
+        """Sample the CPU times from now on."""
         self._sampling = asyncio.create_task(self._sample(), name="cpu times")
 
     async def stop(self) -> None:
@@ -55,7 +55,7 @@ class Recorder:
             reader.close()
         self._readers.clear()
 
-    def look(self) -> None:
+    def sample_cpu(self) -> None:
         """Note both QEMUs' CPU times now."""
         for side in HostSide:
             pid = self._stage.pid(side)
@@ -78,8 +78,8 @@ class Recorder:
 
     def migration_starts(self) -> float:
         """Note that the migration is begun now; when that is."""
-        self._stage.hearing.watch(on=True)
-        self.look()
+        self._stage.listener.watch(on=True)
+        self.sample_cpu()
         self.migration = time.monotonic()
         return self.migration
 
@@ -87,17 +87,17 @@ class Recorder:
         """Note that it is over now, unless that was noted before."""
         if self.ended is None and self.migration is not None:
             self.ended = time.monotonic()
-            self.look()
-            self._stage.hearing.watch(on=False)
+            self.sample_cpu()
+            self._stage.listener.watch(on=False)
 
     def add(self, sample: Sample) -> None:
-        """A look at the migration, told from its start."""
+        """A sample of the migration, whose time counts from its start."""
         self.samples.append(sample)
-        self.look()
+        self.sample_cpu()
 
     def record(self, controllers: Controllers | None) -> RunRecord:
         """All of it, up to now."""
-        hearing = self._stage.hearing
+        listener = self._stage.listener
         offset = None if self.migration is None else round(self.at_ms(self.migration))
         ended = None if self.ended is None else round(self.at_ms(self.ended))
         shift = offset or 0
@@ -106,9 +106,9 @@ class Recorder:
             migration_ended_ms=ended,
             ended_ms=math.ceil(self.at_ms()),
             samples=tuple(replace(s, at_ms=s.at_ms + shift) for s in self.samples),
-            passes=hearing.passes(self.origin),
-            beat_interval_ms=hearing.beat.interval_ms if hearing.beat else None,
-            silences=hearing.silences(self.origin),
+            passes=listener.passes(self.origin),
+            beat_interval_ms=listener.beat.interval_ms if listener.beat else None,
+            silences=listener.silences(self.origin),
             cpu=tuple(self._cpu),
             totals=self.totals,
             outcomes=self.outcomes,
@@ -126,7 +126,7 @@ class Recorder:
 
     async def _sample(self) -> None:
         while True:
-            self.look()
+            self.sample_cpu()
             await asyncio.sleep(_CPU_EVERY_S)
 
 

@@ -135,8 +135,8 @@ async def _guest_starts(stage: Stage) -> float:
     :raise SetupError: it has not.
     """
     deadline = time.monotonic() + _STARTS_WITHIN_S
-    while (start := stage.hearing.start()) is None:
-        fault = stage.hearing.fault()
+    while (start := stage.listener.start()) is None:
+        fault = stage.listener.fault()
         ended = stage.pid(HostSide.SOURCE) is None
         if fault is not None or ended or time.monotonic() > deadline:
             reason = f"{fault.parameter}: {fault.reason}" if fault else "it says nothing"
@@ -144,7 +144,7 @@ async def _guest_starts(stage: Stage) -> float:
                 await _with_last_words(f"the guest did not start: {reason}", stage),
                 code="guest_did_not_start",
             )
-        await stage.hearing.news(_LOOK_EVERY_S)
+        await stage.listener.wait_for_report(_LOOK_EVERY_S)
     return start.at
 
 
@@ -168,11 +168,11 @@ async def _warm_up(
 
 
 def _pace_is_known(stage: Stage, recorder: Recorder) -> bool:
-    start = stage.hearing.start()
+    start = stage.listener.start()
     if start is None or not isinstance(start.event, GuestStart):
         return False
     now_ms = recorder.at_ms()
-    seen = stretches(stage.hearing.passes(recorder.origin), now_ms)
+    seen = stretches(stage.listener.passes(recorder.origin), now_ms)
     calm = Counter(s.worker for s in seen if s.ended and not s.first)
     workers = range(start.event.workers)
     return all(calm[worker] >= LEAST_STRETCHES for worker in workers)

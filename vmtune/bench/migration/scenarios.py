@@ -28,8 +28,8 @@ QUICK_DOWNTIME_LIMIT_MS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
-    """What scenarios are to be run on.
+class BenchHosts:
+    """The two hosts and the QEMU that scenarios are to be run on.
 
     :param host: where the source runs; *destination* the other one.
     :param qemu: a QEMU of the kind that both run, as it was probed.
@@ -44,24 +44,24 @@ class Ground:
     why_no_kvm: str = ""
 
 
-def why_not(scenario: Scenario, ground: Ground) -> str | None:
-    """Why *scenario* cannot be run on *ground*; None where nothing is known against it.
+def why_not(scenario: Scenario, bench_hosts: BenchHosts) -> str | None:
+    """Why *scenario* cannot be run on *bench_hosts*; None where nothing is known against it.
 
     Each of its tunables is judged by the preflight, as a migration's are: what QEMU lacks by
     probing or by release, what was not compiled in, what excludes each other in this version,
     what the host has too little of.
     """
-    if scenario.needs_kvm and not ground.kvm:
-        why = f": {ground.why_no_kvm}" if ground.why_no_kvm else ""
+    if scenario.needs_kvm and not bench_hosts.kvm:
+        why = f": {bench_hosts.why_no_kvm}" if bench_hosts.why_no_kvm else ""
         return f"it needs KVM, whose dirty ring it uses{why}"
-    memory = ground.host.memory_bytes
+    memory = bench_hosts.host.memory_bytes
     needed = 2 * scenario.vm.memory_bytes
     if memory is not None and memory < needed:
         return (
             f"both VMs together need {units.render(needed, Unit.BYTES)}, and the host has "
             f"{units.approximate(memory, Unit.BYTES)}"
         )
-    situation = _situation(scenario, ground)
+    situation = _situation(scenario, bench_hosts)
     findings = itertools.chain(
         check_vm(situation),
         *(check_tunable(BUILT_IN[n], value, situation) for n, value in situation.values.items()),
@@ -74,7 +74,7 @@ def why_not(scenario: Scenario, ground: Ground) -> str | None:
     return next(blockers, None)  # what follows is mostly the same once more
 
 
-def _situation(scenario: Scenario, ground: Ground) -> Situation:
+def _situation(scenario: Scenario, bench_hosts: BenchHosts) -> Situation:
     """A VM that was started as the scenario wants it, about to migrate. What is to be off needs
     nothing, so it is left out."""
     wanted = {
@@ -83,19 +83,19 @@ def _situation(scenario: Scenario, ground: Ground) -> Situation:
         if value is not False and not (value == "none" == BUILT_IN[name].default)
     }
     started_with = {n: Reading(v) for n, v in wanted.items() if BUILT_IN[n].route is Route.BOOT}
-    readings = {**ground.qemu.readings, "dirty_ring_size_entries": Reading(0), **started_with}
+    readings = {**bench_hosts.qemu.readings, "dirty_ring_size_entries": Reading(0), **started_with}
     vm = replace(
-        ground.qemu,
-        kvm=ground.kvm,
+        bench_hosts.qemu,
+        kvm=bench_hosts.kvm,
         state=VmState.RUNNING,
         memory_bytes=scenario.vm.memory_bytes,
         vcpus=scenario.vm.vcpus,
         readings=readings,
     )
-    destination = Destination("destination", ground.destination, vm)
+    destination = Destination("destination", bench_hosts.destination, vm)
     permissions = Permissions(destination_command_line=True)
     return Situation(
-        wanted, vm, ground.host, destination, permissions, scenario.steps, tunables=BUILT_IN
+        wanted, vm, bench_hosts.host, destination, permissions, scenario.steps, tunables=BUILT_IN
     )
 
 

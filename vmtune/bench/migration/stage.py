@@ -1,4 +1,4 @@
-"""What a run needs of the place where it runs: two hosts, a VM on the first, and eyes and ears."""
+"""What a run needs of where it runs: two hosts, a VM on the first, and what observes it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
-from vmtune.bench.migration.guest_listener import Hearing
+from vmtune.bench.migration.guest_listener import GuestListener
 from vmtune.bench.model.runs.run import HostSide
 from vmtune.hypervisor.protocol import Driver
 
@@ -49,7 +49,7 @@ class Stage(Protocol):
         """Where it is to go."""
 
     @property
-    def hearing(self) -> Hearing:
+    def listener(self) -> GuestListener:
         """Listens to the guest, on whichever side it is."""
 
     def pid(self, side: HostSide) -> int | None:
@@ -80,6 +80,6 @@ async def finish(work: Coroutine[Any, Any, _T]) -> _T:  # any: as asyncio types 
             cancelled = error
     if cancelled is not None:
         if not task.cancelled():
-            task.exception()  # it has been heard of, and gives way to the cancellation
+            task.exception()  # it is known, and gives way to the cancellation
         raise cancelled
     return task.result()

@@ -27,8 +27,8 @@ class Aimd:
 
     def after(self, observed: Round) -> Aimd:
         """The sleep after a round."""
-        if observed.together > HALVE_ABOVE:
+        if observed.combined > HALVE_ABOVE:
             return Aimd(max(LEAST_MS, self.interval_ms // 2))
-        if observed.together <= LENGTHEN_AT:
+        if observed.combined <= LENGTHEN_AT:
             return Aimd(min(MOST_MS, self.interval_ms + LENGTHEN_BY_MS))
         return self

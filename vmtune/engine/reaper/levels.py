@@ -46,7 +46,7 @@ class Levels:
         """The level after a round."""
         if observed.filled:
             return replace(self, level=min(self.level + 1, FASTEST))
-        wanted = sum(observed.together >= threshold for threshold in THRESHOLDS)
+        wanted = sum(observed.combined >= threshold for threshold in THRESHOLDS)
         if wanted > self.level:
             return Levels(self.level + 1)
         if wanted == self.level:

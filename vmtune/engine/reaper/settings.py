@@ -125,7 +125,7 @@ class Round:
         return max(self.fills, default=0.0)
 
     @property
-    def together(self) -> float:
+    def combined(self) -> float:
         """All vCPUs' pages by the size of one ring: the ratio that the source's policies use."""
         return sum(self.fills)
 

@@ -1,1 +1,1 @@
-"""Convergence steps: which are due, and carrying them out."""
+"""Convergence steps: which are due, and executing them."""

@@ -12,7 +12,7 @@ from vmtune.errors import CommandRefused, Conflict, InvalidInput, NotFound, Vmtu
 from vmtune.model.host.facts import VmState
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
 from vmtune.model.migration.record import QemuStatus, Sample
-from vmtune.model.migration.step_text import told
+from vmtune.model.migration.step_text import describe
 from vmtune.model.migration.steps import Action, Deed, SetValues, Step
 from vmtune.model.plan.changes import Change, in_order, undo
 from vmtune.model.tunables.built_in import BUILT_IN
@@ -28,7 +28,7 @@ _UNDER_WAY = (
 )
 
 
-class Conductor:
+class StepExecutor:
     """The steps of one migration. What QEMU refuses is recorded, and the next step waits for its
     own turn; nothing here raises for QEMU's or the connection's sake.
 
@@ -66,48 +66,48 @@ class Conductor:
     async def on_sample(self, sample: Sample) -> None:
         """Carry out what is due."""
         for record in self._in_doubt:
-            await self._look_again(record, sample)
+            await self._resolve(record, sample)
         self._in_doubt = []
         self._history, fired = due(self._steps, self._history, sample)
         for each in fired:
-            await self._carry_out(each)
+            await self._execute(each)
 
-    async def _carry_out(self, fired: FiredStep) -> None:
+    async def _execute(self, fired: FiredStep) -> None:
         action = fired.step.action
         record = StepRecord(
             fired.number,
             fired.at_ms,
             fired.iteration,
-            told(action),
+            describe(action),
             fired.reason,
             StepEffect.PENDING,
         )
         before = await prior_values(self._controls, self._vm, action)
         try:
-            await self._tell(record, before)
+            await self._record(record, before)
         except VmtuneError as error:
             why = f"it could not be recorded beforehand, so it was not done: {error.message}"
             self.records.append(replace(record, effect=StepEffect.REFUSED, detail=why))
             return
         self.records.append(record)
-        await self._settle(record, *await carry_out(self._controls, self._vm, action))
+        await self._close(record, *await execute(self._controls, self._vm, action))
 
-    async def _look_again(self, record: StepRecord, sample: Sample) -> None:
+    async def _resolve(self, record: StepRecord, sample: Sample) -> None:
         """What became of a step that was under way when vmtune died."""
         assert record.number is not None
         action = self._steps[record.number].action
         try:
             done = await self._is_done(action, sample)
         except VmtuneError as error:
-            await self._settle(record, StepEffect.UNKNOWN, error.message)
+            await self._close(record, StepEffect.UNKNOWN, error.message)
             return
         if done:
-            await self._settle(record, StepEffect.DONE, "found done when vmtune was started again")
+            await self._close(record, StepEffect.DONE, "found done when vmtune was started again")
         elif sample.status in _UNDER_WAY:
-            await self._settle(record, *await carry_out(self._controls, self._vm, action))
+            await self._close(record, *await execute(self._controls, self._vm, action))
         else:
             why = "vmtune was started again too late to do it"
-            await self._settle(record, StepEffect.REFUSED, why)
+            await self._close(record, StepEffect.REFUSED, why)
 
     async def _is_done(self, action: Action, sample: Sample) -> bool:
         match action:
@@ -120,15 +120,15 @@ class Conductor:
             case SetValues(values):
                 return not await _differing(self._controls, self._vm, values)
 
-    async def _settle(self, record: StepRecord, effect: StepEffect, detail: str) -> None:
+    async def _close(self, record: StepRecord, effect: StepEffect, detail: str) -> None:
         settled = replace(record, effect=effect, detail=detail)
         self.records[self.records.index(record)] = settled
         try:
-            await self._tell(settled, ())
+            await self._record(settled, ())
         except VmtuneError:
             return  # it stays in doubt in the record, and is looked up by whoever reads that
 
-    async def _tell(self, record: StepRecord, before: Sequence[Change]) -> None:
+    async def _record(self, record: StepRecord, before: Sequence[Change]) -> None:
         if self._note is not None:
             await self._note(record, before)
 
@@ -149,7 +149,7 @@ async def prior_values(controls: Controls, vm: UUID, action: Action) -> list[Cha
     return undo((Change(name, value) for name, value in action.values), readings)
 
 
-async def carry_out(controls: Controls, vm: UUID, action: Action) -> tuple[StepEffect, str]:
+async def execute(controls: Controls, vm: UUID, action: Action) -> tuple[StepEffect, str]:
     """Do *action* on the source of a running migration: the effect, and QEMU's words where it is
     not as it should be."""
     try:

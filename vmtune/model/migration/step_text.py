@@ -43,7 +43,7 @@ _DEEDS = {
 assert set(_DEEDS) == set(Deed), "a deed without its words"
 
 
-def told(action: Action) -> str:
+def describe(action: Action) -> str:
     """*action* as a sentence tells it: ``set downtime_limit_ms to 500 ms``."""
     if isinstance(action, Deed):
         return _DEEDS[action]

@@ -75,7 +75,7 @@ class MigrationJob:
         self._sample_hz = sample_hz
         self._trigger = trigger
         self.departed = Departures()
-        self._records = MigrationRecords(store, bus, patient=True)
+        self._records = MigrationRecords(store, bus, retries=True)
         self._runs: dict[UUID, _Run] = {}
         self._orphans: set[UUID] = set()
 

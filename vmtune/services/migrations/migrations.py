@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from uuid import UUID
 
-from vmtune.engine.steps.executor import carry_out, prior_values
+from vmtune.engine.steps.executor import execute, prior_values
 from vmtune.errors import (
     CommandRefused,
     Conflict,
@@ -29,7 +29,7 @@ from vmtune.model.migration.record import (
     MigrationState,
     Trigger,
 )
-from vmtune.model.migration.step_text import told
+from vmtune.model.migration.step_text import describe
 from vmtune.model.migration.steps import SetValues
 from vmtune.model.plan.plan import refuse
 from vmtune.model.tunables.built_in import BUILT_IN
@@ -178,13 +178,13 @@ class MigrationService:
             number=None,
             at_ms=round(since.total_seconds() * 1000),
             iteration=snapshot.sample.iteration if snapshot.sample else 0,
-            action=told(accepted),
+            action=describe(accepted),
             reason=BY_USER,
             effect=StepEffect.PENDING,
         )
         before = await prior_values(source, record.vm, accepted)
         await self._records.step(record.id, step, before)
-        effect, detail = await carry_out(source, record.vm, accepted)
+        effect, detail = await execute(source, record.vm, accepted)
         step = replace(step, effect=effect, detail=detail)
         changed = await self._records.step(record.id, step, ())
         if effect is StepEffect.REFUSED:

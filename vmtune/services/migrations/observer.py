@@ -46,7 +46,7 @@ _Where = tuple[str, UUID]
 class Observer:
     """Finds migrations on all hosts, from :meth:`start` to :meth:`close`.
 
-    Nothing is asked of a host until it tells of a migration, so that watching costs nothing. A VM
+    Nothing is asked of a host until it reports a migration, so that watching costs nothing. A VM
     that has an open operation is left to it: that is a migration of vmtune's own, as a rule.
 
     :param ignored: whether VMs of that name are to be left alone: those of benchmark runs.
@@ -70,7 +70,7 @@ class Observer:
         self._records = records
         self._ignored = ignored
         self._watching: dict[str, asyncio.Task[None]] = {}
-        self._looking: dict[_Where, asyncio.Task[None]] = {}
+        self._inspecting: dict[_Where, asyncio.Task[None]] = {}
         self._others: set[asyncio.Task[None]] = set()
         self._arriving: dict[UUID, str] = {}
         self._seen: set[_Where] = set()
@@ -90,7 +90,7 @@ class Observer:
     async def close(self) -> None:
         """Watch no more. Jobs that were begun go on."""
         self._closed = True
-        tasks = [*self._watching.values(), *self._looking.values(), *self._others]
+        tasks = [*self._watching.values(), *self._inspecting.values(), *self._others]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -117,19 +117,19 @@ class Observer:
                 await asyncio.sleep(_HOST_AGAIN_S)
                 continue
             async with aclosing(driver.events()) as events:
-                self._beside(self._look_over(host, driver))
+                self._beside(self._scan(host, driver))
                 async for event in events:
-                    self._heard(host, driver, event)
+                    self._on_event(host, driver, event)
             return  # the driver was closed
 
-    def _heard(self, host: str, driver: Driver, event: DriverEvent) -> None:
-        """Never waits: what comes next must be heard at once."""
-        heard_at = datetime.now(UTC)
+    def _on_event(self, host: str, driver: Driver, event: DriverEvent) -> None:
+        """Never waits: what comes next must be handled at once."""
+        reported_at = datetime.now(UTC)
         if event.kind is EventKind.CONNECTED:
-            # What was heard before may not be so any more.
+            # What was reported before may not be so any more.
             self._seen = {where for where in self._seen if where[0] != host}
             self._arriving = {vm: to for vm, to in self._arriving.items() if to != host}
-            self._beside(self._look_over(host, driver))
+            self._beside(self._scan(host, driver))
         if event.vm is None:
             telemetry.host_seen(host, up=event.kind is not EventKind.CONNECTION_LOST)
             return
@@ -144,11 +144,11 @@ class Observer:
             case EventKind.MIGRATION_STATUS if event.detail in _ENDS:
                 self._ended(where, event.detail)
             case EventKind.MIGRATION_STATUS if event.detail in _RUNNING:
-                self._goes_on(where, driver, event.detail, heard_at)
+                self._goes_on(where, driver, event.detail, reported_at)
             case EventKind.MIGRATION_ITERATION:
-                self._goes_on(where, driver, "", heard_at)
+                self._goes_on(where, driver, "", reported_at)
 
-    def _goes_on(self, where: _Where, driver: Driver, status: str, heard_at: datetime) -> None:
+    def _goes_on(self, where: _Where, driver: Driver, status: str, reported_at: datetime) -> None:
         host, vm = where
         if self._arriving.get(vm) == host:
             return
@@ -156,9 +156,9 @@ class Observer:
         if first:
             self._seen.discard(where)
             self._departed.discard(where)
-        told = status in _BEGINNINGS
-        if where not in self._seen and where not in self._looking:
-            self._look_soon(where, driver, heard_at, told, first)
+        began = status in _BEGINNINGS
+        if where not in self._seen and where not in self._inspecting:
+            self._inspect_soon(where, driver, reported_at, began, first)
 
     def _ended(self, where: _Where, status: str) -> None:
         host, vm = where
@@ -174,38 +174,38 @@ class Observer:
         if self._arriving.get(vm) == host:
             del self._arriving[vm]
 
-    def _look_soon(
-        self, where: _Where, driver: Driver, heard_at: datetime, told: bool, first: bool
+    def _inspect_soon(
+        self, where: _Where, driver: Driver, reported_at: datetime, began: bool, first: bool
     ) -> None:
-        look = self._look(where, driver, heard_at, told, first)
-        task = asyncio.create_task(look, name=f"look at {where[1]}")
-        self._looking[where] = task
-        task.add_done_callback(lambda _: self._looking.pop(where, None))
+        inspecting = self._inspect(where, driver, reported_at, began, first)
+        task = asyncio.create_task(inspecting, name=f"inspect {where[1]}")
+        self._inspecting[where] = task
+        task.add_done_callback(lambda _: self._inspecting.pop(where, None))
 
     def _beside(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(work)
         self._others.add(task)
         task.add_done_callback(self._others.discard)
 
-    async def _look_over(self, host: str, driver: Driver) -> None:
-        """Find what has begun while nobody heard."""
+    async def _scan(self, host: str, driver: Driver) -> None:
+        """Find what has begun while nobody listened."""
         try:
             leaving = await driver.outgoing()
             telemetry.host_seen(host, up=True)
             unsettled = await asyncio.to_thread(self._store.migrations.unsettled)
         except VmtuneError as error:
-            log.info("not looked over", host=host, reason=error.message)
+            log.info("not scanned", host=host, reason=error.message)
             if isinstance(error, HostUnreachable):
                 telemetry.host_seen(host, up=False)
             return
         waiting = {record.vm for record in unsettled}
         for vm in leaving:
             # An unsettled one may be this one: it is settled when this one has ended.
-            if (host, vm) not in self._looking and vm not in waiting:
-                self._look_soon((host, vm), driver, datetime.now(UTC), told=False, first=False)
+            if (host, vm) not in self._inspecting and vm not in waiting:
+                self._inspect_soon((host, vm), driver, datetime.now(UTC), began=False, first=False)
 
-    async def _look(
-        self, where: _Where, driver: Driver, heard_at: datetime, told: bool, first: bool
+    async def _inspect(
+        self, where: _Where, driver: Driver, reported_at: datetime, began: bool, first: bool
     ) -> None:
         try:
             newest = await self._newest(where[1])
@@ -215,18 +215,20 @@ class Observer:
             while True:
                 snapshot = await self._outgoing(where, driver)
                 running = snapshot is not None and snapshot.status.running
-                if not running and not (told and await self._was_missed(where, snapshot, heard_at)):
+                if not running and not (
+                    began and await self._was_missed(where, snapshot, reported_at)
+                ):
                     return
                 try:
-                    begun = started_at(heard_at, snapshot, first)
+                    begun = started_at(reported_at, snapshot, first)
                     await self._begin(where, driver, begun)
                 except OperationInProgress:
                     # vmtune's own migration, most often; or an application that ends soon, or a
                     # benchmark of the VM.
-                    if not await self._freed(where[1], heard_at):
+                    if not await self._freed(where[1], reported_at):
                         self._seen.add(where)
                         return
-                    told = first = False
+                    began = first = False
                     continue
                 self._seen.add(where)
                 return
@@ -246,23 +248,23 @@ class Observer:
             snapshot = await driver.migration(vm)
         except NotFound:
             return None
-        # A destination tells of the same states, but of no RAM.
+        # A destination reports the same states, but no RAM.
         arriving = snapshot.sample is None and snapshot.status not in _WITHOUT_FIGURES
         return None if snapshot.status.running and arriving else snapshot
 
     async def _was_missed(
-        self, where: _Where, snapshot: Snapshot | None, heard_at: datetime
+        self, where: _Where, snapshot: Snapshot | None, reported_at: datetime
     ) -> bool:
-        """Whether it was heard to begin, is over, and nobody has recorded it."""
+        """Whether its beginning was reported, is over, and nobody has recorded it."""
         host, vm = where
         if self._arriving.get(vm) == host:
             return False
         if snapshot is not None and snapshot.status is QemuStatus.NONE:
             return False
         newest = await self._newest(vm)
-        return newest is None or not _covers(newest, heard_at)
+        return newest is None or not _covers(newest, reported_at)
 
-    async def _freed(self, vm: UUID, heard_at: datetime) -> bool:
+    async def _freed(self, vm: UUID, reported_at: datetime) -> bool:
         """Wait until the VM's open operation has ended; False where that was the migration."""
         while True:
             newest = await self._newest(vm)
@@ -274,7 +276,9 @@ class Observer:
                 applied = any(record.state.open for record in page.items)
                 if not applied and not await asyncio.to_thread(self._store.runs.have, vm):
                     return (
-                        newest is None or newest.started_at is None or not _covers(newest, heard_at)
+                        newest is None
+                        or newest.started_at is None
+                        or not _covers(newest, reported_at)
                     )
             await asyncio.sleep(_TRY_AGAIN_S)
 

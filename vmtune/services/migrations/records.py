@@ -29,13 +29,13 @@ _FLUSH_SAMPLES = 20
 class MigrationRecords:
     """Writes a migration's record, and publishes it as an event once it is written.
 
-    :param patient: wait while the database cannot be used, as jobs do.
+    :param retries: wait while the database cannot be used, as jobs do.
     """
 
-    def __init__(self, store: Store, bus: EventBus, patient: bool = False) -> None:
+    def __init__(self, store: Store, bus: EventBus, retries: bool = False) -> None:
         self.store = store
         self.bus = bus
-        self._patient = patient
+        self._retries = retries
 
     async def save(self, migration: UUID, fields: MigrationFields) -> Migration:
         """Change the record; a changed state or abort is published."""
@@ -43,7 +43,7 @@ class MigrationRecords:
         async def update() -> Migration:
             return await asyncio.to_thread(self.store.migrations.update, migration, **fields)
 
-        record = await (retry_until_available(update) if self._patient else update())
+        record = await (retry_until_available(update) if self._retries else update())
         if "state" in fields or "abort" in fields:
             await self.publish(record)
         if "state" in fields and record.state.ended:
@@ -80,7 +80,7 @@ class MigrationRecords:
         async def out() -> None:
             await self.bus.publish(EventTopic.MIGRATION, record.id, data)
 
-        await (retry_until_available(out) if self._patient else out())
+        await (retry_until_available(out) if self._retries else out())
 
 
 class DurableNotes:

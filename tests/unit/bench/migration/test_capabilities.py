@@ -13,7 +13,7 @@ from tests.support.qemu import Build, builds
 from vmtune.bench.migration.capabilities import look
 from vmtune.bench.migration.families import SCENARIOS
 from vmtune.bench.migration.order import DirectPlace
-from vmtune.bench.migration.scenarios import Ground, why_not
+from vmtune.bench.migration.scenarios import BenchHosts, why_not
 from vmtune.errors import SetupError
 
 
@@ -24,7 +24,7 @@ async def test_a_real_qemu_says_what_it_lacks(build: Build) -> None:
     seen = await look(DirectPlace(Path(build.program)), kvm=True)
     assert str(seen.qemu.qemu) == build.label.removeprefix("qemu-")
     told = facts.vm(seen.qemu.qemu, may_lock_memory=seen.qemu.may_lock_memory)
-    expected = Ground(seen.host, seen.destination, told, kvm=True)
+    expected = BenchHosts(seen.host, seen.destination, told, kvm=True)
     for name, scenario in SCENARIOS.items():
         if "compression" not in name:  # depends on the build
             assert why_not(scenario, seen) == why_not(scenario, expected), name

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from vmtune.bench.migration.guest_listener import (
     BEAT,
     SERIAL,
-    Hearing,
+    GuestListener,
     Heartbeat,
     Lines,
 )
@@ -27,8 +27,8 @@ START = (
 
 
 @pytest.fixture
-def hearing(tmp_path: Path) -> Iterator[Hearing]:
-    made = Hearing(tmp_path, beat_ms=5)
+def listener(tmp_path: Path) -> Iterator[GuestListener]:
+    made = GuestListener(tmp_path, beat_ms=5)
     yield made
     made.close()
 
@@ -39,26 +39,26 @@ def connect(path: Path) -> socket.socket:
     return stream
 
 
-async def until_passes(hearing: Hearing, count: int) -> None:
+async def until_passes(listener: GuestListener, count: int) -> None:
     async with asyncio.timeout(30):
-        while sum(isinstance(h.event, GuestPass) for h in hearing.heard()) < count:
-            await hearing.news(1)
+        while sum(isinstance(h.event, GuestPass) for h in listener.reports()) < count:
+            await listener.wait_for_report(1)
 
 
 async def test_a_line_begun_on_the_source_is_ended_on_the_destination(
-    hearing: Hearing, tmp_path: Path
+    listener: GuestListener, tmp_path: Path
 ) -> None:
     before = time.monotonic()
     with connect(tmp_path / SERIAL) as source, connect(tmp_path / SERIAL) as destination:
         source.sendall(b"SeaBIOS...\r\n" + START)
         source.sendall(b"pass 0 1 end_us=150 us=100\npass 0 2 end_us=220 us")
-        await until_passes(hearing, 1)
+        await until_passes(listener, 1)
         destination.sendall(b"=70\npass 0 3 end_us=280 us=60\n")
-        await until_passes(hearing, 3)
-    start = hearing.start()
+        await until_passes(listener, 3)
+    start = listener.start()
     assert start is not None
     assert isinstance(start.event, GuestStart)
-    passes = hearing.passes(before)
+    passes = listener.passes(before)
     assert [(p.number, p.guest_us, p.duration_us, p.written_bytes) for p in passes] == [
         (1, 150, 100, 4096),
         (2, 220, 70, 4096),
@@ -67,24 +67,26 @@ async def test_a_line_begun_on_the_source_is_ended_on_the_destination(
     assert 0 <= passes[0].at_ms <= passes[2].at_ms <= (time.monotonic() - before) * 1000
 
 
-async def test_a_guest_that_refuses_its_settings_says_so(hearing: Hearing, tmp_path: Path) -> None:
+async def test_a_guest_that_refuses_its_settings_says_so(
+    listener: GuestListener, tmp_path: Path
+) -> None:
     with connect(tmp_path / SERIAL) as stream:
         stream.sendall(b"error region: is 0\n")
         async with asyncio.timeout(30):
-            while hearing.fault() is None:
-                await hearing.news(1)
-    assert hearing.fault() == GuestFault("region", "is 0")
-    assert hearing.start() is None
-    assert hearing.passes(0) == ()
+            while listener.fault() is None:
+                await listener.wait_for_report(1)
+    assert listener.fault() == GuestFault("region", "is 0")
+    assert listener.start() is None
+    assert listener.passes(0) == ()
 
 
-async def test_nothing_reported_is_waited_for_only_so_long(hearing: Hearing) -> None:
+async def test_nothing_reported_is_waited_for_only_so_long(listener: GuestListener) -> None:
     async with asyncio.timeout(30):
-        await hearing.news(0.01)
+        await listener.wait_for_report(0.01)
 
 
 async def test_arrivals_are_timed_while_the_event_loop_is_busy(
-    hearing: Hearing, tmp_path: Path
+    listener: GuestListener, tmp_path: Path
 ) -> None:
     """Nothing is awaited here, and still each report is heard before the next is sent."""
     origin = time.monotonic()
@@ -94,30 +96,30 @@ async def test_arrivals_are_timed_while_the_event_loop_is_busy(
         for number in range(1, 6):
             sent.append((time.monotonic() - origin) * 1000)
             stream.sendall(b"pass 0 %d end_us=%d us=1\n" % (number, number))
-            while len(hearing.passes(origin)) < number:
+            while len(listener.passes(origin)) < number:
                 time.sleep(0)  # noqa: ASYNC251 - to hold up the loop is what is tried
-    arrived = [p.at_ms for p in hearing.passes(origin)]
+    arrived = [p.at_ms for p in listener.passes(origin)]
     assert all(a <= b for a, b in zip(sent, arrived, strict=True))
     assert all(a <= b for a, b in zip(arrived, sent[1:], strict=False))
 
 
-def test_a_gap_of_the_heartbeat_spans_both_sides(hearing: Hearing, tmp_path: Path) -> None:
+def test_a_gap_of_the_heartbeat_spans_both_sides(listener: GuestListener, tmp_path: Path) -> None:
     with connect(tmp_path / BEAT) as source, connect(tmp_path / BEAT) as destination:
         origin = time.monotonic()
         source.sendall(b"\0")
-        while not hearing.silences(origin):  # which goes on
+        while not listener.silences(origin):  # which goes on
             time.sleep(0.01)
         destination.sendall(b"\1\1")
-        while len(hearing.silences(origin)) < 2:  # that one is over, and another goes on
+        while len(listener.silences(origin)) < 2:  # that one is over, and another goes on
             time.sleep(0.01)
-        first, second = hearing.silences(origin)
+        first, second = listener.silences(origin)
         assert first.at_ms >= 0
         assert first.duration_ms > 10
         assert second.at_ms == pytest.approx(first.at_ms + first.duration_ms)
 
 
 def test_without_a_heartbeat_there_is_no_silence(tmp_path: Path) -> None:
-    deaf = Hearing(tmp_path, beat_ms=0)
+    deaf = GuestListener(tmp_path, beat_ms=0)
     try:
         deaf.watch(on=True)
         assert deaf.silences(0) == ()
@@ -126,12 +128,12 @@ def test_without_a_heartbeat_there_is_no_silence(tmp_path: Path) -> None:
 
 
 def listeners() -> set[threading.Thread]:
-    return {thread for thread in threading.enumerate() if thread.name == "hearing"}
+    return {thread for thread in threading.enumerate() if thread.name == "guest listener"}
 
 
 def test_closing_leaves_nothing(tmp_path: Path) -> None:
     before = listeners()
-    closed = Hearing(tmp_path, beat_ms=5)
+    closed = GuestListener(tmp_path, beat_ms=5)
     assert len(listeners() - before) == 1
     stream = connect(tmp_path / SERIAL)
     closed.close()

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.facts import VM_UUID, direct_host, vm
 from tests.support.samples import make_samples
-from vmtune.bench.migration.guest_listener import Hearing
+from vmtune.bench.migration.guest_listener import GuestListener
 from vmtune.bench.migration.measured import MeasuredMigration, Verdict, plan_run
 from vmtune.bench.migration.order import RunOrder
 from vmtune.bench.migration.recorder import Recorder
@@ -107,8 +107,8 @@ class Host:
 class FakeStage:
     """Two such hosts, and a guest that says nothing."""
 
-    def __init__(self, hearing: Hearing, source: Host) -> None:
-        self.vm, self.kvm, self.hearing = VM_UUID, False, hearing
+    def __init__(self, listener: GuestListener, source: Host) -> None:
+        self.vm, self.kvm, self.listener = VM_UUID, False, listener
         self.here, self.there = source, Host(Snapshot(QemuStatus.NONE))
         self.source: Any = Side("source", source)  # type: ignore[arg-type] # all that is needed
         self.destination: Any = Side("destination", self.there)  # type: ignore[arg-type]
@@ -128,8 +128,8 @@ class FakeStage:
 
 
 @pytest.fixture
-def hearing(tmp_path: Path) -> Iterator[Hearing]:
-    made = Hearing(tmp_path, beat_ms=0)
+def listener(tmp_path: Path) -> Iterator[GuestListener]:
+    made = GuestListener(tmp_path, beat_ms=0)
     yield made
     made.close()
 
@@ -150,12 +150,12 @@ class Made:
             return await self.migration.run(plan)
 
 
-def made(hearing: Hearing, source: Host, **fields: Any) -> Made:
-    return Made(FakeStage(hearing, source), Scenario("test/one", **fields))
+def made(listener: GuestListener, source: Host, **fields: Any) -> Made:
+    return Made(FakeStage(listener, source), Scenario("test/one", **fields))
 
 
-async def test_completed_as_the_source_says(hearing: Hearing) -> None:
-    it = made(hearing, Host(ACTIVE, COMPLETED))
+async def test_completed_as_the_source_says(listener: GuestListener) -> None:
+    it = made(listener, Host(ACTIVE, COMPLETED))
     assert await it.verdict() == Verdict(RunState.COMPLETED)
     assert it.recorder.totals == TOTALS
     assert len(it.recorder.samples) == 1
@@ -163,33 +163,37 @@ async def test_completed_as_the_source_says(hearing: Hearing) -> None:
 
 
 async def test_gone_and_arrived_is_completed_with_the_destinations_figures(
-    hearing: Hearing,
+    listener: GuestListener,
 ) -> None:
-    it = made(hearing, Host(ACTIVE, NotFound("gone")))
+    it = made(listener, Host(ACTIVE, NotFound("gone")))
     it.stage.there.arrived = TOTALS
     assert await it.verdict() == Verdict(RunState.COMPLETED)
     assert it.recorder.totals == TOTALS
 
 
-async def test_gone_and_not_arrived_is_failed_in_the_starters_words(hearing: Hearing) -> None:
-    it = made(hearing, Host(ACTIVE, NotFound("gone"), end=CommandRefused("operation failed")))
+async def test_gone_and_not_arrived_is_failed_in_the_starters_words(
+    listener: GuestListener,
+) -> None:
+    it = made(listener, Host(ACTIVE, NotFound("gone"), end=CommandRefused("operation failed")))
     assert await it.verdict() == Verdict(RunState.FAILED, "operation failed")
 
 
-async def test_a_source_that_is_gone_without_a_word_has_ended(hearing: Hearing) -> None:
-    it = made(hearing, Host(ACTIVE, NotFound("gone")))
+async def test_a_source_that_is_gone_without_a_word_has_ended(listener: GuestListener) -> None:
+    it = made(listener, Host(ACTIVE, NotFound("gone")))
     assert await it.verdict() == Verdict(RunState.FAILED, "the source's QEMU has ended")
 
 
-async def test_failed_in_qemus_words(hearing: Hearing) -> None:
+async def test_failed_in_qemus_words(listener: GuestListener) -> None:
     failed = Snapshot(QemuStatus.FAILED, error="Unable to write to socket")
-    it = made(hearing, Host(ACTIVE, failed, end=CommandRefused("migration failed")))
+    it = made(listener, Host(ACTIVE, failed, end=CommandRefused("migration failed")))
     assert await it.verdict() == Verdict(RunState.FAILED, "Unable to write to socket")
 
 
-async def test_cancelled_by_somebody_else_says_nothing_of_convergence(hearing: Hearing) -> None:
+async def test_cancelled_by_somebody_else_says_nothing_of_convergence(
+    listener: GuestListener,
+) -> None:
     cancelled = Snapshot(QemuStatus.CANCELLED)
-    it = made(hearing, Host(ACTIVE, cancelled, end=CommandRefused("cancelled")))
+    it = made(listener, Host(ACTIVE, cancelled, end=CommandRefused("cancelled")))
     assert await it.verdict() == Verdict(RunState.FAILED, "somebody cancelled the migration")
 
 
@@ -197,62 +201,62 @@ BEYOND = Snapshot(QemuStatus.ACTIVE, replace(LOOK, iteration=6))
 
 
 async def test_the_limit_of_iterations_is_not_reached_by_the_last_of_them(
-    hearing: Hearing,
+    listener: GuestListener,
 ) -> None:
-    it = made(hearing, Host(BEYOND, COMPLETED), most_iterations=6)
+    it = made(listener, Host(BEYOND, COMPLETED), most_iterations=6)
     assert (await it.verdict()).state is RunState.COMPLETED
     assert it.stage.here.done == []
 
 
-async def test_beyond_the_limit_it_is_cancelled_once(hearing: Hearing) -> None:
+async def test_beyond_the_limit_it_is_cancelled_once(listener: GuestListener) -> None:
     source = Host(BEYOND, BEYOND, BEYOND, Snapshot(QemuStatus.CANCELLED), end=CommandRefused("-"))
-    it = made(hearing, source, most_iterations=5)
+    it = made(listener, source, most_iterations=5)
     verdict = await it.verdict()
     assert verdict == Verdict(RunState.NOT_CONVERGED, "it did not converge within 5 iterations")
     assert source.done == ["abort"]
 
 
 async def test_one_that_completes_before_it_can_be_cancelled_has_completed(
-    hearing: Hearing,
+    listener: GuestListener,
 ) -> None:
     source = Host(BEYOND, COMPLETED)
     source.abort = TooLate("ended")
-    it = made(hearing, source, most_iterations=5)
+    it = made(listener, source, most_iterations=5)
     assert await it.verdict() == Verdict(RunState.COMPLETED)
     assert source.done == ["abort"]
 
 
-async def test_in_postcopy_there_is_no_limit(hearing: Hearing) -> None:
+async def test_in_postcopy_there_is_no_limit(listener: GuestListener) -> None:
     postcopy = replace(BEYOND, status=QemuStatus.POSTCOPY_ACTIVE)
-    it = made(hearing, Host(postcopy, postcopy, COMPLETED), most_iterations=1)
+    it = made(listener, Host(postcopy, postcopy, COMPLETED), most_iterations=1)
     assert (await it.verdict()).state is RunState.COMPLETED
     assert it.stage.here.done == []
 
 
 async def test_one_that_never_ends_is_given_up(
-    hearing: Hearing, monkeypatch: pytest.MonkeyPatch
+    listener: GuestListener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("vmtune.bench.migration.measured._ENDS_WITHIN_S", 2.0)
-    it = made(hearing, Host(ACTIVE, end=False), most_seconds=1)
+    it = made(listener, Host(ACTIVE, end=False), most_seconds=1)
     verdict = await it.verdict()
     assert verdict == Verdict(RunState.FAILED, "it has not ended within 3 s")
     assert it.stage.here.done == ["abort"]
 
 
 @pytest.mark.parametrize("arrives", [True, False])
-async def test_a_paused_guest_goes_on_where_it_is(hearing: Hearing, arrives: bool) -> None:
+async def test_a_paused_guest_goes_on_where_it_is(listener: GuestListener, arrives: bool) -> None:
     end = COMPLETED if arrives else Snapshot(QemuStatus.FAILED, error="no")
     paused = (Step(AfterIterations(0), Deed.PAUSE),)
-    it = made(hearing, Host(ACTIVE, end), steps=paused)
+    it = made(listener, Host(ACTIVE, end), steps=paused)
     it.stage.there.paused = True  # as it arrives
     await it.verdict()
     here, there = it.stage.here.done, it.stage.there.done
     assert (here, there) == ((["pause"], ["resume"]) if arrives else (["pause", "resume"], []))
 
 
-async def test_a_step_that_aborts_is_no_convergence(hearing: Hearing) -> None:
+async def test_a_step_that_aborts_is_no_convergence(listener: GuestListener) -> None:
     source = Host(ACTIVE, Snapshot(QemuStatus.CANCELLED), end=CommandRefused("cancelled"))
-    it = made(hearing, source, steps=(Step(AfterIterations(0), Deed.ABORT),))
+    it = made(listener, source, steps=(Step(AfterIterations(0), Deed.ABORT),))
     verdict = await it.verdict()
     assert verdict.state is RunState.NOT_CONVERGED
     assert verdict.failure.startswith("a step aborted it: ")
@@ -260,11 +264,11 @@ async def test_a_step_that_aborts_is_no_convergence(hearing: Hearing) -> None:
 
 @pytest.mark.parametrize("refuses", [True, False])
 async def test_tracing_ends_with_the_migration_also_with_one_that_cannot_begin(
-    hearing: Hearing, refuses: bool
+    listener: GuestListener, refuses: bool
 ) -> None:
     ring = {"dirty_ring_size_entries": 4096}
     scenario = Scenario("test/one", values=ring, count_ring_full=True)
-    stage = FakeStage(hearing, Host(ACTIVE, COMPLETED, refuses=refuses))
+    stage = FakeStage(listener, Host(ACTIVE, COMPLETED, refuses=refuses))
     it = Made(stage, replace(scenario, values=ring))
     plan = await plan_run(stage, {}, frozenset())
     if refuses:
@@ -277,8 +281,8 @@ async def test_tracing_ends_with_the_migration_also_with_one_that_cannot_begin(
     assert it.recorder.ended is not None
 
 
-async def test_what_the_preflight_finds_is_told_by_field(hearing: Hearing) -> None:
-    stage = FakeStage(hearing, Host(ACTIVE))
+async def test_what_the_preflight_finds_is_told_by_field(listener: GuestListener) -> None:
+    stage = FakeStage(listener, Host(ACTIVE))
     with pytest.raises(Blocked) as caught:
         await plan_run(stage, {"multifd_compression": "qpl", "multifd": True}, frozenset())
     assert {p.field for p in caught.value.problems} == {"values.multifd_compression"}
@@ -286,13 +290,13 @@ async def test_what_the_preflight_finds_is_told_by_field(hearing: Hearing) -> No
     assert await plan_run(stage, {"multifd_compression": "qpl", "multifd": True}, codes)
 
 
-async def test_what_cannot_be_read_back_is_unknown(hearing: Hearing) -> None:
+async def test_what_cannot_be_read_back_is_unknown(listener: GuestListener) -> None:
     source = Host(ACTIVE, COMPLETED)
 
     async def unreadable(_: Any, __: Any) -> Mapping[str, Any]:
         raise HostUnreachable("lost")
 
     source.read = unreadable  # type: ignore[method-assign] # one fault
-    it = made(hearing, source, values={"multifd": True})
+    it = made(listener, source, values={"multifd": True})
     assert (await it.verdict()).state is RunState.COMPLETED
     assert [(o.status, o.reason) for o in it.recorder.outcomes] == [(Status.UNKNOWN, "lost")]

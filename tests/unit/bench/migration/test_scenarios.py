@@ -8,7 +8,7 @@ import pytest
 
 from tests.support import facts
 from vmtune.bench.migration.families import FAMILIES, SCENARIOS
-from vmtune.bench.migration.scenarios import Ground, quick, select, why_not
+from vmtune.bench.migration.scenarios import BenchHosts, quick, select, why_not
 from vmtune.bench.model.scenario.migration import GIB, MIB, Scenario
 from vmtune.errors import InvalidInput
 from vmtune.model.host.facts import VmFacts
@@ -17,15 +17,17 @@ from vmtune.model.tunables.tunable import Value
 from vmtune.model.versions import Version
 
 
-def ground(version: Version = facts.QEMU_10, kvm: bool = True, **changes: object) -> Ground:
+def make_bench_hosts(
+    version: Version = facts.QEMU_10, kvm: bool = True, **changes: object
+) -> BenchHosts:
     qemu: VmFacts = facts.vm(version, may_lock_memory=True)
-    made = Ground(
+    made = BenchHosts(
         facts.direct_host("a"), facts.direct_host("b"), qemu, kvm, "" if kvm else "no /dev/kvm"
     )
-    return replace(made, **changes)  # type: ignore[arg-type]  # fields of Ground
+    return replace(made, **changes)  # type: ignore[arg-type]  # fields of BenchHosts
 
 
-def skipped(on: Ground) -> dict[str, str]:
+def skipped(on: BenchHosts) -> dict[str, str]:
     return {n: reason for n, s in SCENARIOS.items() if (reason := why_not(s, on)) is not None}
 
 
@@ -34,7 +36,7 @@ def families(names: dict[str, str]) -> set[str]:
 
 
 def test_what_qemu_10_lacks_is_skipped_with_the_reason() -> None:
-    found = skipped(ground())
+    found = skipped(make_bench_hosts())
     assert set(found) == {
         *(f"compr-mt/threads-{n}" for n in (1, 2, 4)),
         "compr-multifd-compression/qpl",
@@ -45,7 +47,7 @@ def test_what_qemu_10_lacks_is_skipped_with_the_reason() -> None:
 
 
 def test_what_qemu_7_lacks_is_skipped_with_the_reason() -> None:
-    found = skipped(ground(facts.QEMU_7))
+    found = skipped(make_bench_hosts(facts.QEMU_7))
     assert families(found) >= {
         "compr-dirty-limit",
         "compr-dirty-limit-period",
@@ -64,45 +66,45 @@ def test_probing_counts_more_than_the_release() -> None:
     """A build that a distribution has added compression to."""
     qemu = facts.vm(may_lock_memory=True)
     built = replace(qemu, compression_methods=qemu.compression_methods | {"qpl"})
-    assert why_not(SCENARIOS["compr-multifd-compression/qpl"], ground(qemu=built)) is None
+    assert why_not(SCENARIOS["compr-multifd-compression/qpl"], make_bench_hosts(qemu=built)) is None
 
 
 def test_without_kvm_there_is_no_dirty_ring() -> None:
-    found = skipped(ground(kvm=False))
-    extra = set(found) - set(skipped(ground()))
+    found = skipped(make_bench_hosts(kvm=False))
+    extra = set(found) - set(skipped(make_bench_hosts()))
     assert extra == {name for name, s in SCENARIOS.items() if s.needs_kvm}
     assert found["compr-dirty-limit/20MB"].endswith("whose dirty ring it uses: no /dev/kvm")
 
 
 def test_zero_copy_needs_memory_that_may_be_locked() -> None:
     locked = facts.vm(may_lock_memory=False, locked_memory_limit_bytes=64 << 10)
-    reason = why_not(SCENARIOS["zero-copy/on"], ground(qemu=locked))
+    reason = why_not(SCENARIOS["zero-copy/on"], make_bench_hosts(qemu=locked))
     assert reason is not None and "1,536 MiB" in reason
-    assert why_not(quick(SCENARIOS["zero-copy/on"]), ground(qemu=locked)) is not None
-    assert why_not(SCENARIOS["zero-copy/off"], ground(qemu=locked)) is None
+    assert why_not(quick(SCENARIOS["zero-copy/on"]), make_bench_hosts(qemu=locked)) is not None
+    assert why_not(SCENARIOS["zero-copy/off"], make_bench_hosts(qemu=locked)) is None
 
 
 def test_what_excludes_each_other_in_one_release_is_judged_too() -> None:
     both = Scenario("mine/both", values={"multifd": True, "postcopy": True})
-    reason = why_not(both, ground())
+    reason = why_not(both, make_bench_hosts())
     assert reason is not None and "refuses post-copy together with multifd" in reason
-    assert why_not(both, ground(facts.QEMU_7)) is None
+    assert why_not(both, make_bench_hosts(facts.QEMU_7)) is None
 
 
 def test_what_the_steps_need_is_judged_too() -> None:
     step = Step(AfterIterations(1), SetValues((("vcpu_dirty_limit_mib_per_s", 9),)))
     values: dict[str, Value] = {"dirty_limit": True, "dirty_ring_size_entries": 65536}
     limited = Scenario("mine/limited", values=values, steps=(step,))
-    assert why_not(limited, ground()) is None
-    reason = why_not(limited, ground(facts.QEMU_7))
+    assert why_not(limited, make_bench_hosts()) is None
+    reason = why_not(limited, make_bench_hosts(facts.QEMU_7))
     assert reason is not None and "vcpu_dirty_limit_mib_per_s" in reason
 
 
 def test_both_vms_have_to_fit_the_host() -> None:
     small = facts.direct_host("a", memory_bytes=2 * GIB)
-    reason = why_not(SCENARIOS["plain/unlimited"], ground(host=small))
+    reason = why_not(SCENARIOS["plain/unlimited"], make_bench_hosts(host=small))
     assert reason == "both VMs together need 3 GiB, and the host has 2 GiB"
-    assert why_not(quick(SCENARIOS["plain/unlimited"]), ground(host=small)) is None
+    assert why_not(quick(SCENARIOS["plain/unlimited"]), make_bench_hosts(host=small)) is None
 
 
 def test_selecting_by_family_by_name_and_by_pattern() -> None:
@@ -179,7 +181,7 @@ def test_the_quick_selection_has_one_of_most_families_and_takes_minutes() -> Non
     ]
     assert {s.family for s in chosen} == {f.name for f in FAMILIES.values() if f.quick}
     assert len({s.name for s in chosen}) == len(chosen) >= 12
-    with_kvm = [s for s in chosen if why_not(s, ground()) is None]
-    without = [s for s in chosen if why_not(s, ground(kvm=False)) is None]
+    with_kvm = [s for s in chosen if why_not(s, make_bench_hosts()) is None]
+    without = [s for s in chosen if why_not(s, make_bench_hosts(kvm=False)) is None]
     assert {s.family for s in with_kvm} > {s.family for s in without}
     assert len(without) >= 10

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vmtune.errors import InvalidInput
-from vmtune.model.migration.step_text import read_step, spelled, told
+from vmtune.model.migration.step_text import describe, read_step, spelled
 from vmtune.model.migration.steps import (
     MOST_ITERATIONS,
     MOST_SECONDS,
@@ -124,5 +124,8 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 def test_actions_are_told_in_words() -> None:
     values = SetValues((("downtime_limit_ms", 1500), ("max_bandwidth_bytes_per_s", 1 << 30)))
-    assert told(values) == "set downtime_limit_ms to 1,500 ms, max_bandwidth_bytes_per_s to 1 GiB/s"
-    assert told(Deed.POSTCOPY) == "switch to post-copy"
+    assert (
+        describe(values)
+        == "set downtime_limit_ms to 1,500 ms, max_bandwidth_bytes_per_s to 1 GiB/s"
+    )
+    assert describe(Deed.POSTCOPY) == "switch to post-copy"

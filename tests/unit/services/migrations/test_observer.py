@@ -219,8 +219,8 @@ async def test_vmtunes_own_are_not_observed_twice(it: World) -> None:
 async def test_a_late_event_of_vmtunes_own_finds_nothing(it: World) -> None:
     done = await it.migrate()
     assert done.ended_at is not None
-    heard_at = done.created_at + (done.ended_at - done.created_at) / 2
-    await it.observer._look(("a", VM), it.drivers["a"], heard_at, told=True, first=True)
+    reported_at = done.created_at + (done.ended_at - done.created_at) / 2
+    await it.observer._inspect(("a", VM), it.drivers["a"], reported_at, began=True, first=True)
     assert [record.trigger for record in records(it)] == [Trigger.VMTUNE]
 
 

@@ -175,8 +175,8 @@ class RunService:
     async def _check_can_run(self, scenario: AnyScenario, request: RunRequest) -> None:
         """:raise Blocked: it cannot be run here, and why."""
         if isinstance(scenario, Scenario):
-            ground = await self._places.ground(request.place, request.qemu, request.kvm)
-            why = why_not(scenario, ground)
+            bench_hosts = await self._places.bench_hosts(request.place, request.qemu, request.kvm)
+            why = why_not(scenario, bench_hosts)
         else:
             why = self._places.why_not_alone(scenario, request.place, request.qemu)
         if why:

@@ -12,7 +12,7 @@ from typing import Any
 
 from vmtune.bench.catalogue import CATALOGUE, OFFERED, OfferedFamily
 from vmtune.bench.migration.families import SCENARIOS
-from vmtune.bench.migration.scenarios import Ground, matching, quick, why_not
+from vmtune.bench.migration.scenarios import BenchHosts, matching, quick, why_not
 from vmtune.bench.model.kinds import ScenarioKind
 from vmtune.bench.model.runs.run import Place
 from vmtune.bench.model.scenario.any_kind import AnyScenario, from_json, kind_of, to_json
@@ -104,20 +104,26 @@ class ScenarioService:
         self, scenarios: Sequence[AnyScenario], place: Place, qemu: str, kvm: bool | None
     ) -> tuple[OfferedScenario, ...]:
         self._places.qemu(qemu)
-        ground: Ground | str = ""
+        bench_hosts: BenchHosts | str = ""
         if any(isinstance(one, Scenario) for one in scenarios):
             try:
-                ground = await self._places.ground(place, qemu, kvm)
+                bench_hosts = await self._places.bench_hosts(place, qemu, kvm)
             except SetupError as error:
-                ground = str(error)
+                bench_hosts = str(error)
         return tuple(
-            OfferedScenario(one, OFFERED[one.family], self._why_not(one, ground, place, qemu))
+            OfferedScenario(one, OFFERED[one.family], self._why_not(one, bench_hosts, place, qemu))
             for one in scenarios
         )
 
-    def _why_not(self, scenario: AnyScenario, ground: Ground | str, place: Place, qemu: str) -> str:
+    def _why_not(
+        self, scenario: AnyScenario, bench_hosts: BenchHosts | str, place: Place, qemu: str
+    ) -> str:
         if isinstance(scenario, Scenario):
-            return ground if isinstance(ground, str) else why_not(scenario, ground) or ""
+            return (
+                bench_hosts
+                if isinstance(bench_hosts, str)
+                else why_not(scenario, bench_hosts) or ""
+            )
         return self._places.why_not_alone(scenario, place, qemu)
 
 

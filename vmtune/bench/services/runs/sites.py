@@ -15,7 +15,7 @@ from vmtune.bench.boot.order import DEFAULT_CACHE, BootOrder
 from vmtune.bench.catalogue import why_not_alone
 from vmtune.bench.machine.environment import Environment, Subject, read_environment, said_version
 from vmtune.bench.migration import order
-from vmtune.bench.migration.scenarios import Ground
+from vmtune.bench.migration.scenarios import BenchHosts
 from vmtune.bench.model.runs.run import Place, Run
 from vmtune.bench.model.scenario.any_kind import AnyScenario
 from vmtune.bench.model.scenario.block import BlockScenario
@@ -28,7 +28,7 @@ from vmtune.hypervisor.linux.local_host import read_local_host
 from vmtune.lab.domain_xml import kvm_usable
 from vmtune.lab.settings import LabSettings
 
-Look = Callable[[order.Place, bool], Awaitable[Ground]]
+Look = Callable[[order.Place, bool], Awaitable[BenchHosts]]
 """Finds out what QEMU and the hosts of a place can do."""
 Sweep = Callable[[Path, Path, LabSettings], None]
 """Ends what runs left that were killed: given where direct runs, their scratch files and the
@@ -74,7 +74,7 @@ class BenchPlaces:
         self._lab = lab or LabSettings()
         self._kvm_usable = kvm_usable
         self._sysctls = sysctls
-        self._grounds: dict[_Program, Ground] = {}
+        self._bench_hosts: dict[_Program, BenchHosts] = {}
         self._looking = asyncio.Lock()
 
     @property
@@ -141,9 +141,9 @@ class BenchPlaces:
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         return why_not_alone(scenario, self._direct(qemu), self._kvm_usable(), memory)
 
-    async def ground(
+    async def bench_hosts(
         self, where: Place = Place.DIRECT, qemu: str = "", kvm: bool | None = None
-    ) -> Ground:
+    ) -> BenchHosts:
         """What can be run in a place. Of a program it is found out once: starting it while a
         run is under way disturbs that.
 
@@ -155,12 +155,12 @@ class BenchPlaces:
             return await self._look(place, use_kvm)
         program = _program(place.qemu, use_kvm)
         async with self._looking:
-            if program not in self._grounds:
-                self._grounds[program] = await self._look(place, use_kvm)
-        ground = self._grounds[program]
+            if program not in self._bench_hosts:
+                self._bench_hosts[program] = await self._look(place, use_kvm)
+        bench_hosts = self._bench_hosts[program]
         # An operator may have mended what stood against a scenario.
-        host = replace(ground.host, sysctls=dict(await asyncio.to_thread(self._sysctls)))
-        return replace(ground, host=host, destination=host)
+        host = replace(bench_hosts.host, sysctls=dict(await asyncio.to_thread(self._sysctls)))
+        return replace(bench_hosts, host=host, destination=host)
 
     def environment(self, place: Place, qemu: str, scenario: AnyScenario, kvm: bool) -> Environment:
         """Where a run is about to run. Blocks for some milliseconds."""
