@@ -18,6 +18,8 @@ from vmtune.config.settings import Settings
 from vmtune.errors import SetupError
 from vmtune.storage import upgrade
 
+pytestmark = pytest.mark.integration
+
 PROGRAM = """
 import os, sys
 os.dup2(int(sys.argv[1]), 3)

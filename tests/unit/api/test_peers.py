@@ -25,6 +25,8 @@ from vmtune.config.settings import Settings
 from vmtune.errors import Forbidden, SetupError
 from vmtune.services.access.users import LocalUsers, Peer
 
+pytestmark = pytest.mark.integration
+
 NOBODY = 65534
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be other users")
 ASK = """

@@ -22,6 +22,8 @@ from vmtune.api.serving.server import notify
 from vmtune.config.settings import Settings
 from vmtune.storage import upgrade
 
+pytestmark = pytest.mark.integration
+
 PROGRAM = """
 import json, os, sys
 from vmtune.api.serving.server import serve

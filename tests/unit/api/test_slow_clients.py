@@ -14,6 +14,8 @@ from tests.support.api import Api
 from tests.support.served_api import served_api
 from vmtune.api.serving import protocol
 
+pytestmark = pytest.mark.integration
+
 HEAD = b"POST /api/v1/profiles HTTP/1.1\r\nHost: localhost\r\n"
 
 

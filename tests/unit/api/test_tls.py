@@ -15,6 +15,8 @@ from vmtune.api.serving.tls import Tls
 from vmtune.config.settings import Settings
 from vmtune.errors import SetupError
 
+pytestmark = pytest.mark.integration
+
 
 def certificate(folder: Path, name: str = "localhost") -> tuple[Path, Path]:
     """A self-signed certificate and its key."""

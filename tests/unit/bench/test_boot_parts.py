@@ -27,6 +27,8 @@ from vmtune.bench.model.scenario.matrix_cells import Accelerator, BootCell, Boot
 from vmtune.bench.model.scenario.migration import MIB
 from vmtune.errors import SetupError
 
+pytestmark = pytest.mark.integration
+
 MARKS = tuple(
     BootMark(name, at, updates)
     for name, at, updates in zip(

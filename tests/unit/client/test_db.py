@@ -17,6 +17,8 @@ from vmtune.admin.demo.service import running_service
 from vmtune.model.migration.record import Kept, MigrationState
 from vmtune.storage import Store, upgrade
 
+pytestmark = pytest.mark.integration
+
 Db = Callable[..., Ran]
 YEARS_AGO = datetime.now(UTC) - timedelta(days=1000)
 

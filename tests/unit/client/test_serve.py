@@ -11,10 +11,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from tests.unit.client.conftest import Vmtune
 from vmtune.client.connection.errors import ClientError
 from vmtune.client.connection.http import Client
 from vmtune.client.connection.sse import Backoff
+
+pytestmark = pytest.mark.integration
 
 COMMAND = [sys.executable, "-m", "vmtune"]
 

@@ -15,6 +15,8 @@ from vmtune.client.connection.http import Document
 from vmtune.client.views.progress import Lines
 from vmtune.model.migration.record import QemuStatus
 
+pytestmark = pytest.mark.integration
+
 ID = str(VM)
 
 

@@ -21,6 +21,8 @@ from vmtune.jobs.base import JobStatus
 from vmtune.jobs.database import open_database
 from vmtune.jobs.durable import DurableEngine
 
+pytestmark = pytest.mark.integration
+
 
 async def nothing(job_id: str) -> None:
     pass

@@ -18,7 +18,10 @@ from hypothesis import strategies as st
 
 from vmtune.lab.guest_build import SOURCE
 
-pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed"),
+]
 
 PAGE = 4096
 PAGES = 100

@@ -24,6 +24,7 @@ from vmtune.model.workload import Workload
 PAGE = 4096
 _MISSING = [name for name in ("gcc", "make", "ld") if shutil.which(name) is None]
 pytestmark = [
+    pytest.mark.integration,
     pytest.mark.skipif(bool(_MISSING), reason=f"not installed: {', '.join(_MISSING)}"),
     pytest.mark.skipif(bool(installed().why_not), reason=installed().why_not or "never"),
 ]

@@ -18,6 +18,8 @@ from tests.support.patched_build import RELEASE, place
 from tests.support.patched_qemu import COUNTERS, POLICIES, RANGES, SETTABLE
 from vmtune.packs import shipped
 
+pytestmark = pytest.mark.integration
+
 FOLDER = Path(__file__).parents[3] / "vmtune/packs/qemu-10"
 PATCH = (FOLDER / "x-vmtune.patch").read_text()
 SCRIPT = (FOLDER / "build.sh").read_text()

@@ -20,6 +20,8 @@ from vmtune.services import queries as module
 from vmtune.services.hosts.hosts import HostService
 from vmtune.services.queries import Queries, VmFilter, VmPage
 
+pytestmark = pytest.mark.integration
+
 
 def fleet() -> Fleet:
     made = Fleet()

@@ -14,6 +14,8 @@ from vmtune.model.migration.record import MigrationState
 from vmtune.services import retry
 from vmtune.testing.fake.qemu import DIRTIED_BYTES_PER_S
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture
 async def it(tmp_path: Path) -> AsyncIterator[World]:

@@ -26,6 +26,8 @@ from vmtune.stats.compare import compare
 from vmtune.stats.model import Criterion, Verdict
 from vmtune.stats.verdict import Place, verdict_of
 
+pytestmark = pytest.mark.integration
+
 MOST_FALSE = 0.06
 LEAST_COVERED = 0.93
 DESIGNS = pytest.mark.parametrize("paired", [True, False], ids=["paired", "unpaired"])

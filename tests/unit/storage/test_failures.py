@@ -26,6 +26,8 @@ from vmtune.storage import Store, current_revision, database, upgrade
 from vmtune.storage.database import Database
 from vmtune.storage.failures import masked, parse_url, translated
 
+pytestmark = pytest.mark.integration
+
 HOST = Host("a", "qemu:///system", "", "", datetime(2026, 1, 1, tzinfo=UTC))
 
 

@@ -13,6 +13,8 @@ from tests.support.samples import make_samples
 from vmtune.errors import OperationInProgress
 from vmtune.storage import Store
 
+pytestmark = pytest.mark.integration
+
 WRITER = """
 import sys
 from uuid import UUID

@@ -16,6 +16,8 @@ from vmtune.bench.migration.order import DirectPlace
 from vmtune.bench.migration.scenarios import BenchHosts, why_not
 from vmtune.errors import SetupError
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.mark.parametrize("build", builds(), ids=lambda build: build.label)
 async def test_a_real_qemu_says_what_it_lacks(build: Build) -> None:
