@@ -113,6 +113,7 @@ def test_it_ships(unpacked: Path, needed: str) -> None:
 
 FOR_CHECKOUTS = Path("vmtune/packs/qemu-10")
 """Under another licence, and of use only to who builds a QEMU from a checkout."""
+FOR_TESTS = Path("vmtune/testing")
 
 
 def test_it_ships_every_file_of_the_package(unpacked: Path) -> None:
@@ -124,10 +125,15 @@ def test_it_ships_every_file_of_the_package(unpacked: Path) -> None:
     for file in files:
         if file.name.startswith(".") or (CHECKOUT / file).is_symlink():
             continue
-        if file.is_relative_to(FOR_CHECKOUTS):
+        if file.is_relative_to(FOR_CHECKOUTS) or file.is_relative_to(FOR_TESTS):
             continue
         inside = file if file.parts[0] == "vmtune" else Path("vmtune", file)
         assert (unpacked / inside).is_file(), inside
+
+
+def test_it_ships_no_fakes_and_simulations(unpacked: Path) -> None:
+    assert (CHECKOUT / FOR_TESTS).is_dir()
+    assert not (unpacked / FOR_TESTS).exists()
 
 
 def test_it_brings_no_package_but_vmtune(unpacked: Path) -> None:
