@@ -49,7 +49,7 @@ async def finalize(
     hosts: Hosts,
     evidence: Evidence,
     tunables: TunableRegistry,
-    carry_over: CarryOver,
+    reapply: CarryOver,
 ) -> MigrationFields:
     """Find out how a migration ended, restore what was set for it, and return what completes its
     record. May be repeated; where the hosts cannot be asked, the state is unknown and nothing
@@ -76,7 +76,7 @@ async def finalize(
             return fields | MigrationFields(outcomes=tuple(outcomes.values()))
         paused = await resume_if_paused(record, destination)
         outcomes = await _arrived(record, destination, totals, tunables)
-        lacks = await _carried_over(record.vm, destination, carry_over)
+        lacks = await _carried_over(record.vm, destination, reapply)
         if resets:
             await _reset(record.vm, source, destination)
         problems = (*paused, *lacks, *await _left_behind(record, source))
@@ -109,13 +109,11 @@ async def _arrived(
     return outcomes
 
 
-async def _carried_over(
-    vm: UUID, destination: Driver, carry_over: CarryOver
-) -> tuple[Problem, ...]:
+async def _carried_over(vm: UUID, destination: Driver, reapply: CarryOver) -> tuple[Problem, ...]:
     """What the VM's standing application lacks on the destination."""
     return tuple(
         Problem(f"values.{o.tunable}", "not_carried_over", o.reason, "apply it again")
-        for o in await carry_over(vm, destination)
+        for o in await reapply(vm, destination)
         if o.status is not Status.EFFECTIVE
     )
 

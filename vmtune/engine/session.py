@@ -228,7 +228,7 @@ class MigrationSession:
         await self.notes.save(MigrationFields(outcomes=tuple(outcomes)))
 
     async def finalize(
-        self, carry_over: CarryOver, error: VmtuneError | None = None
+        self, reapply: CarryOver, error: VmtuneError | None = None
     ) -> MigrationFields:
         """What completes the record; see :func:`vmtune.engine.finalize.finalize`. A step that was
         under way when the process ended is unknown from now on.
@@ -243,7 +243,7 @@ class MigrationSession:
         left = self._origin.left(record)
         evidence = Evidence(self.handle, self.snapshot, error, left)
         record = await self.notes.record()
-        return await finalize(record, self.hosts, evidence, self.tunables, carry_over)
+        return await finalize(record, self.hosts, evidence, self.tunables, reapply)
 
     @property
     def _controllers(self) -> Controllers:

@@ -163,7 +163,7 @@ async def test_what_stands_is_told_when_its_pack_is_no_longer_loaded(tmp_path: P
         assert reverted["state"] == "applied"
         assert {p["code"] for p in reverted["problems"]} == {"pack_not_loaded"}
         assert (await api.get("/profiles/p"))["texts"]["qemu_pool_resize_period_s"] == "15"
-        assert await api.container.applications.carry_over(VM, api.drivers["a"]) == []
+        assert await api.container.applications.reapply(VM, api.drivers["a"]) == []
 
 
 async def test_two_services_of_one_process_have_packs_of_their_own(tmp_path: Path) -> None:

@@ -129,7 +129,7 @@ def _unmatched(store: Store, jobs: _Jobs) -> list[Problem]:
     """Records that wait for a job that there is not, and jobs that nobody knows."""
     idle, strange = store.unmatched(jobs.unfinished())
     return [
-        finding("record_without_job", f"{kind} {id} is under way, and no job carries it")
+        finding("record_without_job", f"{kind} {id} is under way, and no job runs it")
         for kind, id in idle[:_MOST_OF_A_KIND]
     ] + [
         finding("job_without_record", f"job {id} is under way, and there is no record of it")

@@ -37,7 +37,7 @@ class Writer(Protocol):
     def reach(self, wishes: Mapping[str, Wish]) -> None:
         """Bring every limit to what is wished for. Harmless when repeated.
 
-        :raise CommandRefused: it is not taken, or nobody carries it out.
+        :raise CommandRefused: the host refuses it, or nobody may write it.
         """
 
 

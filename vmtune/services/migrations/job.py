@@ -153,7 +153,7 @@ class MigrationJob:
             found = await self._hosts.find_other(record)
             if found:
                 await run.notes.save(MigrationFields(destination=found))
-        return await run.session.finalize(self._applications.carry_over, run.error)
+        return await run.session.finalize(self._applications.reapply, run.error)
 
     async def settle_unknown(self) -> None:
         """Look again at migrations whose end could not be seen when they ended."""

@@ -114,9 +114,9 @@ class ApplyService:
             journal=tuple(journal),
         )
         with _named(record):
-            return await _to_its_end(self._carry_out(record, planned, changes, boot))
+            return await _uninterrupted(self._set(record, planned, changes, boot))
 
-    async def _carry_out(
+    async def _set(
         self,
         record: Application,
         planned: Planned,
@@ -136,10 +136,10 @@ class ApplyService:
                 await driver.write_boot(vm, boot)
             outcomes = await self._read_back(planned, bool(boot), refused)
         except VmtuneError as error:
-            return await self._put_back(record, driver, error)
+            return await self._restore_after(record, driver, error)
         except Exception as error:
             # A fault of ours must not leave half of it set either.
-            await self._put_back(record, driver, VmtuneError(f"internal error: {error!r}"))
+            await self._restore_after(record, driver, VmtuneError(f"internal error: {error!r}"))
             raise
         return await self._finish(record, ApplicationState.APPLIED, outcomes, ())
 
@@ -157,7 +157,7 @@ class ApplyService:
             configured = (await driver.vm_facts(plan.vm)).boot_readings
         return outcomes_of(plan, now, configured, refused)
 
-    async def _put_back(
+    async def _restore_after(
         self, record: Application, driver: Driver, error: VmtuneError
     ) -> Application:
         """Put the journal back after *error*; unknown where the host no longer answers."""
@@ -199,7 +199,7 @@ class ApplyService:
         _, driver, _ = await self._hosts.locate(record.vm)
         record = await asyncio.to_thread(self._store.applications.begin_revert, application)
         with _named(record):
-            return await _to_its_end(self._revert(record, driver))
+            return await _uninterrupted(self._revert(record, driver))
 
     async def _revert(self, record: Application, driver: Driver) -> Application:
         try:
@@ -248,7 +248,7 @@ class ApplyService:
         if await asyncio.to_thread(tunings.note, vm, profile, revision, application, outcomes):
             await publish_tuning(self._bus, vm, tuning_state(outcomes, application is not None))
 
-    async def carry_over(self, vm: UUID, driver: Driver) -> list[Outcome]:
+    async def reapply(self, vm: UUID, driver: Driver) -> list[Outcome]:
         """Set the standing application's values again after a migration: they do not travel.
 
         What fails becomes an outcome: the VM runs, and verify shows what it lacks.
@@ -305,11 +305,11 @@ class ApplyService:
                 continue
             try:
                 with _named(record):
-                    await self._look_again(record)
+                    await self._recheck(record)
             except VmtuneError as error:
                 log.debug("still unknown", application_id=str(record.id), reason=str(error))
 
-    async def _look_again(self, record: Application) -> None:
+    async def _recheck(self, record: Application) -> None:
         planned = await self._plans.plan(record.vm, record.profile, record.revision)
         readings = planned.facts.readings
         outcomes = outcomes_of(planned.plan, readings, planned.facts.boot_readings)
@@ -366,7 +366,7 @@ def _all_unknown(record: Application, why: str) -> list[Outcome]:
     ]
 
 
-async def _to_its_end(work: Coroutine[Any, Any, _T]) -> _T:  # any: what a coroutine yields
+async def _uninterrupted(work: Coroutine[Any, Any, _T]) -> _T:  # any: what a coroutine yields
     """Run *work* to its end even when the caller goes away in the middle."""
     return await asyncio.shield(asyncio.ensure_future(work))
 

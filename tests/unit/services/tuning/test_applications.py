@@ -300,11 +300,11 @@ async def test_what_is_lost_on_the_way_is_remembered_as_drift(it: World) -> None
     await it.profile(**MIXED)
     await it.applications.apply(VM, "p")
     there = it.drivers["a"]
-    assert await it.applications.carry_over(VM, there)
+    assert await it.applications.reapply(VM, there)
     assert remembered(it) == (TuningState.TUNED, ())
     # Set together it is refused, and then by itself.
     it.source.faults += [Fault(FaultKind.REFUSE, "migrate-set-parameters", at) for at in (1, 2)]
-    await it.applications.carry_over(VM, there)
+    await it.applications.reapply(VM, there)
     assert remembered(it) == (TuningState.DRIFTED, ("downtime_limit_ms",))
 
 
