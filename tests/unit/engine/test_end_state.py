@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.fakes import VM
 from vmtune.engine import end_state
-from vmtune.engine.end_state import Evidence, ask_both
+from vmtune.engine.end_state import Evidence, HostView, ask_both, conclude
 from vmtune.errors import NotFound
 from vmtune.hypervisor.protocol import Driver
 from vmtune.model.host.facts import VmState, VmSummary
@@ -160,3 +160,32 @@ def test_a_broken_postcopy_has_not_completed(here: end_state.HostView, status: Q
     end = end_state.conclude(here, there, MigrationState.FAILED)
     assert end.state is MigrationState.UNKNOWN
     assert "shut down neither host" in end.why
+
+
+HERE_RUNNING = HostView(VmState.RUNNING, status=QemuStatus.FAILED)
+HERE_GONE = HostView()
+THERE_RUNNING = HostView(VmState.RUNNING, status=QemuStatus.NONE)
+SILENT = HostView(silent="no route to host")
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "state"),
+    [
+        (HERE_GONE, THERE_RUNNING, MigrationState.COMPLETED),
+        (HERE_GONE, HostView(), MigrationState.FAILED),
+        (HERE_RUNNING, HostView(), MigrationState.CANCELLED),
+        (HERE_RUNNING, THERE_RUNNING, MigrationState.UNKNOWN),
+        (HERE_GONE, SILENT, MigrationState.UNKNOWN),
+        (SILENT, HostView(), MigrationState.UNKNOWN),
+        (SILENT, HostView(VmState.PAUSED), MigrationState.UNKNOWN),
+        (SILENT, THERE_RUNNING, MigrationState.COMPLETED),
+        (HostView(VmState.RUNNING, status=QemuStatus.ACTIVE), HERE_GONE, MigrationState.UNKNOWN),
+        (HostView(left=True), HostView(nowhere=True), MigrationState.COMPLETED),
+        (HostView(), HostView(nowhere=True), MigrationState.UNKNOWN),
+    ],
+)
+def test_the_end_follows_from_what_both_hosts_say(
+    here: HostView, there: HostView, state: MigrationState
+) -> None:
+    """*stopped* is what a VM that stays on its source comes to: here, an abort was requested."""
+    assert conclude(here, there, MigrationState.CANCELLED).state is state
