@@ -18,7 +18,7 @@ from vmtune.model.tunables.tunable import Route
 ROOT = Path(__file__).parents[3]
 README = ROOT / "README.md"
 DOCS = ROOT / "docs"
-PAGES = [README, *sorted(DOCS.rglob("*.md"))]
+PAGES = [README, README.with_name("CONTRIBUTING.md"), *sorted(DOCS.rglob("*.md"))]
 EACH_PAGE = pytest.mark.parametrize(
     "page", [pytest.param(page, id=page.relative_to(ROOT).as_posix()) for page in PAGES]
 )
