@@ -7,13 +7,14 @@ import asyncio
 import sys
 from pathlib import Path
 
-from vmtune.bench.boot.run import BootOrder, BootProgress, run_boot
-from vmtune.bench.migration.order import DirectPlace
+from vmtune.bench.boot.order import BootOrder
+from vmtune.bench.boot.run import run_boot
+from vmtune.bench.migration.order import DirectPlace, RunProgress
 from vmtune.bench.model.scenario.boot import BootScenario
 from vmtune.bench.model.scenario.matrix_cells import Accelerator, BootCell, BootGuest, Firmware
 
 
-def tell(progress: BootProgress) -> None:
+def tell(progress: RunProgress) -> None:
     """To whoever reads standard output."""
     print(progress.phase.value, flush=True)
 

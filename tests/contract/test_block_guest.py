@@ -20,8 +20,8 @@ import pytest
 
 from vmtune.bench.block.guest import run_in_guest
 from vmtune.bench.block.live_order import GuestOrder, check_guest
-from vmtune.bench.block.order import BlockProgress
 from vmtune.bench.block.reduce import reduce_block
+from vmtune.bench.migration.order import RunProgress
 from vmtune.bench.model.metrics.block import METRICS
 from vmtune.bench.model.runs.run import RunState
 from vmtune.bench.model.scenario.block import BlockScenario, LoadPhase
@@ -107,8 +107,8 @@ async def test_what_cannot_be_read_is_a_result_and_never_made(guest: Path) -> No
 async def test_cancelled_it_interrupts_fio_in_the_guest(guest: Path) -> None:
     loading = asyncio.Event()
 
-    def told(progress: BlockProgress) -> None:
-        if progress.sample is not None and progress.sample.phase is LoadPhase.DURING:
+    def told(progress: RunProgress) -> None:
+        if progress.process is not None and progress.process.phase is LoadPhase.DURING:
             loading.set()
 
     given = order(guest, LONG)
@@ -189,8 +189,8 @@ async def test_a_qemu_that_ends_meanwhile_is_a_result(
 ) -> None:
     given = replace(order(guest, LONG), pid=mortal.pid)
 
-    def told(progress: BlockProgress) -> None:
-        if progress.sample is not None and progress.sample.phase is LoadPhase.DURING:
+    def told(progress: RunProgress) -> None:
+        if progress.process is not None and progress.process.phase is LoadPhase.DURING:
             mortal.kill()
             mortal.wait()
             for fio in _fio_of(guest):  # goes with its guest

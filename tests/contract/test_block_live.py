@@ -19,8 +19,8 @@ from tests.support import bench_libvirt, bench_qmp
 from tests.support.benches import Bench, BenchKind
 from vmtune.bench.block.live import run_live
 from vmtune.bench.block.live_order import LiveOrder, check_guest, clear_live
-from vmtune.bench.block.order import BlockProgress
 from vmtune.bench.block.reduce import reduce_block
+from vmtune.bench.migration.order import RunProgress
 from vmtune.bench.model.metrics.block import METRICS
 from vmtune.bench.model.runs.run import RunState
 from vmtune.bench.model.scenario.block import BlockScenario, LoadPhase
@@ -109,7 +109,7 @@ async def check_clean(bench: Bench, base: Path) -> None:
 async def test_a_running_vm(bench: Bench, base: Path) -> None:
     """All of it on one VM: a null node made for it, a node of its own, and what is refused."""
     before = await bench.source.block_nodes(bench.vm)
-    nothing: list[BlockProgress] = []
+    nothing: list[RunProgress] = []
     written = await run_live(order_for(WRITES, bench.source, bench.vm, base), nothing.append)
     assert (written.state, written.failure) == (RunState.COMPLETED, "")
     assert list(reduce_block(written.record)) == list(METRICS)
@@ -152,8 +152,8 @@ async def test_a_running_vm(bench: Bench, base: Path) -> None:
 async def test_cancelled_it_leaves_the_vm_as_it_was(bench: Bench, base: Path) -> None:
     loading = asyncio.Event()
 
-    def told(progress: BlockProgress) -> None:
-        if progress.sample is not None and progress.sample.phase is LoadPhase.DURING:
+    def told(progress: RunProgress) -> None:
+        if progress.process is not None and progress.process.phase is LoadPhase.DURING:
             loading.set()
 
     order = order_for(LONG, bench.source, bench.vm, base)
@@ -173,7 +173,7 @@ from tests.contract.test_block_live import LONG, order_for
 from vmtune.bench.block.live import run_live
 from vmtune.hypervisor.qmp.driver import QmpDriver
 order = order_for(LONG, QmpDriver(sys.argv[1]), UUID(sys.argv[2]), Path(sys.argv[3]))
-asyncio.run(run_live(order, lambda p: print(p.sample, flush=True)))
+asyncio.run(run_live(order, lambda p: print(p.process, flush=True)))
 """
 
 

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from tests.support.qemu import Build, builds, installed, old
-from vmtune.bench.block.order import BlockOrder, BlockPhase, BlockProgress, BlockResult
+from vmtune.bench.block.order import BlockOrder, BlockPhase, BlockResult
 from vmtune.bench.block.reduce import reduce_block
 from vmtune.bench.block.run import run_block
 from vmtune.bench.block.stage import clear_block_runs
-from vmtune.bench.migration.order import DirectPlace
+from vmtune.bench.migration.order import DirectPlace, RunProgress
 from vmtune.bench.model.metrics.block import METRICS
 from vmtune.bench.model.metrics.metric import Group
 from vmtune.bench.model.runs.run import RunState
@@ -61,7 +61,7 @@ async def run(
     base: Path,
     scenario: BlockScenario,
     build: Build | None = None,
-    on_progress: Callable[[BlockProgress], None] = lambda _: None,
+    on_progress: Callable[[RunProgress], None] = lambda _: None,
 ) -> BlockResult:
     return await run_block(order(base, scenario, build), on_progress)
 
@@ -92,7 +92,7 @@ def check_timeline(record: BlockRecord) -> None:
 async def test_a_measurement(base: Path, build: Build) -> None:
     if build.why_not:
         pytest.skip(build.why_not)
-    told: list[BlockProgress] = []
+    told: list[RunProgress] = []
     result = await run(base, QUICK, build, told.append)
     record = result.record
     assert (result.state, result.failure) == (RunState.COMPLETED, "")
@@ -113,7 +113,7 @@ async def test_a_measurement(base: Path, build: Build) -> None:
     shares = [progress.share for progress in told]
     assert shares == sorted(shares)
     assert [told[0].phase, told[-1].phase] == [BlockPhase.STARTING, BlockPhase.TIDYING]
-    assert told[-1].sample == record.processes[-1]
+    assert told[-1].process == record.processes[-1]
 
 
 async def test_an_image_written_on_a_tuned_iothread(base: Path) -> None:
@@ -122,7 +122,7 @@ async def test_an_image_written_on_a_tuned_iothread(base: Path) -> None:
     scenario = replace(QUICK, cell=cell, iothread=True, values=values, name="")
     named: set[str] = set()
 
-    def look(progress: BlockProgress) -> None:
+    def look(progress: RunProgress) -> None:
         if progress.phase is BlockPhase.LOADING:
             named.update(path.name for path in base.glob("scratch/*/*"))
 
@@ -153,9 +153,9 @@ async def test_a_qemu_that_has_no_memory_for_a_stack_is_a_result(base: Path) -> 
     """As at vm.max_map_count, which is the whole machine's: here by a limit of its own."""
     cell = replace(QUICK.cell, iodepth=16, numjobs=16)
 
-    def limit(progress: BlockProgress) -> None:
-        if progress.sample is not None and progress.sample.phase is LoadPhase.BEFORE:
-            most = progress.sample.vsz_bytes + 8 * MIB
+    def limit(progress: RunProgress) -> None:
+        if progress.process is not None and progress.process.phase is LoadPhase.BEFORE:
+            most = progress.process.vsz_bytes + 8 * MIB
             resource.prlimit(qemu_of(base), resource.RLIMIT_AS, (most, most))
 
     result = await run(base, replace(LONG, cell=cell, name=""), on_progress=limit)
@@ -186,10 +186,10 @@ async def test_a_qemu_that_dies_under_load_is_a_result(base: Path) -> None:
 
     seen: list[ProcessSample] = []
 
-    def kill(progress: BlockProgress) -> None:
-        if progress.sample is None or progress.sample in seen:
+    def kill(progress: RunProgress) -> None:
+        if progress.process is None or progress.process in seen:
             return
-        seen.append(progress.sample)
+        seen.append(progress.process)
         loaded = [sample for sample in seen if sample.stacks > seen[0].stacks]
         if len(loaded) == 2:  # its connections have taken coroutines for a while
             os.kill(qemu_of(base), signal.SIGKILL)
@@ -207,8 +207,8 @@ async def test_a_qemu_that_dies_under_load_is_a_result(base: Path) -> None:
 async def test_cancelled_it_leaves_nothing(base: Path) -> None:
     loading = asyncio.Event()
 
-    def told(progress: BlockProgress) -> None:
-        if progress.sample is not None and progress.sample.phase is LoadPhase.DURING:
+    def told(progress: RunProgress) -> None:
+        if progress.process is not None and progress.process.phase is LoadPhase.DURING:
             loading.set()
 
     cell = replace(LONG.cell, node=NodeKind.RAW)
@@ -224,7 +224,7 @@ import asyncio, sys
 from pathlib import Path
 from tests.contract.test_block_run import LONG, run
 print("starting", flush=True)
-asyncio.run(run(Path(sys.argv[1]), LONG, on_progress=lambda p: print(p.sample, flush=True)))
+asyncio.run(run(Path(sys.argv[1]), LONG, on_progress=lambda p: print(p.process, flush=True)))
 """
 
 

@@ -19,9 +19,10 @@ from tests.support.qemu import CHECKOUT, Build, builds, installed
 from vmtune.bench.boot import run as boot_run
 from vmtune.bench.boot.firmware import find_firmware
 from vmtune.bench.boot.linux import linux_kernel
+from vmtune.bench.boot.order import BootOrder, BootPhase, BootResult
 from vmtune.bench.boot.reduce import reduce_boot
-from vmtune.bench.boot.run import BootOrder, BootPhase, BootProgress, BootResult, run_boot
-from vmtune.bench.migration.order import DirectPlace
+from vmtune.bench.boot.run import run_boot
+from vmtune.bench.migration.order import DirectPlace, RunProgress
 from vmtune.bench.model.metrics.boot import BOOT_HEADLINE, BOOT_LIMIT
 from vmtune.bench.model.runs.boot_record import BootEnd, BootMarkName
 from vmtune.bench.model.runs.run import RunState
@@ -63,7 +64,7 @@ def boot(
     cell: BootCell = PROJECT,
     most_seconds: int = 100,
     build: Build | None = None,
-    told: Callable[[BootProgress], None] = lambda _: None,
+    told: Callable[[RunProgress], None] = lambda _: None,
 ) -> BootResult:
     build = build or installed()
     if build.why_not:
@@ -75,7 +76,7 @@ def boot(
 
 @pytest.mark.parametrize("build", builds(), ids=lambda build: build.label)
 def test_the_projects_guest(folder: Path, build: Build) -> None:
-    phases: list[BootProgress] = []
+    phases: list[RunProgress] = []
     result = boot(folder, replace(PROJECT, vcpus=2), build=build, told=phases.append)
     assert (result.state, result.failure, result.kvm) == (RunState.COMPLETED, "", False)
     record = result.record
@@ -134,7 +135,7 @@ def test_a_boot_that_takes_too_long_is_given_up(folder: Path, linux: None) -> No
 
 
 def test_a_qemu_that_dies_is_a_result(folder: Path) -> None:
-    def kill(progress: BootProgress) -> None:
+    def kill(progress: RunProgress) -> None:
         if progress.phase in UNDER_WAY:
             for pid in processes_of(folder):
                 os.kill(pid, signal.SIGKILL)
@@ -228,7 +229,7 @@ def test_what_is_not_there(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_cancelling_leaves_nothing_behind(folder: Path) -> None:
     async def cancelled() -> None:
-        def stop(progress: BootProgress) -> None:
+        def stop(progress: RunProgress) -> None:
             # While it becomes QEMU, a process shows no command line.
             if progress.phase in UNDER_WAY and processes_of(folder):
                 task.cancel()

@@ -19,9 +19,10 @@ from tests.perf.report import Check, environment, finish, spread
 from tests.perf.support import folder
 from tests.support.qemu import CHECKOUT, installed
 from vmtune.bench.boot.firmware import find_firmware
+from vmtune.bench.boot.order import BootOrder, BootResult
 from vmtune.bench.boot.payload import prepare_guest
 from vmtune.bench.boot.reduce import reduce_boot
-from vmtune.bench.boot.run import BootOrder, BootResult, run_boot
+from vmtune.bench.boot.run import run_boot
 from vmtune.bench.migration.order import DirectPlace
 from vmtune.bench.model.runs.run import RunState
 from vmtune.bench.model.scenario.boot import BootScenario

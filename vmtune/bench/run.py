@@ -7,9 +7,9 @@ from collections.abc import Callable
 from vmtune.bench.block.guest import run_in_guest
 from vmtune.bench.block.live import run_live
 from vmtune.bench.block.live_order import GuestOrder, LiveOrder
-from vmtune.bench.block.order import BlockOrder, BlockProgress
+from vmtune.bench.block.order import BlockOrder
 from vmtune.bench.block.run import run_block
-from vmtune.bench.boot.order import BootOrder, BootProgress
+from vmtune.bench.boot.order import BootOrder
 from vmtune.bench.boot.run import run_boot
 from vmtune.bench.migration.order import RunProgress, RunResult
 from vmtune.bench.migration.runner import run_migration
@@ -33,26 +33,20 @@ async def run_any(order: AnyOrder, on_progress: Callable[[RunProgress], None]) -
 async def _block(
     order: BlockOrder | LiveOrder | GuestOrder, on_progress: Callable[[RunProgress], None]
 ) -> RunResult:
-    def tell(at: BlockProgress) -> None:
-        on_progress(RunProgress(at.phase, at.share, at.at_ms, process=at.sample))
-
     if isinstance(order, LiveOrder):
-        done = await run_live(order, tell)
+        done = await run_live(order, on_progress)
     elif isinstance(order, GuestOrder):
         try:
-            done = await run_in_guest(order, tell)
+            done = await run_in_guest(order, on_progress)
         finally:
             await order.agent.close()
     else:
-        done = await run_block(order, tell)
+        done = await run_block(order, on_progress)
     record = RunRecord(ended_ms=round(done.record.ended_ms), block=done.record)
     return RunResult(done.state, record, done.failure)
 
 
 async def _boot(order: BootOrder, on_progress: Callable[[RunProgress], None]) -> RunResult:
-    def tell(at: BootProgress) -> None:
-        on_progress(RunProgress(at.phase, at.share, at.at_ms))
-
-    done = await run_boot(order, tell)
+    done = await run_boot(order, on_progress)
     record = RunRecord(ended_ms=round(done.record.ended_ms), boot=done.record)
     return RunResult(done.state, record, done.failure, done.kvm)

@@ -15,10 +15,10 @@ from vmtune.bench.block.fio_json import read_fio
 from vmtune.bench.block.live import ENDED
 from vmtune.bench.block.live_order import FIO, GuestOrder, no_fio
 from vmtune.bench.block.load import MAPS_EVERY_S, Load, Watch
-from vmtune.bench.block.order import BlockPhase, BlockProgress, BlockResult
-from vmtune.bench.block.run import Telling, around, fio_failure
-from vmtune.bench.model.runs.run import RunState
-from vmtune.bench.model.scenario.block import BlockRecord, BlockScenario, LoadPhase
+from vmtune.bench.block.order import BlockPhase, BlockResult
+from vmtune.bench.block.run import Reporter, around, block_result
+from vmtune.bench.migration.order import RunProgress
+from vmtune.bench.model.scenario.block import BlockScenario, LoadPhase
 from vmtune.errors import CommandRefused, InvalidInput, OutcomeUnknown
 from vmtune.hypervisor.linux.qemu_process import QemuProcess
 from vmtune.hypervisor.qemu.guest_agent import Finished
@@ -28,7 +28,7 @@ _KILLED = -9
 
 
 async def run_in_guest(
-    order: GuestOrder, on_progress: Callable[[BlockProgress], None]
+    order: GuestOrder, on_progress: Callable[[RunProgress], None]
 ) -> BlockResult:
     """Run fio in the guest, and look at QEMU meanwhile. Cancelled, fio is interrupted there; where
     nobody is left to do that, it ends by itself when its time is over. A fio that fails, and a QEMU
@@ -37,11 +37,11 @@ async def run_in_guest(
     :raise VmtuneError: it cannot be done in this guest.
     """
     scenario = order.scenario
-    telling = Telling(scenario.longest_s, on_progress)
-    telling.tell(BlockPhase.STARTING)
+    reporter = Reporter(scenario.longest_s, on_progress)
+    reporter.report(BlockPhase.STARTING)
     watch = Watch(order.pid)
-    telling.begins(watch)
-    await around(watch, LoadPhase.BEFORE, telling)
+    reporter.start(watch)
+    await around(watch, LoadPhase.BEFORE, reporter)
     begun_ms = watch.mark()
     looking = asyncio.create_task(_look(watch), name="look at QEMU")
     try:
@@ -49,7 +49,7 @@ async def run_in_guest(
             FIO,
             guest_line(scenario, order.device),
             scenario.ramp_s + scenario.runtime_s + _STARTS_WITHIN_S,
-            lambda: telling.tell(BlockPhase.LOADING),
+            lambda: reporter.report(BlockPhase.LOADING),
         )
     except CommandRefused as refusal:
         raise no_fio(refusal.message) from refusal
@@ -64,9 +64,10 @@ async def run_in_guest(
     ended_ms = watch.mark()
     ended = QemuProcess(order.pid).memory_bytes() is None
     if not ended:
-        await around(watch, LoadPhase.AFTER, telling)
-    telling.tell(BlockPhase.TIDYING)
-    return _result(order, watch, _load(finished, begun_ms, ended_ms), ended)
+        await around(watch, LoadPhase.AFTER, reporter)
+    reporter.report(BlockPhase.TIDYING)
+    done = _load(finished, begun_ms, ended_ms)
+    return block_result(watch, done, order.version, ENDED if ended else "")
 
 
 def guest_line(scenario: BlockScenario, device: str) -> list[str]:
@@ -99,20 +100,3 @@ def _load(finished: Finished, begun_ms: float, ended_ms: float) -> Load:
         return Load(begun_ms, ended_ms, None, None, said, finished.status)
     said = report.messages or finished.err.strip()
     return Load(begun_ms, ended_ms, None, report.document, said, finished.status)
-
-
-def _result(order: GuestOrder, watch: Watch, done: Load, ended: bool) -> BlockResult:
-    record = BlockRecord(
-        qemu=order.version,
-        load_ms=done.begun_ms,
-        load_ended_ms=done.ended_ms,
-        ended_ms=watch.at_ms(),
-        fio=done.document,
-        fio_said=done.said,
-        fio_status=done.status,
-        processes=tuple(watch.processes),
-        cpu=tuple(watch.cpu),
-        qemu_ended="ended" if ended else "",
-    )
-    failure = ENDED if ended else fio_failure(done)
-    return BlockResult(RunState.FAILED if failure else RunState.COMPLETED, record, failure)

@@ -16,13 +16,13 @@ from pathlib import Path
 
 from vmtune.bench.block.command_lines import fio_line, writes
 from vmtune.bench.block.live_order import NOTE, LiveOrder, check_live
-from vmtune.bench.block.load import Load, Watch, load
-from vmtune.bench.block.order import BlockPhase, BlockProgress, BlockResult
-from vmtune.bench.block.run import Telling, around, fio_failure
+from vmtune.bench.block.load import Watch, load
+from vmtune.bench.block.order import BlockPhase, BlockResult
+from vmtune.bench.block.run import Reporter, around, block_result
 from vmtune.bench.block.stage import foresee
+from vmtune.bench.migration.order import RunProgress
 from vmtune.bench.migration.stage import finish
-from vmtune.bench.model.runs.run import RunState
-from vmtune.bench.model.scenario.block import BlockRecord, Foreseen, LoadPhase
+from vmtune.bench.model.scenario.block import LoadPhase
 from vmtune.bench.run_folder import run_folder
 from vmtune.errors import CommandRefused, Conflict, NotFound, SetupError
 from vmtune.hypervisor.linux.qemu_process import QemuProcess
@@ -32,7 +32,7 @@ from vmtune.hypervisor.qemu.block_export import Export
 ENDED = "QEMU has ended: see the VM's log"
 
 
-async def run_live(order: LiveOrder, on_progress: Callable[[BlockProgress], None]) -> BlockResult:
+async def run_live(order: LiveOrder, on_progress: Callable[[RunProgress], None]) -> BlockResult:
     """Export the node, load it with fio, and remove the export.
 
     A fio that fails, and a QEMU that ends meanwhile, are results. Cancelling the task ends the
@@ -41,8 +41,8 @@ async def run_live(order: LiveOrder, on_progress: Callable[[BlockProgress], None
     :raise VmtuneError: it cannot be done on this VM; nothing was left behind.
     """
     scenario = order.scenario
-    telling = Telling(scenario.longest_s, on_progress)
-    telling.tell(BlockPhase.STARTING)
+    reporter = Reporter(scenario.longest_s, on_progress)
+    reporter.report(BlockPhase.STARTING)
     facts = await check_live(order)
     assert facts.pid is not None, "it was checked"
     pid = facts.pid
@@ -54,8 +54,8 @@ async def run_live(order: LiveOrder, on_progress: Callable[[BlockProgress], None
 
     async with _exported(order, pid) as (export, folder):
         watch = Watch(pid)
-        telling.begins(watch)
-        await around(watch, LoadPhase.BEFORE, telling)
+        reporter.start(watch)
+        await around(watch, LoadPhase.BEFORE, reporter)
         output = folder / "fio.json"
         done = await load(
             fio_line(scenario, export.uri, output),
@@ -64,13 +64,13 @@ async def run_live(order: LiveOrder, on_progress: Callable[[BlockProgress], None
             scenario.ramp_s + scenario.runtime_s,
             watch,
             alive,
-            lambda: telling.tell(BlockPhase.LOADING),
+            lambda: reporter.report(BlockPhase.LOADING),
         )
         ended = not alive()
         if not ended:
-            await around(watch, LoadPhase.AFTER, telling)
-        telling.tell(BlockPhase.TIDYING)
-    return _result(watch, done, str(facts.qemu), foreseen, ended)
+            await around(watch, LoadPhase.AFTER, reporter)
+        reporter.report(BlockPhase.TIDYING)
+    return block_result(watch, done, str(facts.qemu), ENDED if ended else "", foreseen)
 
 
 @asynccontextmanager
@@ -128,22 +128,3 @@ def _let_in(folder: Path, pid: int) -> None:
         if user.st_uid != os.geteuid():
             os.chown(folder, user.st_uid, user.st_gid)
             folder.parent.chmod(0o711)
-
-
-def _result(watch: Watch, done: Load, version: str, foreseen: Foreseen, ended: bool) -> BlockResult:
-    record = BlockRecord(
-        qemu=version,
-        load_ms=done.begun_ms,
-        load_ended_ms=done.ended_ms,
-        measured_ms=done.measured_ms,
-        ended_ms=watch.at_ms(),
-        fio=done.document,
-        fio_said=done.said,
-        fio_status=done.status,
-        processes=tuple(watch.processes),
-        cpu=tuple(watch.cpu),
-        foreseen=foreseen,
-        qemu_ended="ended" if ended else "",
-    )
-    failure = ENDED if ended else fio_failure(done)
-    return BlockResult(RunState.FAILED if failure else RunState.COMPLETED, record, failure)

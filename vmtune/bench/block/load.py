@@ -16,6 +16,7 @@ from typing import Any
 from vmtune.bench.block.fio_json import MOST_CHARACTERS, read_fio
 from vmtune.bench.machine.cpu_times import process_clock
 from vmtune.bench.model.scenario.block import CpuMark, LoadPhase, ProcessSample
+from vmtune.bench.qemu_process import DIES_WITH_PARENT
 from vmtune.errors import InvalidInput
 from vmtune.hypervisor.linux.cpus import on_all
 from vmtune.hypervisor.linux.qemu_process import QemuProcess
@@ -28,7 +29,7 @@ _ENDS_WITHIN_S = 10.0
 """What fio may take to end once it is told to, or once QEMU has died."""
 _MOST_SAID = 4000
 _WITH_ITS_PARENT = (
-    *("setpriv", "--pdeathsig", "KILL", "--"),
+    *DIES_WITH_PARENT,
     # The parent may have ended before the kernel was asked.
     *("sh", "-c", '[ "$PPID" = "$0" ] && exec "$@"'),
 )

@@ -1,4 +1,4 @@
-"""What a measurement of the block benchmark is told, and what it tells."""
+"""What a measurement of the block benchmark takes, its phases, and how it ended."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from vmtune.bench.migration.order import DirectPlace
 from vmtune.bench.model.runs.run import RunState
-from vmtune.bench.model.scenario.block import BlockRecord, BlockScenario, ProcessSample
+from vmtune.bench.model.scenario.block import BlockRecord, BlockScenario
 from vmtune.model.tunables.tunable import Value
 
 DEFAULT_SCRATCH = Path("/var/tmp/vmtune-bench")  # noqa: S108 - each run makes a folder of its own
@@ -45,21 +45,6 @@ class BlockPhase(StrEnum):
     STARTING = "starting"
     LOADING = "loading"
     TIDYING = "tidying"
-
-
-@dataclass(frozen=True, slots=True)
-class BlockProgress:
-    """Where a measurement stands.
-
-    :param share: about how much of it is done, 0 to 1; never goes back.
-    :param at_ms: on its timeline; 0 before QEMU is up.
-    :param sample: the last look at QEMU.
-    """
-
-    phase: BlockPhase
-    share: float
-    at_ms: int
-    sample: ProcessSample | None = None
 
 
 @dataclass(frozen=True, slots=True)

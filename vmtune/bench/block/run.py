@@ -7,21 +7,23 @@ import contextlib
 import subprocess
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from vmtune.bench.block.command_lines import fio_line
 from vmtune.bench.block.fio_json import fio_report
 from vmtune.bench.block.load import MAPS_EVERY_S, Load, Watch, load
-from vmtune.bench.block.order import BlockOrder, BlockPhase, BlockProgress, BlockResult
+from vmtune.bench.block.order import BlockOrder, BlockPhase, BlockResult
 from vmtune.bench.block.stage import BlockStage, block_stage
+from vmtune.bench.migration.order import RunProgress
 from vmtune.bench.model.runs.run import RunState
-from vmtune.bench.model.scenario.block import BlockRecord, LoadPhase
+from vmtune.bench.model.scenario.block import BlockRecord, Foreseen, LoadPhase
 
 _AROUND_S = 0.75
 """For how long QEMU is looked at before the load, and after it."""
 _DIES_WITHIN_S = 2.0
 
 
-async def run_block(order: BlockOrder, on_progress: Callable[[BlockProgress], None]) -> BlockResult:
+async def run_block(order: BlockOrder, on_progress: Callable[[RunProgress], None]) -> BlockResult:
     """Start QEMU, export its node, load it with fio, and take all down.
 
     A QEMU that dies and a fio that fails are results, with all that was recorded. Cancelling
@@ -32,12 +34,12 @@ async def run_block(order: BlockOrder, on_progress: Callable[[BlockProgress], No
         value that this QEMU refuses); nothing was left behind.
     """
     scenario = order.effective
-    telling = Telling(scenario.longest_s, on_progress)
-    telling.tell(BlockPhase.STARTING)
+    reporter = Reporter(scenario.longest_s, on_progress)
+    reporter.report(BlockPhase.STARTING)
     async with block_stage(order, scenario) as stage:
         watch = Watch(stage.pid)
-        telling.begins(watch)
-        await around(watch, LoadPhase.BEFORE, telling)
+        reporter.start(watch)
+        await around(watch, LoadPhase.BEFORE, reporter)
         output = stage.folder / "fio.json"
         done = await load(
             fio_line(scenario, stage.export.uri, output),
@@ -46,21 +48,21 @@ async def run_block(order: BlockOrder, on_progress: Callable[[BlockProgress], No
             scenario.ramp_s + scenario.runtime_s,
             watch,
             stage.alive,
-            lambda: telling.tell(BlockPhase.LOADING),
+            lambda: reporter.report(BlockPhase.LOADING),
         )
         died = await _died(stage, done)
         if not died:
-            await around(watch, LoadPhase.AFTER, telling)
-        telling.tell(BlockPhase.TIDYING)
+            await around(watch, LoadPhase.AFTER, reporter)
+        reporter.report(BlockPhase.TIDYING)
         return _result(stage, watch, done)
 
 
-async def around(watch: Watch, phase: LoadPhase, telling: Telling) -> None:
+async def around(watch: Watch, phase: LoadPhase, reporter: Reporter) -> None:
     """Look at QEMU for a while."""
     until = time.monotonic() + _AROUND_S
     while (left := until - time.monotonic()) > 0:
         await watch.look(phase)
-        telling.tell(BlockPhase.LOADING)
+        reporter.report(BlockPhase.LOADING)
         await asyncio.sleep(min(MAPS_EVERY_S, left))
     await watch.look(phase)
 
@@ -75,10 +77,23 @@ async def _died(stage: BlockStage, done: Load) -> bool:
 
 
 def _result(stage: BlockStage, watch: Watch, done: Load) -> BlockResult:
-    words = stage.qemu.last_words()
-    ended = not stage.alive()
+    words = stage.qemu.last_words() if not stage.alive() else ""
+    result = block_result(watch, done, stage.version, words, stage.foreseen)
+    ended = words.removeprefix("QEMU ").partition(":")[0]
+    record = replace(result.record, qemu_said=stage.qemu.errors.said(), qemu_ended=ended)
+    return replace(result, record=record)
+
+
+def block_result(
+    watch: Watch, done: Load, version: str, death: str, foreseen: Foreseen | None = None
+) -> BlockResult:
+    """How a measurement ended.
+
+    :param version: QEMU's.
+    :param death: how QEMU ended, in words; empty where it still runs.
+    """
     record = BlockRecord(
-        qemu=stage.version,
+        qemu=version,
         load_ms=done.begun_ms,
         load_ended_ms=done.ended_ms,
         measured_ms=done.measured_ms,
@@ -88,11 +103,10 @@ def _result(stage: BlockStage, watch: Watch, done: Load) -> BlockResult:
         fio_status=done.status,
         processes=tuple(watch.processes),
         cpu=tuple(watch.cpu),
-        foreseen=stage.foreseen,
-        qemu_said=stage.qemu.errors.said(),
-        qemu_ended=words.removeprefix("QEMU ").partition(":")[0] if ended else "",
+        foreseen=foreseen,
+        qemu_ended="ended" if death else "",
     )
-    failure = words if ended else fio_failure(done)
+    failure = death or fio_failure(done)
     return BlockResult(RunState.FAILED if failure else RunState.COMPLETED, record, failure)
 
 
@@ -109,25 +123,25 @@ def fio_failure(done: Load) -> str:
     return f"fio failed: {last[0]}" if fio_report(done.document).failed else ""
 
 
-class Telling:
-    """Tells where a measurement stands. The share never goes back.
+class Reporter:
+    """Reports the progress of a measurement. The share never goes back.
 
     :param lasts_s: about how long it takes from QEMU's start on.
     """
 
-    def __init__(self, lasts_s: float, to: Callable[[BlockProgress], None]) -> None:
+    def __init__(self, lasts_s: float, to: Callable[[RunProgress], None]) -> None:
         self._lasts_s = lasts_s
         self._to = to
         self._watch: Watch | None = None
 
-    def begins(self, watch: Watch) -> None:
+    def start(self, watch: Watch) -> None:
         """QEMU is up."""
         self._watch = watch
 
-    def tell(self, phase: BlockPhase) -> None:
+    def report(self, phase: BlockPhase) -> None:
         """It is in *phase*."""
         watch = self._watch
         at_ms = watch.at_ms() if watch else 0.0
         share = 1.0 if phase is BlockPhase.TIDYING else min(0.99, at_ms / 1000 / self._lasts_s)
         sample = watch.processes[-1] if watch and watch.processes else None
-        self._to(BlockProgress(phase, share, round(at_ms), sample))
+        self._to(RunProgress(phase, share, round(at_ms), process=sample))

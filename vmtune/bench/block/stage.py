@@ -19,6 +19,7 @@ from vmtune.bench.migration.direct_stage import BenchQemu
 from vmtune.bench.migration.stage import finish
 from vmtune.bench.model.scenario.block import BlockScenario, Foreseen
 from vmtune.bench.model.scenario.matrix_cells import BlockCell, NodeKind
+from vmtune.bench.qemu_process import find_qemu
 from vmtune.bench.run_folder import clear_left_behind, run_folder
 from vmtune.errors import CommandRefused, SetupError, VmtuneError
 from vmtune.hypervisor.linux.local_host import read_local_host
@@ -82,14 +83,7 @@ async def block_stage(order: BlockOrder, scenario: BlockScenario) -> AsyncIterat
     :raise VmtuneError: QEMU refuses a value, or the export.
     """
     place = order.place
-    program = shutil.which(place.qemu)
-    if program is None:
-        raise SetupError(
-            f"there is no program {place.qemu}",
-            field="place.qemu",
-            code="program_missing",
-            remedy="name a QEMU that is installed",
-        )
+    program = find_qemu(place.qemu)
     require_programs("fio", "setpriv")
     await asyncio.to_thread(clear_block_runs, place.folder, order.scratch)
     with run_folder(place.folder) as folder, _node_file(order.scratch, scenario) as file:
@@ -98,9 +92,7 @@ async def block_stage(order: BlockOrder, scenario: BlockScenario) -> AsyncIterat
         vm = uuid4()
         at = folder / "qemu"
         at.mkdir()
-        files = BlockFiles(
-            Path(program), place.data_folder, at / _SOCKET, folder / "qemu.own", file
-        )
+        files = BlockFiles(program, place.data_folder, at / _SOCKET, folder / "qemu.own", file)
         qemu = BenchQemu(qemu_line(files, scenario, vm), files.own)
         driver = QmpDriver(f"qmp+unix://{at}")
         try:

@@ -21,6 +21,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from vmtune.bench.qemu_process import DIES_WITH_PARENT
 from vmtune.errors import SetupError
 from vmtune.hypervisor.linux.cpus import on_all
 
@@ -197,7 +198,7 @@ async def _run(
 
 
 def _bound(command: Sequence[str]) -> list[str]:
-    return ["setpriv", "--pdeathsig", "KILL", "--", *command]
+    return [*DIES_WITH_PARENT, *command]
 
 
 def _not_had(folder: Path, reason: str) -> SetupError:

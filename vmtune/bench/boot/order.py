@@ -1,4 +1,4 @@
-"""What a run of the boot benchmark is told, and what it tells."""
+"""What a run of the boot benchmark takes, its phases, and how it ended."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class BootOrder:
 
 
 class BootPhase(StrEnum):
-    """What a boot is at."""
+    """What a boot is doing."""
 
     PREPARING = "preparing"
     """The guest is built, or fetched: not measured."""
@@ -49,20 +49,6 @@ class BootPhase(StrEnum):
     LOADING = "loading the kernel"
     KERNEL = "kernel"
     TIDYING = "tidying"
-
-
-@dataclass(frozen=True, slots=True)
-class BootProgress:
-    """Where a boot stands.
-
-    :param share: about how much of it is done, 0 to 1; never goes back. How long a boot takes
-        is not known beforehand: each phase counts as much as any other.
-    :param at_ms: on the boot's timeline; 0 before QEMU is started.
-    """
-
-    phase: BootPhase
-    share: float
-    at_ms: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ import contextlib
 import os
 import selectors
 import shutil
-import signal
 import subprocess
 import threading
 import time
@@ -24,7 +23,7 @@ from vmtune.bench.boot.log import CONFIGURATION, REGIONS, RUN_STATE, BootLog
 from vmtune.bench.boot.payload import BootGuestFiles
 from vmtune.bench.machine.cpu_times import process_clock
 from vmtune.bench.model.scenario.boot import BootScenario
-from vmtune.hypervisor.linux.cpus import on_all
+from vmtune.bench.qemu_process import exit_text, start_qemu
 
 _SERIAL = "serial"
 _READ_BYTES = 1 << 16
@@ -142,14 +141,7 @@ class BootQemu:
         os.set_blocking(write_end, True)
         self.origin = time.monotonic()
         try:
-            self.process = subprocess.Popen(
-                on_all(["setpriv", "--pdeathsig", "KILL", "--", *command]),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=write_end,
-                # A Ctrl-C is for the benchmark, which ends its QEMU itself.
-                start_new_session=True,
-            )
+            self.process = start_qemu(command, write_end)
         except BaseException:
             self._close()
             raise
@@ -173,13 +165,7 @@ class BootQemu:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(within_s)
         status = self.process.poll()
-        if status is None:
-            return ""
-        return (
-            f"QEMU ended with status {status}"
-            if status >= 0
-            else f"QEMU died of {_signal(-status)}"
-        )
+        return "" if status is None else exit_text(status)
 
     async def end(self) -> None:
         """End it, whatever it is doing: nothing in it is worth keeping. What it said is heard to
@@ -229,10 +215,3 @@ class BootQemu:
                 return False
             if not to_its_end:
                 return True
-
-
-def _signal(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"

@@ -5,36 +5,35 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 from vmtune.bench.boot.firmware import FirmwareFiles, find_firmware
 from vmtune.bench.boot.log import REGIONS, BootLog
-from vmtune.bench.boot.order import BootOrder, BootPhase, BootProgress, BootResult
+from vmtune.bench.boot.order import BootOrder, BootPhase, BootResult
 from vmtune.bench.boot.payload import BootGuestFiles, prepare_guest
 from vmtune.bench.boot.qemu import BootFiles, BootQemu, command_line, lay_out
 from vmtune.bench.machine.environment import read_qemu
+from vmtune.bench.migration.order import RunProgress
 from vmtune.bench.migration.stage import finish
 from vmtune.bench.model.runs.boot_record import BootEnd, BootMarkName, BootRecord
 from vmtune.bench.model.runs.run import RunState
 from vmtune.bench.model.scenario.boot import BootScenario
+from vmtune.bench.qemu_process import find_qemu
 from vmtune.bench.run_folder import clear_left_behind, run_folder
 from vmtune.errors import SetupError
 from vmtune.lab.domain_xml import kvm_usable
 from vmtune.lab.programs import require_programs
 
-__all__ = ["BootOrder", "BootPhase", "BootProgress", "BootResult", "run_boot"]
-
 SRCUTREE = Path("/sys/module/srcutree/parameters")
-_TELL_EVERY_S = 0.25
+_REPORT_EVERY_S = 0.25
 _DIES_WITHIN_S = 0.5
 _PHASES = {
     BootMarkName.GUEST: BootPhase.FIRMWARE,
     BootMarkName.LOADING: BootPhase.LOADING,
     BootMarkName.KERNEL: BootPhase.KERNEL,
 }
-"""What a boot is at after a mark."""
+"""What a boot is doing after a mark."""
 _STATES = {
     BootEnd.USER_SPACE: RunState.COMPLETED,
     BootEnd.GIVEN_UP: RunState.NOT_CONVERGED,
@@ -42,7 +41,7 @@ _STATES = {
 }
 
 
-async def run_boot(order: BootOrder, on_progress: Callable[[BootProgress], None]) -> BootResult:
+async def run_boot(order: BootOrder, on_progress: Callable[[RunProgress], None]) -> BootResult:
     """Start a fresh QEMU, watch it boot, and take it down.
 
     A boot that is given up, or whose QEMU dies, is a result, with all that was recorded.
@@ -53,7 +52,7 @@ async def run_boot(order: BootOrder, on_progress: Callable[[BootProgress], None]
         needed, no kernel to be had); nothing was left behind.
     """
     scenario, place = order.effective, order.place
-    program = _program(place.qemu)
+    program = find_qemu(place.qemu)
     if scenario.needs_kvm and not kvm_usable():
         raise SetupError(
             f"{scenario.name} needs KVM, and this machine has no usable /dev/kvm",
@@ -62,8 +61,8 @@ async def run_boot(order: BootOrder, on_progress: Callable[[BootProgress], None]
             remedy="boot with tcg, or run it where /dev/kvm is usable",
         )
     require_programs("setpriv")
-    telling = _Telling(on_progress)
-    telling.tell(BootPhase.PREPARING, 0)
+    reporter = Reporter(on_progress)
+    reporter.report(BootPhase.PREPARING, 0)
     firmware = await asyncio.to_thread(find_firmware, scenario.cell.firmware, place.data_folder)
     guest = await prepare_guest(scenario, order.cache)
     version = (await asyncio.to_thread(read_qemu, program)).get("version", "")
@@ -73,20 +72,8 @@ async def run_boot(order: BootOrder, on_progress: Callable[[BootProgress], None]
         files = await finish(
             asyncio.to_thread(lay_out, program, place.data_folder, folder, guest, firmware)
         )
-        boot = _Boot(scenario, files, guest, firmware, telling)
+        boot = _Boot(scenario, files, guest, firmware, reporter)
         return await boot.run(version)
-
-
-def _program(qemu: Path) -> Path:
-    found = shutil.which(qemu)
-    if found is None:
-        raise SetupError(
-            f"there is no program {qemu}",
-            field="place.qemu",
-            code="program_missing",
-            remedy="name a QEMU that is installed",
-        )
-    return Path(found)
 
 
 class _Boot:
@@ -98,11 +85,11 @@ class _Boot:
         files: BootFiles,
         guest: BootGuestFiles,
         firmware: FirmwareFiles,
-        telling: _Telling,
+        reporter: Reporter,
     ) -> None:
         self._scenario, self._files = scenario, files
         self._guest, self._firmware = guest, firmware
-        self._telling = telling
+        self._reporter = reporter
         self._limit_ms = scenario.most_seconds * 1000
         # TCG has no memory regions of KVM's: none is not the same as not counted.
         counted = scenario.count_regions and scenario.needs_kvm
@@ -110,21 +97,21 @@ class _Boot:
 
     async def run(self, version: str) -> BootResult:
         """Start it, watch it, end it."""
-        told = asyncio.Event()
+        changed = asyncio.Event()
         loop = asyncio.get_running_loop()
 
         def news() -> None:
             with contextlib.suppress(RuntimeError):  # the loop has ended
-                loop.call_soon_threadsafe(told.set)
+                loop.call_soon_threadsafe(changed.set)
 
         command = command_line(self._files, self._scenario, self._guest, self._firmware)
         qemu = BootQemu(command, self._files.serial, self._log, news)
         try:
-            end = await self._watch(qemu, told)
+            end = await self._watch(qemu, changed)
             ended_ms, cpu_ms, how = qemu.at_ms(), qemu.cpu_ms(), ""
             if end is BootEnd.DIED:  # after a panic or a switching off that takes a moment
                 how = await asyncio.to_thread(qemu.how_it_ended, _DIES_WITHIN_S)
-            self._telling.tell(BootPhase.TIDYING, ended_ms)
+            self._reporter.report(BootPhase.TIDYING, ended_ms)
         finally:
             await finish(qemu.end())
         # All is heard only now: it may have got there, and died of being switched off.
@@ -135,10 +122,10 @@ class _Boot:
         failure = self._failure(how) if end is BootEnd.DIED else ""
         return BootResult(_STATES[end], record, failure, self._scenario.needs_kvm)
 
-    async def _watch(self, qemu: BootQemu, told: asyncio.Event) -> BootEnd:
+    async def _watch(self, qemu: BootQemu, changed: asyncio.Event) -> BootEnd:
         limit_ms = self._limit_ms
         while True:
-            told.clear()
+            changed.clear()
             alive = qemu.process.poll() is None
             with qemu.lock:
                 log = self._log
@@ -154,10 +141,10 @@ class _Boot:
             at_ms = qemu.at_ms()
             if at_ms >= limit_ms:
                 return BootEnd.GIVEN_UP
-            self._telling.tell(phase, at_ms)
+            self._reporter.report(phase, at_ms)
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(min(_TELL_EVERY_S, (limit_ms - at_ms) / 1000)):
-                    await told.wait()
+                async with asyncio.timeout(min(_REPORT_EVERY_S, (limit_ms - at_ms) / 1000)):
+                    await changed.wait()
 
     def _failure(self, how: str) -> str:
         log = self._log
@@ -201,15 +188,15 @@ def srcutree(folder: Path = SRCUTREE) -> dict[str, str]:
     return found
 
 
-class _Telling:
-    """Tells where the boot stands. The share never goes back."""
+class Reporter:
+    """Reports the progress of a boot. The share never goes back."""
 
-    def __init__(self, to: Callable[[BootProgress], None]) -> None:
+    def __init__(self, to: Callable[[RunProgress], None]) -> None:
         self._to = to
         self._share = 0.0
 
-    def tell(self, phase: BootPhase, at_ms: float) -> None:
-        """It is at *phase*."""
+    def report(self, phase: BootPhase, at_ms: float) -> None:
+        """It is in *phase*."""
         phases = list(BootPhase)
         self._share = max(self._share, phases.index(phase) / (len(phases) - 1))
-        self._to(BootProgress(phase, self._share, round(at_ms)))
+        self._to(RunProgress(phase, self._share, round(at_ms)))

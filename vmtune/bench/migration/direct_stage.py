@@ -9,9 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import shutil
-import signal
-import subprocess
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -25,9 +22,9 @@ from vmtune.bench.migration.qemu_stderr import RING_FULL, Stderr
 from vmtune.bench.migration.stage import Side, finish
 from vmtune.bench.model.runs.run import HostSide
 from vmtune.bench.model.scenario.migration import Scenario, Transport
+from vmtune.bench.qemu_process import exit_text, find_qemu, start_qemu
 from vmtune.bench.run_folder import clear_left_behind, run_folder
 from vmtune.errors import HostUnreachable, MonitorBusy, SetupError
-from vmtune.hypervisor.linux.cpus import on_all
 from vmtune.hypervisor.qmp.driver import QmpDriver
 from vmtune.hypervisor.qmp.monitor import QmpMonitor
 from vmtune.lab.guest_build import build_guest
@@ -44,14 +41,7 @@ class BenchQemu:
     def __init__(self, command: list[str], own: Path) -> None:
         self.errors = Stderr()
         try:
-            self.process = subprocess.Popen(
-                on_all(["setpriv", "--pdeathsig", "KILL", "--", *command]),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=self.errors.write_end,
-                # A Ctrl-C is for the benchmark, which ends its QEMUs itself.
-                start_new_session=True,
-            )
+            self.process = start_qemu(command, self.errors.write_end)
         except BaseException:
             self.errors.discard()
             raise
@@ -84,8 +74,7 @@ class BenchQemu:
         status, said = self.process.poll(), self.errors.said()
         if status is None:
             return said
-        how = f"ended with status {status}" if status >= 0 else f"died of {_signal(-status)}"
-        return f"QEMU {how}: {said}" if said else f"QEMU {how}"
+        return f"{exit_text(status)}: {said}" if said else exit_text(status)
 
     async def end(self) -> None:
         """End it, whatever it is doing: nothing in it is worth keeping."""
@@ -93,13 +82,6 @@ class BenchQemu:
         self.process.kill()
         await asyncio.to_thread(self.process.wait)
         await asyncio.to_thread(self.errors.close)
-
-
-def _signal(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 class DirectStage:
@@ -155,14 +137,7 @@ async def direct_stage(
     :raise SetupError: there is no such QEMU, it does not start, or the folder cannot be made.
     :raise LabError: the guest cannot be built.
     """
-    program = shutil.which(place.qemu)
-    if program is None:
-        raise SetupError(
-            f"there is no program {place.qemu}",
-            field="place.qemu",
-            code="program_missing",
-            remedy="name a QEMU that is installed",
-        )
+    program = find_qemu(place.qemu)
     require_programs("setpriv")
     await asyncio.to_thread(clear_left_behind, place.folder)
     with run_folder(place.folder) as folder:
@@ -180,9 +155,7 @@ async def direct_stage(
                 at = folder / side.value
                 at.mkdir()
                 own = folder / f"{side.value}.own"
-                files = QemuFiles(
-                    Path(program), place.data_folder, kernel, folder, at / _SOCKET, own
-                )
+                files = QemuFiles(program, place.data_folder, kernel, folder, at / _SOCKET, own)
                 incoming = side is HostSide.DESTINATION
                 command = command_line(files, scenario, vm, kvm=kvm, incoming=incoming)
                 qemus[side] = BenchQemu(command, own)

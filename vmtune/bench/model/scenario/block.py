@@ -17,6 +17,7 @@ from vmtune.bench.model.scenario import block_target
 from vmtune.bench.model.scenario.block_target import LiveTarget
 from vmtune.bench.model.scenario.matrix_cells import BlockCell, IoPattern, NodeKind
 from vmtune.bench.model.scenario.migration import GIB, MIB, MOST_TEXT
+from vmtune.bench.model.scenario.named import Named
 from vmtune.bench.model.scenario.names import NAME, NAME_FORM, usual_name
 from vmtune.documents.strict import Reader, join, short
 from vmtune.errors import InvalidInput, Problem
@@ -50,7 +51,7 @@ def settable(tunable: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class BlockScenario:
+class BlockScenario(Named):
     """What a measurement is to do.
 
     :param size_bytes: of the node.
@@ -118,16 +119,6 @@ class BlockScenario:
                                      f"{name} is an iothread's, and the main loop does the work",
                                      "set iothread to true, or leave it out"))  # fmt: skip
         return found
-
-    @property
-    def family(self) -> str:
-        """Scenarios that are to be compared with each other have the same."""
-        return self.name.partition("/")[0]
-
-    @property
-    def variant(self) -> str:
-        """Which of the family."""
-        return self.name.partition("/")[2]
 
     @property
     def needs_kvm(self) -> bool:

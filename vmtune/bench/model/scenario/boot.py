@@ -20,6 +20,7 @@ from vmtune.bench.model.scenario.migration import (
     MOST_TEXT,
     MOST_VCPUS,
 )
+from vmtune.bench.model.scenario.named import Named
 from vmtune.bench.model.scenario.names import NAME, NAME_FORM, usual_name
 from vmtune.documents.strict import Reader, join, short
 from vmtune.errors import InvalidInput, Problem
@@ -48,7 +49,7 @@ def why_not(guest: BootGuest, firmware: Firmware) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class BootScenario:
+class BootScenario(Named):
     """What one boot is to do.
 
     :param count_regions: count the updates of KVM's memory regions by QEMU's trace events.
@@ -107,16 +108,6 @@ class BootScenario:
             (f"values.{RING}", not self.dirty_ring_entries or self.needs_kvm, "needs_kvm",
              "the dirty ring is KVM's", f"leave it out, or use {Accelerator.KVM}"),
         ]  # fmt: skip
-
-    @property
-    def family(self) -> str:
-        """Scenarios that are to be compared with each other have the same."""
-        return self.name.partition("/")[0]
-
-    @property
-    def variant(self) -> str:
-        """Which of the family."""
-        return self.name.partition("/")[2]
 
     @property
     def needs_kvm(self) -> bool:

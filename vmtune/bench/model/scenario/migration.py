@@ -21,6 +21,7 @@ from enum import StrEnum
 from typing import Any
 
 from vmtune import units
+from vmtune.bench.model.scenario.named import Named
 from vmtune.bench.model.scenario.names import NAME, NAME_FORM
 from vmtune.documents.strict import Reader, join, parse_toml, short
 from vmtune.errors import InvalidInput, Problem
@@ -60,7 +61,7 @@ class VmShape:
 
 
 @dataclass(frozen=True, slots=True)
-class Scenario:
+class Scenario(Named):
     """What a run is to do. The defaults are guestperf's, but for the transport.
 
     :param name: ``family/variant``, unique and stable.
@@ -122,16 +123,6 @@ class Scenario:
              "needs_dirty_ring", "there is no dirty ring whose exits could be counted",
              "set values.dirty_ring_size_entries, or count_ring_full to false"),
         ]  # fmt: skip
-
-    @property
-    def family(self) -> str:
-        """Scenarios that are to be compared with each other have the same."""
-        return self.name.partition("/")[0]
-
-    @property
-    def variant(self) -> str:
-        """Which of the family."""
-        return self.name.partition("/")[2]
 
     @property
     def dirty_ring_entries(self) -> int:
