@@ -3,7 +3,7 @@
 A benchmark run of a migration is expensive, so there are six or ten of each arm, not a thousand.
 Their times are skewed, one in ten is an outlier, some need a round of pre-copy more and form a
 second mode, some never converge, and the host drifts while they run. What is usual, means, t-tests
-and bootstraps, tells differences that are not there (a bootstrap of the geometric mean in 10 to
+and bootstraps, reports differences that do not exist (a bootstrap of the geometric mean in 10 to
 19 % of cases with 3 to 10 runs) or misses those that are. This package says only what such data
 bear out, and its promises are simulated (``tests/unit/stats/test_simulations.py``, and as a table
 ``python -m tests.perf.stats_sim``): a false verdict in at most 6 % of cases, of 6, 10 or 20 runs,

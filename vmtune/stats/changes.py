@@ -34,7 +34,7 @@ from vmtune.stats.ranks import Floats, doubled_midranks
 
 LEAST_POINTS = 20
 LEAST_SEGMENT = 5
-"""Runs between two changes: fewer are not told from an outlier."""
+"""Runs between two changes: fewer cannot be distinguished from outliers."""
 FALSE_ALARMS = 0.01
 _SHUFFLINGS = 2000
 _SEED = 1
@@ -68,12 +68,12 @@ def changes(observations: Sequence[Observation], criterion: Criterion) -> tuple[
             if len(places) < LEAST_POINTS
             else "choose a shorter time",
         )
-    kept = [observations[place] for place in places]
-    cuts = _cuts(np.array([o.value for o in kept], dtype=np.float64))
+    usable = [observations[place] for place in places]
+    cuts = _cuts(np.array([o.value for o in usable], dtype=np.float64))
     found = []
-    for (start, cut), (_, end) in pairwise(pairwise([0, *cuts, len(kept)])):
+    for (start, cut), (_, end) in pairwise(pairwise([0, *cuts, len(usable)])):
         before, after = (
-            Sample(name, tuple(kept[part]))
+            Sample(name, tuple(usable[part]))
             for name, part in (("before", slice(start, cut)), ("after", slice(cut, end)))
         )
         found.append(Change(places[cut], compare(before, after, criterion, design=Design.UNPAIRED)))

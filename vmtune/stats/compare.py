@@ -80,7 +80,7 @@ def compare_many(contrasts: Sequence[Contrast]) -> tuple[Comparison, ...]:
 
     The false discovery rate is controlled (Benjamini and Hochberg, 1995) over those whose metric
     is primary, and apart from them over all others: what a campaign was made for does not
-    pay for what is looked at beside it. A single primary one is as if it were alone. What cannot
+    pay for the other metrics. A single primary one is as if it were alone. What cannot
     get a verdict, for lack of data or of a direction, does not count.
 
     Benjamini, Y., & Hochberg, Y. (1995). Controlling the false discovery rate. JRSS B 57.
@@ -235,7 +235,7 @@ def _measured(a: Sample, b: Sample) -> Rates | None:
 
 
 def _notes(found: Comparison, arms: Arms, floor: NoiseFloor | None) -> Iterator[str]:
-    """What a reader has to know beside the verdict."""
+    """What qualifies the verdict."""
     for arm in (found.a, found.b):
         if arm.missing:
             yield f"{arm.missing} of {arm.runs} runs of {arm.arm} have no value"

@@ -15,7 +15,7 @@ from enum import StrEnum
 from vmtune.errors import InvalidInput
 
 DEFAULT_MARGIN = 0.05
-"""Differences within 5 % do not matter unless told otherwise."""
+"""Differences within 5 % do not matter by default."""
 
 MOST_RUNS = 2000
 """Of one arm in one comparison; far beyond what campaigns have."""
@@ -358,7 +358,7 @@ class Comparison:
     :param noise_floor: the effect below which this host shows differences by chance with so
         many blocks, as the larger side of the effect's scale; None without a calibration.
     :param below_noise_floor: the estimate is smaller than that; None likewise.
-    :param notes: what a reader has to know beside the verdict, in sentences.
+    :param notes: what qualifies the verdict, in sentences.
     """
 
     criterion: Criterion

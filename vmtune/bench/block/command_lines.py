@@ -88,7 +88,7 @@ def fio_line(scenario: BlockScenario, uri: str, output: Path) -> list[str]:
 
 
 def fio_counts(scenario: BlockScenario) -> list[str]:
-    """What fio is told of a load, wherever it runs and whatever it loads."""
+    """fio's options for a load, wherever it runs and whatever it loads."""
     cell = scenario.cell
     return [
         f"--rw={cell.rw}",

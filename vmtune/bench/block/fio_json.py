@@ -29,7 +29,7 @@ class FioLatency:
     """How long requests took, in nanoseconds.
 
     :param kind: ``clat``: from submission to completion; ``lat``: and the submission itself.
-    :param percentiles: by percent; empty where fio was told to leave them out.
+    :param percentiles: by percent; empty where fio was run without them.
     """
 
     kind: str
@@ -63,9 +63,9 @@ class FioJob:
 
     :param error: fio's error number; 0 is none.
     :param options: as given to fio.
-    :param directions: those in which there were requests; where fio tells of them together
+    :param directions: those in which there were requests; where fio reports them together
         only, one that is called mixed.
-    :param mixed: all of them together, where fio was told to tell that as well.
+    :param mixed: all of them together, where fio was asked for that as well.
     :param runtime_ms: of all jobs of the group together; None where fio does not say.
     :param user_percent: share of it that fio's threads spent in user mode.
     """
@@ -86,7 +86,7 @@ class FioJob:
 
     @property
     def latency(self) -> FioLatency | None:
-        """Of all its requests; None where fio tells only of each direction, as percentiles of
+        """Of all its requests; None where fio reports only each direction, as percentiles of
         several cannot be put together."""
         if self.mixed is not None:
             return self.mixed.latency
@@ -213,12 +213,12 @@ def _refuse_constant(name: str) -> object:
 def _job(reader: Reader, raw: object, where: str) -> FioJob:
     parts = reader.mapping(raw, where)
     options = reader.mapping(parts.get("job options", {}), join(where, "job options"))
-    told = [name for name in DIRECTIONS if name in parts]
+    separate = [name for name in DIRECTIONS if name in parts]
     together = [MIXED] if MIXED in parts else []
     directions = [
-        _direction(reader, name, parts[name], join(where, name)) for name in told or together
+        _direction(reader, name, parts[name], join(where, name)) for name in separate or together
     ]
-    both = told and together
+    both = separate and together
     if not directions:
         reader.refuse(where, "missing", "it has neither read nor write nor trim",
                       "use fio's --output-format=json")  # fmt: skip

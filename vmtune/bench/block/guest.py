@@ -1,7 +1,7 @@
 """The block benchmark inside a guest: fio, run by the guest agent, reads a disk of the VM.
 
 What is measured is all of the way: the guest's driver, the virtio queues, QEMU and the disk. The
-guest's fio uses the CPU time of QEMU's vCPUs, so that CPU time for each request is not told.
+guest's fio uses the CPU time of QEMU's vCPUs, so that CPU time for each request is not reported.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ async def run_in_guest(
 
 
 def guest_line(scenario: BlockScenario, device: str) -> list[str]:
-    """fio's arguments. It is told twice that it may not write: no rw that does, and --readonly."""
+    """fio's arguments. Two of them forbid writing: the rw mode, and --readonly."""
     return [
         "--name=load",
         "--ioengine=libaio",

@@ -75,7 +75,7 @@ async def run_live(order: LiveOrder, on_progress: Callable[[RunProgress], None])
 
 @asynccontextmanager
 async def _exported(order: LiveOrder, pid: int) -> AsyncIterator[tuple[Export, Path]]:
-    """The node's export, and the run's folder, which tells whoever comes after a kill of it."""
+    """The node's export, and the run's folder, which names it for the cleanup after a kill."""
     scenario = order.scenario
     with run_folder(order.folder) as folder:
         await asyncio.to_thread(_let_in, folder, pid)

@@ -1,5 +1,5 @@
-"""The block benchmark on a VM that runs: what one measurement is told, whether it can be, and what
-is cleared away of one that was killed."""
+"""The block benchmark on a VM that runs: its orders, whether it is possible, and the cleanup
+after a run that was killed."""
 
 from __future__ import annotations
 

@@ -24,9 +24,9 @@ from vmtune.hypervisor.linux.qemu_process import QemuProcess
 LOOK_EVERY_S = 0.025
 MAPS_EVERY_S = 0.25
 _STARTS_WITHIN_S = 30.0
-"""What fio may take beside its ramp and its runtime."""
+"""What fio may take in addition to its ramp and its runtime."""
 _ENDS_WITHIN_S = 10.0
-"""What fio may take to end once it is told to, or once QEMU has died."""
+"""What fio may take to end after SIGTERM, or after QEMU has died."""
 _MOST_SAID = 4000
 _WITH_ITS_PARENT = (
     *DIES_WITH_PARENT,
@@ -196,7 +196,7 @@ async def _until_it_ends(
 
 
 def _result(output: Path, errors: Path) -> tuple[Mapping[str, Any] | None, str, int]:
-    """fio's JSON, what it said beside, and for how many milliseconds it counted."""
+    """fio's JSON, its messages, and for how many milliseconds it counted."""
     said = errors.read_text(errors="replace")
     try:
         with output.open(errors="replace") as file:

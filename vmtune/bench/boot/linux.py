@@ -80,7 +80,7 @@ async def linux_kernel(cache: Path) -> Kernel:
             return found or await _fetch(folder)
     except OSError as error:
         raise SetupError(
-            f"the kernel of the boot benchmark cannot be kept in {folder}: {error.strerror}",
+            f"the kernel of the boot benchmark cannot be stored in {folder}: {error.strerror}",
             field="cache",
             code="cache_not_writable",
             remedy="name a folder that vmtune may write to",

@@ -60,7 +60,7 @@ _STOPPED = {each.value: each for each in Stopped}
 class Lines:
     """Puts lines together from pieces, and keeps the stream's end.
 
-    A line without an end is taken for one when it is longer than what is kept.
+    A line without an end is taken for one when it is longer than the buffer.
     """
 
     def __init__(self) -> None:

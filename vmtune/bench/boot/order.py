@@ -21,7 +21,7 @@ class BootOrder:
     """A boot to do.
 
     :param values: an arm's tunables, laid over the scenario's.
-    :param cache: where the kernel and the initramfs of the Linux guest are kept between runs.
+    :param cache: where the kernel and the initramfs of the Linux guest are cached.
     """
 
     scenario: BootScenario

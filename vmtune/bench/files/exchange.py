@@ -42,7 +42,7 @@ Document = dict[str, Json]
 _METRIC = re.compile(r"[a-z][a-z0-9_]{0,79}")
 _MOST_METRICS = 1000
 OWN = ("part", "name", "value", "json")
-"""The columns of a table beside those of the series."""
+"""The columns of a table in addition to those of the series."""
 
 
 def is_own(raw: object) -> bool:

@@ -99,7 +99,7 @@ def _hints(name: str) -> frozenset[Any]:  # any types
 
 
 def _plain(hint: Any) -> Any:  # any type
-    """What a value can be beside None: one of the plain types, text, or JSON of several."""
+    """What a value can be other than None: one of the plain types, text, or JSON of several."""
     if isinstance(hint, types.UnionType):
         (hint, *more) = [each for each in typing.get_args(hint) if each is not type(None)]
         if more:

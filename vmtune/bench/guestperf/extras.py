@@ -1,4 +1,4 @@
-"""What of a guestperf report has no place in a run: kept beside it, and put back when exported.
+"""The fields of a guestperf report that a run has none for: preserved, and put back when exported.
 
 It is found by comparing the report with the one that would be made of the run. A patch is JSON:
 ``{"be": value}``, or for objects ``{"in": {name: patch}, "drop": [names]}``, or for lists of the
@@ -44,5 +44,5 @@ def patched(made: Json, patch: Patch | None) -> Json:
         return [patched(each, patch["at"].get(str(i))) for i, each in enumerate(made)]
     dropped = set(patch.get("drop", ()))
     inner: dict[str, Patch] = patch.get("in", {})
-    kept = {n: patched(value, inner.get(n)) for n, value in made.items() if n not in dropped}
-    return kept | {name: part["be"] for name, part in inner.items() if name not in made}
+    copied = {n: patched(value, inner.get(n)) for n, value in made.items() if n not in dropped}
+    return copied | {name: part["be"] for name, part in inner.items() if name not in made}

@@ -1,6 +1,6 @@
 """The report that QEMU's guestperf writes, as JSON: its fields, read strictly.
 
-Two forms are known, told apart by the fields of the second:
+Two forms are known, distinguished by the fields of the second:
 
 - the old one, of QEMU up to 8.0;
 - the new one, of QEMU 10: with a dirty ring's size, the dirty limit, multifd's compression and

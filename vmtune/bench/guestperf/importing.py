@@ -39,7 +39,7 @@ _UNKNOWN_CPU = ("migration", "multifd", "other")
 
 
 def import_report(text: str, run_id: UUID, created_at: datetime) -> Run:
-    """The run that a report tells of. What it holds that a run has no place for is kept, so
+    """The run of a report. What it holds that a run has no field for is preserved, so
     that :func:`vmtune.bench.guestperf.exporting.export_report` gives it back.
 
     - The timeline begins at the whole second before the report's first time stamp.
@@ -138,51 +138,51 @@ def _in_use(values: Mapping[str, Value]) -> dict[str, Value]:
 
 def _values(report: Document) -> dict[str, Value]:
     """The tunables that guestperf set, as it set them: QEMU may have refused them."""
-    told, hardware = report["scenario"], report["hardware"]
+    scenario, hardware = report["scenario"], report["hardware"]
     values: dict[str, Value] = {
-        "downtime_limit_ms": round(told["downtime"]),
-        "max_bandwidth_bytes_per_s": round(told["bandwidth"] * MIB),
+        "downtime_limit_ms": round(scenario["downtime"]),
+        "max_bandwidth_bytes_per_s": round(scenario["bandwidth"] * MIB),
     }
-    settings = _settings(told, hardware["mem"])
+    settings = _settings(scenario, hardware["mem"])
     for ours, theirs in SWITCHES.items():
-        if told.get(theirs):
+        if scenario.get(theirs):
             values |= {ours: True, **settings[ours]}
     if hardware.get("dirty_ring_size"):
         values["dirty_ring_size_entries"] = hardware["dirty_ring_size"]
     return values
 
 
-def _settings(told: Mapping[str, Any], memory_gib: int) -> dict[str, dict[str, Value]]:
-    """What guestperf sets beside each switch that is on."""
-    cache = round(memory_gib * GIB * told["compression_xbzrle_cache"] / 100)
+def _settings(scenario: Mapping[str, Any], memory_gib: int) -> dict[str, dict[str, Value]]:
+    """What guestperf sets with each switch that is on."""
+    cache = round(memory_gib * GIB * scenario["compression_xbzrle_cache"] / 100)
     settings: dict[str, dict[str, Value]] = {
-        "auto_converge": {"cpu_throttle_increment_percent": told["auto_converge_step"]},
+        "auto_converge": {"cpu_throttle_increment_percent": scenario["auto_converge_step"]},
         "compress": {
-            "compress_threads": told["compression_mt_threads"],
-            "decompress_threads": told["compression_mt_threads"],
+            "compress_threads": scenario["compression_mt_threads"],
+            "decompress_threads": scenario["compression_mt_threads"],
         },
         "xbzrle": {"xbzrle_cache_size_bytes": nearest_power_of_two(cache)},
-        "multifd": {"multifd_channels": told["multifd_channels"]},
+        "multifd": {"multifd_channels": scenario["multifd_channels"]},
         "dirty_limit": {
-            "vcpu_dirty_limit_period_ms": told.get("x_vcpu_dirty_limit_period", 500),
-            "vcpu_dirty_limit_mib_per_s": told.get("vcpu_dirty_limit", 1),
+            "vcpu_dirty_limit_period_ms": scenario.get("x_vcpu_dirty_limit_period", 500),
+            "vcpu_dirty_limit_mib_per_s": scenario.get("vcpu_dirty_limit", 1),
         },
         "postcopy": {},
     }
-    if told.get("multifd_compression"):
-        settings["multifd"]["multifd_compression"] = told["multifd_compression"]
+    if scenario.get("multifd_compression"):
+        settings["multifd"]["multifd_compression"] = scenario["multifd_compression"]
     return settings
 
 
 _DEFAULTS = {field.name: field.default for field in SCENARIO}
 
 
-def _steps(told: Document) -> tuple[Step, ...]:
+def _steps(scenario: Document) -> tuple[Step, ...]:
     """It counts the iteration that is under way, so that its 0 and 1 are both: at once."""
     found = [
-        (max(0, told[f"{theirs}_iters"] - 1), deed)
+        (max(0, scenario[f"{theirs}_iters"] - 1), deed)
         for theirs, deed in (("pause", Deed.PAUSE), ("post_copy", Deed.POSTCOPY))
-        if told[theirs]
+        if scenario[theirs]
     ]
     ordered = sorted(found, key=lambda each: each[0])
     return tuple(Step(AfterIterations(iterations), deed) for iterations, deed in ordered)
@@ -191,10 +191,10 @@ def _steps(told: Document) -> tuple[Step, ...]:
 def _setup(report: Document, values: Mapping[str, Value], steps: tuple[Step, ...]) -> Document:
     """As :func:`vmtune.bench.model.scenario.migration.to_json` writes one; guestperf's stress
     writes whole pages, all over the memory."""
-    told, hardware = report["scenario"], report["hardware"]
+    scenario, hardware = report["scenario"], report["hardware"]
     return {
         "name": _name(report, values, steps),
-        "title": f"guestperf's {told['name']}"[:200],
+        "title": f"guestperf's {scenario['name']}"[:200],
         "vm": {
             "memory_bytes": hardware["mem"] * GIB + SPARE_MIB * MIB,
             "vcpus": hardware["cpus"],
@@ -205,13 +205,13 @@ def _setup(report: Document, values: Mapping[str, Value], steps: tuple[Step, ...
         "transport": report["transport"],
         "warmup_s": report["sleep"],
         "cooldown_s": report["sleep"],
-        "most_iterations": told["max_iters"],
-        "most_seconds": told["max_time"],
+        "most_iterations": scenario["max_iters"],
+        "most_seconds": scenario["max_time"],
     }
 
 
 def _tids(report: Document) -> Document:
-    """Threads by guestperf's numbers, so that they need not be kept one by one."""
+    """Threads by guestperf's numbers, so that they need not be stored one by one."""
     qemu = [entry["tid"] for entry in report["qemu_timings"][:1]]
     vcpus = [entry["tid"] for entry in report["vcpu_timings"][:1]]
     return {
@@ -261,7 +261,7 @@ def _at_ms(stamp_s: float, start_s: int) -> float:
 
 
 def _begun_ms(history: Sequence[Document], start_s: int) -> int:
-    """QEMU tells how long it has been migrating, but not in setup; guestperf first looks 50 ms
+    """QEMU reports how long it has been migrating, but not in setup; guestperf first looks 50 ms
     after it has begun."""
     for entry in history:
         if entry["duration"] > 0 and _snapshot_status(entry).running:

@@ -2,7 +2,8 @@
 
 An environment is JSON, nested by what it is about: ``cpu``, ``kernel``, ``kvm``, ``memory``,
 ``mitigations``, ``network``, ``qemu``, ``libvirt``, ``sysctls``, ``accelerator``. It holds only
-what outlives a reboot. What the machine was doing at the time is beside it (:func:`conditions`).
+what outlives a reboot. What the machine was doing at the time
+is recorded separately (:func:`conditions`).
 """
 
 from __future__ import annotations

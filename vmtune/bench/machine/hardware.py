@@ -78,7 +78,7 @@ def cpu(cpuinfo: str) -> Facts:
     sockets = {block["physical id"] for block in listed if "physical id" in block}
     facts["sockets"] = len(sockets) or None
     if any("flags" in block for block in listed):
-        # Elsewhere than on x86 no flag tells of a hypervisor.
+        # Only x86 has a flag for a hypervisor.
         facts["virtual"] = any("hypervisor" in block.get("flags", "").split() for block in listed)
     return known(facts)
 

@@ -194,7 +194,7 @@ def driver_of(info: bytes) -> tuple[str, str, str]:
     driver, version, firmware = (
         _string(info[4 + n * _STRING_BYTES :][:_STRING_BYTES]) for n in range(3)
     )
-    # A driver that has no version of its own repeats the kernel's, which is told elsewhere.
+    # A driver that has no version of its own repeats the kernel's, which is recorded elsewhere.
     return driver, "" if version == os.uname().release else version, firmware
 
 

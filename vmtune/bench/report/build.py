@@ -149,8 +149,8 @@ def build(
         for metric in metrics
     ]
     compared = compare_many([contrast for _, contrast in contrasts])
-    places, differing = _differing(plan, runs, environments)
-    withheld = _withheld(places, differing)
+    used, differing = _differing(plan, runs, environments)
+    withheld = _withheld(used, differing)
     if withheld:
         compared = tuple(withhold(comparison, withheld) for comparison in compared)
     cells = tuple(
@@ -171,7 +171,7 @@ def build(
         made_at=made_at,
         primary_metric=plan.primary_metric,
         arms=plan.arms,
-        environments=places,
+        environments=used,
         differences=differing,
         metrics=tuple(_metric(metric) for metric in metrics),
         cells=cells,
@@ -271,11 +271,11 @@ def _metric(metric: Metric) -> ReportMetric:
 def _differing(
     plan: Plan, runs: Sequence[ReportRun], environments: Mapping[str, Environment]
 ) -> tuple[tuple[ReportEnvironment, ...], tuple[EnvironmentDifference, ...]]:
-    """Where the runs ran, the first arm's place first, and in what these places differ."""
+    """The environments of the runs, the first arm's first, and in what they differ."""
     names = [arm.name for arm in plan.arms]
     in_order = sorted(runs, key=lambda run: names.index(run.arm) if run.arm in names else 0)
     found = list(dict.fromkeys(run.environment for run in in_order))
-    places = tuple(
+    used = tuple(
         ReportEnvironment(
             fingerprint, dict(Counter(run.arm for run in runs if run.environment == fingerprint))
         )
@@ -283,13 +283,13 @@ def _differing(
     )
     known = [environments.get(fingerprint, {}) for fingerprint in found]
     if len(found) < 2:
-        return places, ()
+        return used, ()
     if not all(known):
         words = tuple(
             fingerprint if environment else "unknown"
             for fingerprint, environment in zip(found, known, strict=True)
         )
-        return places, (EnvironmentDifference("environment", words, meant="" in plan.meant),)
+        return used, (EnvironmentDifference("environment", words, meant="" in plan.meant),)
     first, *others = known
     of_others = [{each.field: each for each in differences(first, other)} for other in others]
     rows = []
@@ -297,23 +297,21 @@ def _differing(
         values = [next(of[path].first for of in of_others if path in of)]
         values += [of[path].second if path in of else values[0] for of in of_others]
         rows.append(EnvironmentDifference(path, tuple(values), _is_meant(path, plan.meant)))
-    return places, tuple(rows)
+    return used, tuple(rows)
 
 
 def _is_meant(path: str, meant: Sequence[str]) -> bool:
     return any(not each or path == each or path.startswith(each + ".") for each in meant)
 
 
-def _withheld(
-    places: Sequence[ReportEnvironment], differing: Sequence[EnvironmentDifference]
-) -> str:
+def _withheld(used: Sequence[ReportEnvironment], differing: Sequence[EnvironmentDifference]) -> str:
     """Why there is no verdict; empty where there is one."""
     unmeant = [each.field for each in differing if not each.meant]
     if not unmeant:
         return ""
     named = ", ".join(unmeant[:3]) + (f" and {len(unmeant) - 3} more" if len(unmeant) > 3 else "")
     return (
-        f"the runs were made in {len(places)} different environments ({named}): what differs "
+        f"the runs were made in {len(used)} different environments ({named}): what differs "
         "between the arms may be due to that"
     )
 
@@ -328,6 +326,6 @@ def _notes(plan: Plan, cells: Sequence[ReportCell]) -> Iterable[str]:
         )
     if len([c for cell in cells for c in cell.comparisons if not c.criterion.primary]) > 1:
         yield (
-            "metrics beside the primary one are better or worse only if their p-value, adjusted "
-            "for how many they are, bears that out too"
+            "metrics other than the primary one are better or worse only if their p-value, "
+            "adjusted for how many they are, bears that out too"
         )

@@ -1,8 +1,8 @@
 """Where the charts of a report draw what: intervals, and strips of all runs. The templates
 ``interval.svg`` and ``strip.svg`` draw them.
 
-No scripts: what a point is, its own title tells. Colours come from the page's style, so that light
-and dark fit.
+No scripts: each point has a title that says what it is. Colours come from the page's style, so that
+light and dark fit.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a comparison of runs is told as: one document, complete enough to recompute every number.
+"""The report of a comparison: one document, complete enough to recompute every number.
 
 It has the arms and what each was, in what the environments differed, every run with its values,
 and what came out for each cell and metric. It is JSON (:func:`to_document`), read back to the same

@@ -243,7 +243,7 @@ class _Progress:
 
 
 def event_data(record: CampaignRecord) -> dict[str, object]:
-    """What an event tells of a campaign."""
+    """The details of a campaign's event."""
     return {
         "state": record.state.value,
         "name": record.campaign.name,

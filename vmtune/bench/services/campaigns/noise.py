@@ -1,4 +1,4 @@
-"""What a campaign of identical arms tells of the machine: its noise floors."""
+"""The noise floors of a machine, from a campaign of identical arms."""
 
 from __future__ import annotations
 

@@ -122,10 +122,10 @@ def words(values: Mapping[str, Value]) -> str:
 def _each(texts: Iterable[str]) -> str:
     """The text that all have; all of them where they differ, to three."""
     different = list(dict.fromkeys(texts))
-    told = "; ".join(text or "none" for text in different[:3])
+    first = "; ".join(text or "none" for text in different[:3])
     if len(different) > 3:
-        return f"{told}; and {len(different) - 3} others"
-    return told if any(different) else ""
+        return f"{first}; and {len(different) - 3} others"
+    return first if any(different) else ""
 
 
 def meant_by(campaign: Campaign) -> tuple[str, ...]:

@@ -47,7 +47,7 @@ class Asked:
     :param margin_percent: within which there is no difference; None for the campaign's.
     :param meant: paths of the environment in which the arms differ on purpose; an empty one
         stands for all.
-    :param reference: a published source, or ``SOURCE/TABLE``, to put beside.
+    :param reference: a published source, or ``SOURCE/TABLE``, to compare with.
     """
 
     a: str = ""
@@ -310,26 +310,26 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-def _only(report: Report, kept: set[str]) -> Report:
+def _only(report: Report, names: set[str]) -> Report:
     """*report* with the metrics that are wanted. The p-values stay adjusted for how many there
     are: which of them are looked at was chosen afterwards."""
     cells = tuple(
         replace(
             cell,
-            comparisons=tuple(each for each in cell.comparisons if each.metric in kept),
-            spreads=tuple(each for each in cell.spreads if each.metric in kept),
+            comparisons=tuple(each for each in cell.comparisons if each.metric in names),
+            spreads=tuple(each for each in cell.spreads if each.metric in names),
         )
         for cell in report.cells
     )
     runs = tuple(
         replace(
             run,
-            values={name: value for name, value in run.values.items() if name in kept},
-            censored=tuple(name for name in run.censored if name in kept),
+            values={name: value for name, value in run.values.items() if name in names},
+            censored=tuple(name for name in run.censored if name in names),
         )
         for run in report.runs
     )
-    metrics = tuple(metric for metric in report.metrics if metric.name in kept)
+    metrics = tuple(metric for metric in report.metrics if metric.name in names)
     return replace(report, cells=cells, runs=runs, metrics=metrics)
 
 

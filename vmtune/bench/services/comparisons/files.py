@@ -21,7 +21,7 @@ class ReportFormat(StrEnum):
 
 
 def to_csv(report: Report) -> str:
-    """Each run with its values, and beside them which are only limits."""
+    """Each run with its values, and in the last column the names of those that are only limits."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     names = [metric.name for metric in report.metrics]
