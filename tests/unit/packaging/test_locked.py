@@ -8,6 +8,11 @@ import sys
 from importlib.metadata import requires
 from pathlib import Path
 
+import pytest
+
+# It looks at an environment with all that is locked, libvirt-python too.
+pytestmark = pytest.mark.integration
+
 CHECKOUT = Path(__file__).parents[3]
 
 
