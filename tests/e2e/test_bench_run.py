@@ -29,7 +29,8 @@ from vmtune.bench.migration.runner import run_migration
 from vmtune.bench.model.kinds import ScenarioKind
 from vmtune.bench.model.metrics.table import METRICS, METRICS_OF, Group
 from vmtune.bench.model.runs.run import HostSide, RunRecord, RunState
-from vmtune.bench.model.scenario.migration import MIB, Scenario, Transport, VmShape
+from vmtune.bench.model.scenario.migration import Scenario, Transport, VmShape
+from vmtune.bench.model.scenario.parts import MIB
 from vmtune.bench.reduce import reduce
 from vmtune.bench.run_folder import clear_left_behind, processes_of
 from vmtune.errors import SetupError

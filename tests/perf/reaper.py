@@ -21,7 +21,8 @@ from tests.perf.support import folder
 from vmtune.bench.migration.order import DirectPlace, RunOrder
 from vmtune.bench.migration.runner import run_migration
 from vmtune.bench.model.runs.run import RunState
-from vmtune.bench.model.scenario.migration import MIB, Scenario, VmShape
+from vmtune.bench.model.scenario.migration import Scenario, VmShape
+from vmtune.bench.model.scenario.parts import MIB
 from vmtune.bench.reduce import reduce
 from vmtune.lab.domain_xml import kvm_usable
 from vmtune.model.tunables.rows.reaper import ReaperPolicy

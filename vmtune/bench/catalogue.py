@@ -30,7 +30,7 @@ from vmtune.bench.model.scenario.matrix_cells import (
     IoPattern,
     NodeKind,
 )
-from vmtune.bench.model.scenario.migration import MIB
+from vmtune.bench.model.scenario.parts import MIB
 from vmtune.errors import SetupError
 from vmtune.units import Unit
 

@@ -1,7 +1,11 @@
 """Frozen dataclasses as JSON, and back, by the types of their fields.
 
 No field is named here: one that is added to a class is written and read from then on. What is
-read is checked, since it may come from a file or from another machine.
+read is checked, since it may come from a file or from another machine. A field says its bounds,
+its length and its unit in its type::
+
+    memory_bytes: Annotated[int, Interval(ge=MIB, le=GIB), Unit.BYTES] = 512 * MIB
+    title: Annotated[str, MaxLen(100)] = ""
 """
 
 from __future__ import annotations
@@ -12,15 +16,18 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from datetime import datetime
 from enum import Enum, StrEnum
 from operator import attrgetter
-from typing import Any, TypeVar, Union
+from typing import Annotated, Any, TypeVar, Union
 from uuid import UUID
+
+from annotated_types import Interval, MaxLen
 
 from vmtune.documents.strict import Reader, join, short
 from vmtune.errors import InvalidInput
+from vmtune.units import Unit
 
 _T = TypeVar("_T")
 Json = Any  # any JSON
@@ -31,30 +38,47 @@ _MOST_CHARACTERS = 1 << 20
 _MOST_ENTRIES = 10_000_000
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """How a part of a document is written whose form its type does not say.
+
+    :param read: what reads it, and tells the reader of problems.
+    :param write: JSON of it; None for as its type says.
+    """
+
+    read: _Decoder
+    write: Callable[[Any], Json] | None = None  # any: what the type says
+
+
 def to_json(value: object) -> Json:
     """*value*, a dataclass or something made of them, ready for JSON."""
     if isinstance(value, Enum):
         return value.value
     if is_dataclass(value) and not isinstance(value, type):
-        return {each.name: to_json(getattr(value, each.name)) for each in fields(value)}
+        return {
+            name: write(getattr(value, name)) for name, write in _writers(_any(type(value))).items()
+        }
     if isinstance(value, Mapping):
         return {str(key): to_json(part) for key, part in value.items()}
     if isinstance(value, tuple | list):
         return [to_json(part) for part in value]
+    if isinstance(value, frozenset):
+        return sorted(map(to_json, value))
     if isinstance(value, datetime):
         return value.isoformat()
     return str(value) if isinstance(value, UUID) else value
 
 
-def from_json(kind: type[_T], raw: object, where: str = "") -> _T:
+def from_json(kind: type[_T], raw: object, where: str = "", what: str = "the document") -> _T:
     """The *kind* that :func:`to_json` made *raw* of. What has a default may be left out.
 
     :param where: what problems call the document; its parts follow.
+    :param what: what a person calls it.
     :raise InvalidInput: with a problem for each part that cannot be accepted.
     """
     reader = Reader()
     made = read(reader, kind, raw, where)
-    reader.done("the document cannot be accepted")
+    reader.done(f"{what} cannot be accepted")
     assert isinstance(made, kind)
     return made
 
@@ -158,13 +182,35 @@ def _names(kind: type[Any]) -> tuple[list[str], list[str]]:
 
 
 @functools.cache
+def _hints(kind: type[Any]) -> Mapping[str, Any]:  # any type
+    """The types of a dataclass's fields, with what they say beside."""
+    return typing.get_type_hints(kind, include_extras=True)
+
+
+@functools.cache
+def _writers(kind: type[Any]) -> Mapping[str, Callable[[Any], Json]]:
+    """What makes JSON of each field of a dataclass."""
+    found = {}
+    for each in fields(kind):
+        said = getattr(_hints(_any(kind))[each.name], "__metadata__", ())
+        own = [one.write for one in said if isinstance(one, Written) and one.write is not None]
+        found[each.name] = own[0] if own else to_json
+    return found
+
+
+@functools.cache
 def decoder(kind: Any) -> _Decoder:  # any type
     """What reads a *kind* and tells a reader of problems."""
     origin, parts = typing.get_origin(kind), typing.get_args(kind)
     if kind is Any:
         return lambda _reader, raw, _where: raw
+    if origin is Annotated:
+        return _annotated(parts[0], parts[1:])
     if origin in (Union, types.UnionType):
         return _union(parts)
+    if origin is frozenset:
+        several = decoder(types.GenericAlias(tuple, (parts[0], ...)))
+        return lambda reader, raw, where: frozenset(several(reader, raw, where))
     if origin is tuple:
         each = decoder(parts[0])
         return lambda reader, raw, where: reader.sequence(
@@ -201,6 +247,52 @@ def _union(parts: tuple[Any, ...]) -> _Decoder:
     return read_union
 
 
+def _annotated(kind: Any, said: tuple[object, ...]) -> _Decoder:  # any type
+    unit = next((each for each in said if isinstance(each, Unit)), Unit.NONE)
+    for each in said:
+        match each:
+            case Written():
+                return each.read
+            case Interval(ge=int() | float() as least, le=int() | float() as most):
+                if kind is int:
+                    assert isinstance(least, int)
+                    assert isinstance(most, int)
+                    return functools.partial(_bounded_integer, least, most, unit)
+                return functools.partial(_bounded_number, least, most)
+            case MaxLen():
+                if kind is str:
+                    return functools.partial(_bounded_text, each.max_length)
+                return functools.partial(_few, each.max_length, decoder(kind))
+    return decoder(kind)
+
+
+def _bounded_integer(
+    least: int, most: int, unit: Unit, reader: Reader, raw: object, where: str
+) -> int:
+    return reader.integer(raw, where, least, most, unit=unit)
+
+
+def _bounded_number(least: float, most: float, reader: Reader, raw: object, where: str) -> float:
+    return float(reader.number(raw, where, least, most))
+
+
+def _bounded_text(most: int, reader: Reader, raw: object, where: str) -> str:
+    return reader.text(raw, where, most)
+
+
+def _few(most: int, inner: _Decoder, reader: Reader, raw: object, where: str) -> Any:  # any type
+    """At most so many entries, of a list or of an object."""
+    if isinstance(raw, list | tuple | Mapping) and len(raw) > most:
+        reader.refuse(
+            where,
+            "too_many",
+            f"there are {len(raw):,} entries, and {most:,} are the most",
+            "leave some out",
+        )
+        return ()
+    return inner(reader, raw, where)
+
+
 def _mapping(part: _Decoder) -> _Decoder:
     return lambda reader, raw, where: {
         name: part(reader, value, join(where, name))
@@ -221,7 +313,7 @@ def _choice(kind: type[StrEnum]) -> _Decoder:
 def _dataclass(kind: type[Any]) -> _Decoder:
     def read_dataclass(reader: Reader, raw: object, where: str) -> object:
         names, required = _names(_any(kind))
-        hints = typing.get_type_hints(kind)
+        hints = _hints(_any(kind))
         before = len(reader.problems)
         optional = [name for name in names if name not in required]
         given = reader.mapping(raw, where, optional, required)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from typing import Annotated
+
+from annotated_types import Interval
 
 from vmtune.errors import InvalidInput, Problem
-from vmtune.units import PAGE_BYTES
+from vmtune.units import PAGE_BYTES, Unit
 
 _MIB = 1 << 20
 _GIB = 1 << 30
 _HOUR_MS = 3_600_000
+_Number = Annotated[int, Interval(ge=0, le=1 << 32)]
+_Bytes = Annotated[int, Interval(ge=0, le=1 << 32), Unit.BYTES]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +54,14 @@ class Workload:
     :raise InvalidInput: naming the field.
     """
 
-    region_bytes: int = 128 * _MIB
-    stride_bytes: int = PAGE_BYTES
-    dirty_mb_per_s: int = 0
-    zero_percent: int = 0
-    random_percent: int = 0
-    idle_ms: int = 0
-    beat_ms: int = 0
-    cpu_ring: int = 0
+    region_bytes: _Bytes = 128 * _MIB
+    stride_bytes: _Bytes = PAGE_BYTES
+    dirty_mb_per_s: _Number = 0
+    zero_percent: _Number = 0
+    random_percent: _Number = 0
+    idle_ms: _Number = 0
+    beat_ms: _Number = 0
+    cpu_ring: _Number = 0
 
     def __post_init__(self) -> None:
         problems = [

@@ -24,7 +24,7 @@ from vmtune.bench.model.metrics.boot import BOOT_HEADLINE, BOOT_LIMIT, BOOT_METR
 from vmtune.bench.model.runs.boot_record import BootEnd, BootMark, BootMarkName, BootRecord
 from vmtune.bench.model.scenario.boot import BootScenario
 from vmtune.bench.model.scenario.matrix_cells import Accelerator, BootCell, BootGuest, Firmware
-from vmtune.bench.model.scenario.migration import MIB
+from vmtune.bench.model.scenario.parts import MIB
 from vmtune.errors import SetupError
 
 pytestmark = pytest.mark.integration

@@ -31,7 +31,8 @@ from vmtune.bench.guestperf.format import (
 )
 from vmtune.bench.migration.families import SCENARIOS
 from vmtune.bench.model.runs.run import CpuSample, GuestPass, HostSide, Run, RunRecord, RunState
-from vmtune.bench.model.scenario.migration import GIB, MIB, Scenario, from_json, to_json
+from vmtune.bench.model.scenario.migration import Scenario, from_json, to_json
+from vmtune.bench.model.scenario.parts import GIB, MIB
 from vmtune.errors import InvalidInput
 from vmtune.model.migration.record import QemuStatus, Sample, Totals
 from vmtune.model.migration.steps import AfterIterations, AfterSeconds, Deed, Step

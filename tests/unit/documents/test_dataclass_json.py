@@ -7,22 +7,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 import pytest
+from annotated_types import Interval, MaxLen
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.records import any_record, any_round, any_sample
 from vmtune.bench.model.runs.run import RunRecord, Silence
 from vmtune.bench.model.runs.series import KINDS, Head, Series, apart, together
-from vmtune.documents.dataclass_json import from_columns, from_json, to_columns, to_json
+from vmtune.documents.dataclass_json import Written, from_columns, from_json, to_columns, to_json
 from vmtune.documents.strict import Reader
 from vmtune.errors import InvalidInput
 from vmtune.model.migration.controller_record import ReaperRound
 from vmtune.model.migration.record import Sample
 from vmtune.model.tunables.tunable import Value
+from vmtune.units import Unit
 
 
 class Word(StrEnum):
@@ -176,3 +178,56 @@ def test_whole_numbers_have_a_limit_in_columns_too() -> None:
 def test_all_series_have_a_time() -> None:
     for kind in KINDS.values():
         assert "at_ms" in kind.__annotations__
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """Every way in which a type says more than what it is."""
+
+    size: Annotated[int, Interval(ge=1, le=1 << 20), Unit.BYTES] = 1
+    share: Annotated[float, Interval(ge=0, le=1)] = 0.5
+    title: Annotated[str, MaxLen(3)] = ""
+    counts: Annotated[Mapping[str, Annotated[int, Interval(ge=0, le=9)]], MaxLen(2)] = field(
+        default_factory=dict
+    )
+    parts: Annotated[tuple[Part, ...], MaxLen(1)] | None = None
+    words: frozenset[Word] = frozenset()
+    shouted: Annotated[
+        str, Written(lambda reader, raw, where: reader.text(raw, where, 9).upper(), str.lower)
+    ] = ""
+
+
+def test_bounds_units_and_other_forms_are_read_and_written_by_the_type() -> None:
+    raw: dict[str, Any] = {
+        "size": 4096, "share": 1.0, "title": "abc", "counts": {"a": 9},
+        "parts": [{"count": 1, "share": 0.5}], "words": ["one", "two"], "shouted": "hey",
+    }  # fmt: skip
+    made = from_json(Bounded, raw)
+    assert made == Bounded(
+        4096, 1.0, "abc", {"a": 9}, (Part(1),), frozenset({Word.ONE, Word.TWO}), "HEY"
+    )
+    assert to_json(made) == raw
+    assert from_json(Bounded, {"size": "4Ki"}).size == 4096
+    assert type(from_json(Bounded, {"share": 1}).share) is float
+
+
+@pytest.mark.parametrize(
+    ("part", "field", "code"),
+    [
+        ({"size": 0}, "size", "invalid_value"),
+        ({"size": "2Mi"}, "size", "invalid_value"),
+        ({"share": 1.5}, "share", "invalid_value"),
+        ({"title": "abcd"}, "title", "too_long"),
+        ({"counts": {"a": 10}}, "counts.a", "invalid_value"),
+        ({"counts": {"a": 1, "b": 1, "c": 1}}, "counts", "too_many"),
+        ({"parts": [{"count": 1}] * 2}, "parts", "too_many"),
+        ({"words": ["three"]}, "words.0", "not_a_choice"),
+        ({"shouted": 1}, "shouted", "invalid_value"),
+    ],
+)
+def test_what_is_out_of_bounds_is_refused(part: dict[str, Any], field: str, code: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        from_json(Bounded, part, "it", "the box")
+    assert caught.value.message == "the box cannot be accepted"
+    assert [(p.field, p.code) for p in caught.value.problems] == [(f"it.{field}", code)]
+    assert caught.value.problems[0].remedy

@@ -24,7 +24,8 @@ from vmtune.bench.model.scenario.matrix_cells import (
     IoPattern,
     NodeKind,
 )
-from vmtune.bench.model.scenario.migration import GIB, MIB, Scenario, VmShape, to_json
+from vmtune.bench.model.scenario.migration import Scenario, VmShape, to_json
+from vmtune.bench.model.scenario.parts import GIB, MIB
 from vmtune.model.migration.controller_record import ReaperEnd, ReaperReport
 from vmtune.model.workload import Workload
 from vmtune.reference.facts import FACTS, Facts

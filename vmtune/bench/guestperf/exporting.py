@@ -11,7 +11,8 @@ from vmtune.bench.guestperf.format import Document, Form, in_form
 from vmtune.bench.migration.families import GUESTPERF_NAMES
 from vmtune.bench.model.kinds import ScenarioKind
 from vmtune.bench.model.runs.run import CpuSample, HostSide, Run, RunRecord, RunState
-from vmtune.bench.model.scenario.migration import GIB, MIB, nearest_power_of_two
+from vmtune.bench.model.scenario.migration import nearest_power_of_two
+from vmtune.bench.model.scenario.parts import GIB, MIB
 from vmtune.errors import InvalidInput
 from vmtune.model.migration.record import Sample
 from vmtune.model.migration.steps import AfterIterations, Deed, Step, parse_steps

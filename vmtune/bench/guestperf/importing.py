@@ -23,7 +23,8 @@ from vmtune.bench.model.runs.run import (
     RunRecord,
     RunState,
 )
-from vmtune.bench.model.scenario.migration import GIB, MIB, nearest_power_of_two
+from vmtune.bench.model.scenario.migration import nearest_power_of_two
+from vmtune.bench.model.scenario.parts import GIB, MIB
 from vmtune.bench.reduce import reduce
 from vmtune.errors import InvalidInput
 from vmtune.model.migration.record import QemuStatus, Sample, Totals, read_query_migrate

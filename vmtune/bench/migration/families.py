@@ -19,7 +19,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from vmtune.bench.model.scenario.migration import GIB, MIB, Scenario, VmShape, nearest_power_of_two
+from vmtune.bench.model.scenario.migration import Scenario, VmShape, nearest_power_of_two
+from vmtune.bench.model.scenario.parts import GIB, MIB
 from vmtune.model.migration.steps import AfterIterations, Deed, Step
 from vmtune.model.tunables.rows.reaper import OFF
 from vmtune.model.tunables.tunable import Value

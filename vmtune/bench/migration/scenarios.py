@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 
 from vmtune import units
 from vmtune.bench.migration.families import FAMILIES, SCENARIOS
-from vmtune.bench.model.scenario.migration import MIB, Scenario
+from vmtune.bench.model.scenario.migration import Scenario
+from vmtune.bench.model.scenario.parts import MIB
 from vmtune.documents.strict import Reader, short
 from vmtune.model.findings.table import Severity
 from vmtune.model.host.facts import HostFacts, Reading, VmFacts, VmState

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from vmtune.bench.migration.families import FAMILIES, GUESTPERF_NAMES, SCENARIOS
-from vmtune.bench.model.scenario.migration import GIB, MIB, from_json, to_json
+from vmtune.bench.model.scenario.migration import from_json, to_json
+from vmtune.bench.model.scenario.parts import GIB, MIB
 from vmtune.model.migration.steps import AfterIterations, Deed, Step
 from vmtune.model.tunables.built_in import BUILT_IN
 

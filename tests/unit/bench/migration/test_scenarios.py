@@ -9,7 +9,8 @@ import pytest
 from tests.support import facts
 from vmtune.bench.migration.families import FAMILIES, SCENARIOS
 from vmtune.bench.migration.scenarios import BenchHosts, quick, select, why_not
-from vmtune.bench.model.scenario.migration import GIB, MIB, Scenario
+from vmtune.bench.model.scenario.migration import Scenario
+from vmtune.bench.model.scenario.parts import GIB, MIB
 from vmtune.errors import InvalidInput
 from vmtune.model.host.facts import VmFacts
 from vmtune.model.migration.steps import AfterIterations, SetValues, Step

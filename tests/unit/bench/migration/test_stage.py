@@ -10,7 +10,8 @@ import pytest
 from vmtune.bench.migration.command_line import QemuFiles, command_line
 from vmtune.bench.migration.libvirt_stage import complaints
 from vmtune.bench.migration.stage import finish
-from vmtune.bench.model.scenario.migration import MIB, Scenario, VmShape
+from vmtune.bench.model.scenario.migration import Scenario, VmShape
+from vmtune.bench.model.scenario.parts import MIB
 from vmtune.model.workload import Workload
 
 VM = UUID("5f5b1f5e-6c0e-4c8f-9d1a-0d9f6a1c7e10")

@@ -26,7 +26,8 @@ from vmtune.bench.model.runs.run import (
     RunState,
     Silence,
 )
-from vmtune.bench.model.scenario.migration import MIB, Scenario, to_json
+from vmtune.bench.model.scenario.migration import Scenario, to_json
+from vmtune.bench.model.scenario.parts import MIB
 from vmtune.bench.plots.marks import marks_of
 from vmtune.bench.plots.plot import plot_run
 from vmtune.bench.plots.points import apart, thinned, within

@@ -45,7 +45,7 @@ from vmtune.bench.model.campaign.campaign import (
 )
 from vmtune.bench.model.scenario import any_kind as any_scenario
 from vmtune.bench.model.scenario.any_kind import OVERRIDABLE, AnyScenario
-from vmtune.bench.model.scenario.migration import MOST_TEXT
+from vmtune.bench.model.scenario.parts import MOST_TEXT
 from vmtune.documents.strict import Reader, join, parse_toml, short
 from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.rules import unknown_tunable

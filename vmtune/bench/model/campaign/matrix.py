@@ -45,13 +45,8 @@ from vmtune.bench.model.campaign.campaign import (
 )
 from vmtune.bench.model.campaign.file import Known, read_beside
 from vmtune.bench.model.kinds import ScenarioKind
-from vmtune.bench.model.scenario import block_target
 from vmtune.bench.model.scenario.block import (
-    LEAST_BLOCK_BYTES,
     LEAST_NODE_BYTES,
-    MOST_BLOCK_BYTES,
-    MOST_IODEPTH,
-    MOST_JOBS,
     MOST_LOAD_S,
     MOST_NODE_BYTES,
     BlockScenario,
@@ -59,6 +54,10 @@ from vmtune.bench.model.scenario.block import (
 from vmtune.bench.model.scenario.block_target import LiveTarget
 from vmtune.bench.model.scenario.boot import BootScenario, why_not
 from vmtune.bench.model.scenario.matrix_cells import (
+    LEAST_BLOCK_BYTES,
+    MOST_BLOCK_BYTES,
+    MOST_IODEPTH,
+    MOST_JOBS,
     Accelerator,
     BlockCell,
     BootCell,
@@ -67,13 +66,8 @@ from vmtune.bench.model.scenario.matrix_cells import (
     IoPattern,
     NodeKind,
 )
-from vmtune.bench.model.scenario.migration import (
-    GIB,
-    LEAST_MEMORY_BYTES,
-    MIB,
-    MOST_TEXT,
-)
-from vmtune.documents.dataclass_json import to_json
+from vmtune.bench.model.scenario.parts import GIB, LEAST_MEMORY_BYTES, MIB, MOST_TEXT
+from vmtune.documents.dataclass_json import read, to_json
 from vmtune.documents.strict import Reader, join, parse_toml, short
 from vmtune.model.profile import check_name
 from vmtune.model.tunables.built_in import BUILT_IN
@@ -325,7 +319,8 @@ def _block(reader: Reader, raw: object) -> BlockMatrix:
         given = parts.get(name, getattr(usual, name))
         return _numbers(reader, given, f"block.{name}", least, most, unit)
 
-    target = block_target.from_json(reader, parts.get("target"), "block.target")
+    wanted = parts.get("target")
+    target = read(reader, LiveTarget, wanted, "block.target") if wanted is not None else None
     usual_nodes = (NodeKind.VM,) if target is not None and target.own else usual.nodes
     return BlockMatrix(
         nodes=_words(reader, parts.get("nodes", usual_nodes), "block.nodes", NodeKind),

@@ -1,19 +1,18 @@
-"""What one boot recorded, raw, and its form as JSON."""
+"""What one boot recorded, raw."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Annotated
 
-from vmtune.documents.strict import Reader, join
+from annotated_types import Interval, MaxLen
 
 MOST_TAIL = 8192
-_MOST_WORDS = 2000
-_MOST_MS = 1e10
-_MOST_UPDATES = 1 << 53
-_MOST_PARTS = 1000
+_Words = Annotated[str, MaxLen(2000)]
+_Milliseconds = Annotated[float, Interval(ge=0, le=1e10)]
+_Updates = Annotated[int, Interval(ge=0, le=1 << 53)]
 
 
 class BootMarkName(StrEnum):
@@ -54,8 +53,8 @@ class BootMark:
     """
 
     name: BootMarkName
-    at_ms: float
-    region_updates: int | None = None
+    at_ms: _Milliseconds
+    region_updates: _Updates | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,94 +74,17 @@ class BootRecord:
     """
 
     end: BootEnd
-    ended_ms: float
-    marks: tuple[BootMark, ...] = ()
-    region_updates: Mapping[str, int] | None = None
-    cpu_ms: float | None = None
-    qemu: str = ""
-    kernel: str = ""
-    firmware: str = ""
-    host_kernel: str = ""
-    srcutree: Mapping[str, str] = field(default_factory=dict)
-    serial_tail: str = ""
+    ended_ms: _Milliseconds
+    marks: Annotated[tuple[BootMark, ...], MaxLen(len(BootMarkName))] = ()
+    region_updates: Annotated[Mapping[str, _Updates], MaxLen(1000)] | None = None
+    cpu_ms: _Milliseconds | None = None
+    qemu: _Words = ""
+    kernel: _Words = ""
+    firmware: _Words = ""
+    host_kernel: _Words = ""
+    srcutree: Annotated[Mapping[str, _Words], MaxLen(1000)] = field(default_factory=dict)
+    serial_tail: Annotated[str, MaxLen(MOST_TAIL)] = ""
 
     def mark(self, name: BootMarkName) -> BootMark | None:
         """That mark; None where it was not reached."""
         return next((each for each in self.marks if each.name is name), None)
-
-
-def to_json(record: BootRecord) -> dict[str, Any]:  # any JSON
-    """All of *record*, so that :func:`from_json` reads back the same."""
-    return {
-        **{each.name: getattr(record, each.name) for each in fields(BootRecord)},
-        "end": record.end.value,
-        "marks": [
-            {"name": m.name.value, "at_ms": m.at_ms, "region_updates": m.region_updates}
-            for m in record.marks
-        ],
-        "region_updates": None if record.region_updates is None else dict(record.region_updates),
-        "srcutree": dict(record.srcutree),
-    }
-
-
-def from_json(raw: object, where: str = "") -> BootRecord:
-    """A record from JSON.
-
-    :raise InvalidInput: with a problem for each part that cannot be accepted.
-    """
-    reader = Reader()
-    names = [each.name for each in fields(BootRecord)]
-    given = reader.mapping(raw, where, names[2:], names[:2])
-
-    def text(name: str, most: int = _MOST_WORDS) -> str:
-        return reader.text(given.get(name, ""), join(where, name), most)
-
-    cpu = given.get("cpu_ms")
-    counts = given.get("region_updates")
-    record = BootRecord(
-        end=reader.choice(given.get("end"), join(where, "end"), BootEnd, BootEnd.DIED),
-        ended_ms=reader.number(given.get("ended_ms"), join(where, "ended_ms"), 0, _MOST_MS),
-        marks=reader.sequence(
-            given.get("marks", ()), join(where, "marks"),
-            lambda each, at: _mark(reader, each, at), len(BootMarkName),
-        ),
-        region_updates=None if counts is None else {
-            str(name): reader.integer(count, join(where, f"region_updates.{name}"),
-                                      0, _MOST_UPDATES)
-            for name, count in _few(reader, counts, join(where, "region_updates")).items()
-        },
-        cpu_ms=None if cpu is None else reader.number(cpu, join(where, "cpu_ms"), 0, _MOST_MS),
-        qemu=text("qemu"),
-        kernel=text("kernel"),
-        firmware=text("firmware"),
-        host_kernel=text("host_kernel"),
-        srcutree={
-            str(name): reader.text(value, join(where, f"srcutree.{name}"), _MOST_WORDS)
-            for name, value in _few(
-                reader, given.get("srcutree", {}), join(where, "srcutree")
-            ).items()
-        },
-        serial_tail=text("serial_tail", MOST_TAIL),
-    )  # fmt: skip
-    reader.done("the record of a boot cannot be accepted")
-    return record
-
-
-def _few(reader: Reader, raw: object, where: str) -> Mapping[str, object]:
-    """*raw* as an object of at most _MOST_PARTS names."""
-    found = reader.mapping(raw, where)
-    if len(found) > _MOST_PARTS:
-        reader.refuse(where, "too_many", f"there are {len(found):,} names", "leave some out")
-        return {}
-    return found
-
-
-def _mark(reader: Reader, raw: object, where: str) -> BootMark:
-    parts = reader.mapping(raw, where, ("region_updates",), ("name", "at_ms"))
-    updates = parts.get("region_updates")
-    return BootMark(
-        reader.choice(parts.get("name"), join(where, "name"), BootMarkName, BootMarkName.GUEST),
-        reader.number(parts.get("at_ms"), join(where, "at_ms"), 0, _MOST_MS),
-        None if updates is None
-        else reader.integer(updates, join(where, "region_updates"), 0, _MOST_UPDATES),
-    )  # fmt: skip

@@ -12,6 +12,7 @@ from vmtune.bench.model.scenario import migration as scenario
 from vmtune.bench.model.scenario.block import BlockScenario
 from vmtune.bench.model.scenario.boot import BootScenario
 from vmtune.bench.model.scenario.migration import Scenario
+from vmtune.bench.model.scenario.parts import laid_over
 from vmtune.documents.strict import join, short
 from vmtune.errors import InvalidInput
 
@@ -69,7 +70,7 @@ def from_json(raw: object, where: str = "", base: AnyScenario | None = None) -> 
             raw = {name: part for name, part in raw.items() if name != "kind"}
         return scenario.from_json(raw, where, base)
     if base is not None and isinstance(raw, Mapping):
-        raw = _laid_over(to_json(base), raw)
+        raw = laid_over(to_json(base), raw)
     return _READERS[kind](raw, where)
 
 
@@ -92,16 +93,3 @@ def _kind(raw: object, where: str, base: AnyScenario | None) -> ScenarioKind:
         code="other_kind" if known else "not_a_choice",
         remedy=f"use {words}",
     )
-
-
-def _laid_over(base: Mapping[str, Json], parts: Mapping[str, Json]) -> dict[str, Json]:
-    """*parts* over *base*, and over what its objects consist of."""
-    return {
-        **base,
-        **{
-            name: {**base[name], **part}
-            if isinstance(part, Mapping) and isinstance(base.get(name), Mapping)
-            else part
-            for name, part in parts.items()
-        },
-    }

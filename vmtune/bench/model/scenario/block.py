@@ -10,16 +10,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
+
+from annotated_types import Interval
 
 from vmtune import units
 from vmtune.bench.model.scenario import block_target
 from vmtune.bench.model.scenario.block_target import LiveTarget
-from vmtune.bench.model.scenario.matrix_cells import BlockCell, IoPattern, NodeKind
-from vmtune.bench.model.scenario.migration import GIB, MIB, MOST_TEXT
+from vmtune.bench.model.scenario.matrix_cells import BlockCell, NodeKind
 from vmtune.bench.model.scenario.named import Named
 from vmtune.bench.model.scenario.names import NAME, NAME_FORM, usual_name
-from vmtune.documents.strict import Reader, join, short
+from vmtune.bench.model.scenario.parts import GIB, MIB, Text, Values, without_kind
+from vmtune.documents import dataclass_json as documents
+from vmtune.documents.strict import Reader, short
 from vmtune.errors import InvalidInput, Problem
 from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.rules import accept_values
@@ -28,10 +31,6 @@ from vmtune.units import Unit
 
 KIND = "block"
 """What says in JSON that a scenario is one of these, and the family of their names."""
-LEAST_BLOCK_BYTES, MOST_BLOCK_BYTES = 512, 32 * MIB
-"""Of one request; NBD servers need take no more than 32 MiB (NBD protocol, doc/proto.md)."""
-MOST_IODEPTH = 4096
-MOST_JOBS = 256
 LEAST_NODE_BYTES, MOST_NODE_BYTES = MIB, 1 << 44
 MOST_LOAD_S = 3600
 USUAL_RUNTIME_S, USUAL_RAMP_S = 10, 2
@@ -66,14 +65,14 @@ class BlockScenario(Named):
     """
 
     cell: BlockCell
-    title: str = ""
-    why: str = ""
-    size_bytes: int = GIB
-    runtime_s: int = USUAL_RUNTIME_S
-    ramp_s: int = USUAL_RAMP_S
+    title: Text = ""
+    why: Text = ""
+    size_bytes: Annotated[int, Interval(ge=LEAST_NODE_BYTES, le=MOST_NODE_BYTES), Unit.BYTES] = GIB
+    runtime_s: Annotated[int, Interval(ge=1, le=MOST_LOAD_S)] = USUAL_RUNTIME_S
+    ramp_s: Annotated[int, Interval(ge=0, le=MOST_LOAD_S)] = USUAL_RAMP_S
     iothread: bool = True
-    values: Mapping[str, Value] = field(default_factory=dict)
-    name: str = ""
+    values: Values = field(default_factory=dict)
+    name: Text = ""
     target: LiveTarget | None = None
 
     def __post_init__(self) -> None:
@@ -145,98 +144,30 @@ _USUAL = {each.name: each.default for each in fields(BlockScenario) if each.name
 
 def to_json(scenario: BlockScenario) -> dict[str, Any]:  # any JSON
     """All of *scenario*, so that :func:`from_json` reads back the same."""
-    cell = scenario.cell
-    return {
-        "kind": KIND,
-        "name": scenario.name,
-        "title": scenario.title,
-        "why": scenario.why,
-        "cell": {
-            "node": cell.node.value,
-            "rw": cell.rw.value,
-            "block_size_bytes": cell.block_size_bytes,
-            "iodepth": cell.iodepth,
-            "numjobs": cell.numjobs,
-        },
-        "size_bytes": scenario.size_bytes,
-        "runtime_s": scenario.runtime_s,
-        "ramp_s": scenario.ramp_s,
-        "iothread": scenario.iothread,
-        **({} if scenario.target is None else {"target": block_target.to_json(scenario.target)}),
-        "values": dict(scenario.values),
-    }
-
-
-_FIELDS = ("name", "title", "why", "size_bytes", "runtime_s", "ramp_s", "iothread", "values")
-_CELL = ("block_size_bytes", "iodepth", "numjobs")
+    written: dict[str, Any] = {"kind": KIND, **documents.to_json(scenario)}
+    if scenario.target is None:
+        del written["target"]
+    else:
+        written["target"] = block_target.to_json(scenario.target)
+    return written
 
 
 def from_json(raw: object, where: str = "") -> BlockScenario:
-    """A scenario from JSON or TOML. Sizes may have a unit, as in ``4Ki``.
+    """A scenario from JSON or TOML. Sizes may have a unit, as in ``4Ki``. A target says which kind
+    of node there is.
 
     :param where: what problems call the document; its parts follow.
     :raise InvalidInput: with a problem for each part that cannot be accepted.
     """
     reader = Reader()
-    given = reader.mapping(raw, where, ("kind", "target", *_FIELDS), ("cell",))
-    if given.get("kind", KIND) != KIND:
-        reader.refuse(join(where, "kind"), "not_a_choice",
-                      f"{short(given['kind'])} is not {KIND}", f"use {KIND}")  # fmt: skip
-    target = block_target.from_json(reader, given.get("target"), join(where, "target"))
-    usual = NodeKind.VM if target is not None and target.own else NodeKind.NULL
-    cell = _cell(reader, given.get("cell", {}), join(where, "cell"), usual)
-    parts = {
-        name: _READERS[name](reader, given[name], join(where, name))
-        for name in _FIELDS
-        if name in given
-    }
-    reader.done("the scenario cannot be accepted")
-    made = reader.part(where, lambda: BlockScenario(cell, target=target, **parts), None)
+    given: Any = without_kind(raw, where, KIND, reader)
+    match given:
+        case {"target": {"node": str()} | {"device": str()}, "cell": dict() as cell}:
+            given = {**given, "cell": {"node": NodeKind.VM.value, **cell}}
+    made = documents.read(reader, BlockScenario, given, where)
     reader.done("the scenario cannot be accepted")
     assert made is not None
     return made
-
-
-def _cell(reader: Reader, raw: object, where: str, usual_node: NodeKind) -> BlockCell:
-    told = usual_node is NodeKind.VM  # by the target
-    required, known = (("rw",), ("node", *_CELL)) if told else (("node", "rw"), _CELL)
-    given = reader.mapping(raw, where, known, required)
-
-    def number(name: str, least: int, most: int, usual: int, unit: Unit = Unit.NONE) -> int:
-        return reader.integer(given.get(name, usual), join(where, name), least, most, usual, unit)
-
-    return BlockCell(
-        node=reader.choice(given.get("node", ""), join(where, "node"), NodeKind, usual_node)
-        if "node" in given else usual_node,
-        rw=reader.choice(given.get("rw", ""), join(where, "rw"), IoPattern, IoPattern.READ)
-        if "rw" in given else IoPattern.READ,
-        block_size_bytes=number(
-            "block_size_bytes", LEAST_BLOCK_BYTES, MOST_BLOCK_BYTES, 4096, Unit.BYTES
-        ),
-        iodepth=number("iodepth", 1, MOST_IODEPTH, 1),
-        numjobs=number("numjobs", 1, MOST_JOBS, 1),
-    )  # fmt: skip
-
-
-def _values(reader: Reader, raw: object, where: str) -> Mapping[str, Value]:
-    given = reader.mapping(raw, where)
-    nothing: Mapping[str, Value] = {}
-    return reader.part("", lambda: accept_values(given, BUILT_IN, f"{where}."), nothing)
-
-
-_READERS = {
-    "name": lambda reader, raw, where: reader.text(raw, where, MOST_TEXT),
-    "title": lambda reader, raw, where: reader.text(raw, where, MOST_TEXT),
-    "why": lambda reader, raw, where: reader.text(raw, where, MOST_TEXT),
-    "size_bytes": lambda reader, raw, where: reader.integer(
-        raw, where, LEAST_NODE_BYTES, MOST_NODE_BYTES, GIB, Unit.BYTES
-    ),
-    "runtime_s": lambda reader, raw, where: reader.integer(raw, where, 1, MOST_LOAD_S, 1),
-    "ramp_s": lambda reader, raw, where: reader.integer(raw, where, 0, MOST_LOAD_S),
-    "iothread": lambda reader, raw, where: reader.boolean(raw, where),
-    "values": _values,
-}
-assert tuple(_READERS) == _FIELDS, "a field without its reader"
 
 
 class LoadPhase(StrEnum):

@@ -8,17 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
+from annotated_types import MaxLen
+
 from vmtune.bench.model.scenario.matrix_cells import BlockCell, NodeKind
-from vmtune.documents.strict import Reader, join, short
+from vmtune.documents.dataclass_json import Written
+from vmtune.documents.strict import Reader, short
 from vmtune.errors import Problem
 
 VM_NAME, VM_HOST = "vm_name", "vm_host"
 """Where a run's options say which VM it was on, beside its scenario's target."""
 MOST_NAME = 255
 """Characters of a node's name, or of a disk's path in the guest."""
+
+
+def _vm(reader: Reader, raw: object, where: str) -> UUID | None:
+    try:
+        return UUID(str(raw))
+    except ValueError:
+        reader.refuse(where, "invalid_value", f"{short(raw)} is no UUID of a VM",
+                      "`vmtune vm list` shows them")  # fmt: skip
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +42,9 @@ class LiveTarget:
         Without either, a null node is made in its QEMU, exported, and removed again.
     """
 
-    vm: UUID
-    node: str = ""
-    device: str = ""
+    vm: Annotated[UUID, Written(_vm)]
+    node: Annotated[str, MaxLen(MOST_NAME)] = ""
+    device: Annotated[str, MaxLen(MOST_NAME)] = ""
 
     @property
     def own(self) -> bool:
@@ -41,29 +53,9 @@ class LiveTarget:
 
 
 def to_json(target: LiveTarget) -> dict[str, Any]:  # any JSON
-    """All of *target*, so that :func:`from_json` reads back the same."""
+    """All of *target*, without what is empty."""
     parts = {"node": target.node, "device": target.device}
     return {"vm": str(target.vm), **{name: text for name, text in parts.items() if text}}
-
-
-def from_json(reader: Reader, raw: object, where: str) -> LiveTarget | None:
-    """A target from JSON or TOML; None for a QEMU that is started for the measurement."""
-    if raw is None:
-        return None
-    given = reader.mapping(raw, where, ("node", "device"), ("vm",))
-    texts = {
-        name: reader.text(given[name], join(where, name), MOST_NAME)
-        for name in ("node", "device")
-        if name in given
-    }
-    try:
-        return LiveTarget(UUID(str(given.get("vm", ""))), **texts)
-    except ValueError:
-        if "vm" in given:
-            reader.refuse(join(where, "vm"), "invalid_value",
-                          f"{short(given['vm'])} is no UUID of a VM",
-                          "`vmtune vm list` shows them")  # fmt: skip
-        return None
 
 
 def problems_of(

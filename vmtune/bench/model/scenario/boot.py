@@ -8,21 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Annotated, Any
+
+from annotated_types import Interval
 
 from vmtune import units
 from vmtune.bench.model.scenario.matrix_cells import Accelerator, BootCell, BootGuest, Firmware
-from vmtune.bench.model.scenario.migration import (
+from vmtune.bench.model.scenario.names import NAME, NAME_FORM, usual_name
+from vmtune.bench.model.scenario.parts import (
     LEAST_MEMORY_BYTES,
     MIB,
-    MOST_MEMORY_BYTES,
-    MOST_TEXT,
-    MOST_VCPUS,
+    Text,
+    Values,
+    without_kind,
 )
+from vmtune.documents import dataclass_json as documents
+from vmtune.documents.strict import Reader, short
 from vmtune.bench.model.scenario.named import Named
-from vmtune.bench.model.scenario.names import NAME, NAME_FORM, usual_name
-from vmtune.documents.strict import Reader, join, short
 from vmtune.errors import InvalidInput, Problem
 from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.rules import accept_values
@@ -37,8 +39,6 @@ LEAST_LINUX_BYTES = 192 * MIB
 RING = "dirty_ring_size_entries"
 SETTABLE = frozenset({RING})
 """The tunables that a boot can be measured with: KVM allocates the ring with each vCPU."""
-_USUAL = BootCell(BootGuest.PROJECT, Firmware.SEABIOS, Accelerator.KVM, 1, 512 * MIB)
-_Word = TypeVar("_Word", bound=StrEnum)
 
 
 def why_not(guest: BootGuest, firmware: Firmware) -> str:
@@ -61,12 +61,12 @@ class BootScenario(Named):
     """
 
     cell: BootCell
-    title: str = ""
-    why: str = ""
+    title: Text = ""
+    why: Text = ""
     count_regions: bool = True
-    most_seconds: int = 300
-    values: Mapping[str, Value] = field(default_factory=dict)
-    name: str = ""
+    most_seconds: Annotated[int, Interval(ge=1, le=MOST_BOOT_SECONDS)] = 300
+    values: Values = field(default_factory=dict)
+    name: Text = ""
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -139,18 +139,7 @@ _USUAL_SETUP = {each.name: each.default for each in fields(BootScenario) if each
 
 def to_json(scenario: BootScenario) -> dict[str, Any]:  # any JSON
     """All of *scenario*, so that :func:`from_json` reads back the same."""
-    cell = scenario.cell
-    return {
-        "kind": KIND,
-        **{each.name: getattr(scenario, each.name) for each in fields(BootScenario)},
-        "cell": {
-            **{each.name: getattr(cell, each.name) for each in fields(BootCell)},
-            "guest": cell.guest.value,
-            "firmware": cell.firmware.value,
-            "accelerator": cell.accelerator.value,
-        },
-        "values": dict(scenario.values),
-    }
+    return {"kind": KIND, **documents.to_json(scenario)}
 
 
 def from_json(raw: object, where: str = "") -> BootScenario:
@@ -160,49 +149,7 @@ def from_json(raw: object, where: str = "") -> BootScenario:
     :raise InvalidInput: with a problem for each part that cannot be accepted.
     """
     reader = Reader()
-    names = [each.name for each in fields(BootScenario) if each.name != "cell"]
-    given = reader.mapping(raw, where, ("kind", *names), ("cell",))
-    if given.get("kind", KIND) != KIND:
-        reader.refuse(join(where, "kind"), "not_a_choice",
-                      f"{short(given['kind'])} is not {KIND}", f"use {KIND}")  # fmt: skip
-    cell = _cell(reader, given.get("cell", {}), join(where, "cell"))
-    at = {name: join(where, name) for name in names}
-    parts: dict[str, Any] = {
-        "name": reader.text(given.get("name", ""), at["name"], MOST_TEXT),
-        "title": reader.text(given.get("title", ""), at["title"], MOST_TEXT),
-        "why": reader.text(given.get("why", ""), at["why"], MOST_TEXT),
-        "count_regions": reader.boolean(given.get("count_regions", True), at["count_regions"]),
-        "most_seconds": reader.integer(
-            given.get("most_seconds", 300), at["most_seconds"], 1, MOST_BOOT_SECONDS, 1
-        ),
-        "values": _values(reader, given.get("values", {}), at["values"]),
-    }
-    reader.done("the scenario cannot be accepted")
-    made = reader.part(where, lambda: BootScenario(cell, **parts), None)
+    made = documents.read(reader, BootScenario, without_kind(raw, where, KIND, reader), where)
     reader.done("the scenario cannot be accepted")
     assert made is not None
     return made
-
-
-def _cell(reader: Reader, raw: object, where: str) -> BootCell:
-    parts = reader.mapping(raw, where, [each.name for each in fields(BootCell)])
-
-    def word(name: str, words: type[_Word], usual: _Word) -> _Word:
-        return reader.choice(parts.get(name, usual.value), join(where, name), words, usual)
-
-    return BootCell(
-        word("guest", BootGuest, _USUAL.guest),
-        word("firmware", Firmware, _USUAL.firmware),
-        word("accelerator", Accelerator, _USUAL.accelerator),
-        reader.integer(parts.get("vcpus", 1), join(where, "vcpus"), 1, MOST_VCPUS, 1),
-        reader.integer(
-            parts.get("memory_bytes", _USUAL.memory_bytes), join(where, "memory_bytes"),
-            LEAST_MEMORY_BYTES, MOST_MEMORY_BYTES, _USUAL.memory_bytes, Unit.BYTES,
-        ),
-    )  # fmt: skip
-
-
-def _values(reader: Reader, raw: object, where: str) -> Mapping[str, Value]:
-    given = reader.mapping(raw, where)
-    nothing: dict[str, Value] = {}
-    return reader.part("", lambda: accept_values(given, BUILT_IN, f"{where}."), nothing)

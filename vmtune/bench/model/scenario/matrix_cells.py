@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
 
-_KIB, _MIB = 1 << 10, 1 << 20
+from annotated_types import Interval
+
+from vmtune.bench.model.scenario.parts import KIB, MIB, MemoryBytes, Vcpus
+from vmtune.units import Unit
+
+LEAST_BLOCK_BYTES, MOST_BLOCK_BYTES = 512, 32 * MIB
+"""Of one request; NBD servers need take no more than 32 MiB (NBD protocol, doc/proto.md)."""
+MOST_IODEPTH = 4096
+MOST_JOBS = 256
 
 
 class NodeKind(StrEnum):
@@ -59,7 +68,7 @@ class Accelerator(StrEnum):
 
 def _size(count: int) -> str:
     """``4k``, ``512m``, ``513b``: as short as it can be exactly."""
-    for suffix, factor in (("m", _MIB), ("k", _KIB)):
+    for suffix, factor in (("m", MIB), ("k", KIB)):
         if count % factor == 0:
             return f"{count // factor}{suffix}"
     return f"{count}b"
@@ -71,9 +80,11 @@ class BlockCell:
 
     node: NodeKind
     rw: IoPattern
-    block_size_bytes: int
-    iodepth: int
-    numjobs: int
+    block_size_bytes: Annotated[
+        int, Interval(ge=LEAST_BLOCK_BYTES, le=MOST_BLOCK_BYTES), Unit.BYTES
+    ] = 4 * KIB
+    iodepth: Annotated[int, Interval(ge=1, le=MOST_IODEPTH)] = 1
+    numjobs: Annotated[int, Interval(ge=1, le=MOST_JOBS)] = 1
 
     @property
     def name(self) -> str:
@@ -86,11 +97,11 @@ class BlockCell:
 class BootCell:
     """One combination of the boot benchmark."""
 
-    guest: BootGuest
-    firmware: Firmware
-    accelerator: Accelerator
-    vcpus: int
-    memory_bytes: int
+    guest: BootGuest = BootGuest.PROJECT
+    firmware: Firmware = Firmware.SEABIOS
+    accelerator: Accelerator = Accelerator.KVM
+    vcpus: Vcpus = 1
+    memory_bytes: MemoryBytes = 512 * MIB
 
     @property
     def name(self) -> str:

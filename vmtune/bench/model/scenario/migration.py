@@ -16,14 +16,19 @@ Everything but the name has a default, that of :class:`Scenario`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
+
+from annotated_types import Interval
 
 from vmtune import units
 from vmtune.bench.model.scenario.named import Named
 from vmtune.bench.model.scenario.names import NAME, NAME_FORM
-from vmtune.documents.strict import Reader, join, parse_toml, short
+from vmtune.bench.model.scenario.parts import GIB, MIB, MemoryBytes, Text, Values, Vcpus, laid_over
+from vmtune.documents import dataclass_json as documents
+from vmtune.documents.dataclass_json import Written
+from vmtune.documents.strict import Reader, parse_toml, short
 from vmtune.errors import InvalidInput, Problem
 from vmtune.model.migration.steps import Step, dump_steps, lacking, parse_steps
 from vmtune.model.tunables.built_in import BUILT_IN
@@ -32,17 +37,17 @@ from vmtune.model.tunables.tunable import Value
 from vmtune.model.workload import Workload
 from vmtune.units import Unit
 
-MIB = 1 << 20
-GIB = 1 << 30
-LEAST_MEMORY_BYTES = 32 * MIB
-MOST_MEMORY_BYTES = 1 << 44
-MOST_VCPUS = 1024
 MOST_ITERATIONS = 10_000
 MOST_SECONDS = 7 * 24 * 3600
 MOST_SCENARIOS = 1000
-MOST_TEXT = 2000
 GUEST_NEEDS_BYTES = 16 * MIB
 """Memory that the guest's program and the firmware's tables take beside the region."""
+
+_Seconds = Annotated[int, Interval(ge=0, le=MOST_SECONDS)]
+
+
+def _steps(reader: Reader, raw: object, where: str) -> tuple[Step, ...]:
+    return reader.part("", lambda: parse_steps(raw, where), ())
 
 
 class Transport(StrEnum):
@@ -56,8 +61,8 @@ class Transport(StrEnum):
 class VmShape:
     """The VM that is made for a run."""
 
-    memory_bytes: int = 1536 * MIB
-    vcpus: int = 1
+    memory_bytes: MemoryBytes = 1536 * MIB
+    vcpus: Vcpus = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,18 +84,18 @@ class Scenario(Named):
     :raise InvalidInput: with a problem for each field that cannot be accepted.
     """
 
-    name: str
-    title: str = ""
-    why: str = ""
+    name: Text
+    title: Text = ""
+    why: Text = ""
     vm: VmShape = VmShape()
     workload: Workload = field(default_factory=lambda: Workload(region_bytes=GIB))
-    values: Mapping[str, Value] = field(default_factory=dict)
-    steps: tuple[Step, ...] = ()
+    values: Values = field(default_factory=dict)
+    steps: Annotated[tuple[Step, ...], Written(_steps, dump_steps)] = ()
     transport: Transport = Transport.TCP
-    warmup_s: int = 15
-    cooldown_s: int = 15
-    most_iterations: int = 30
-    most_seconds: int = 300
+    warmup_s: _Seconds = 15
+    cooldown_s: _Seconds = 15
+    most_iterations: Annotated[int, Interval(ge=1, le=MOST_ITERATIONS)] = 30
+    most_seconds: Annotated[int, Interval(ge=1, le=MOST_SECONDS)] = 300
     count_ring_full: bool = False
 
     def __post_init__(self) -> None:
@@ -175,14 +180,8 @@ def nearest_power_of_two(size: int) -> int:
 
 def to_json(scenario: Scenario) -> dict[str, Any]:  # any JSON
     """All of *scenario*, so that :func:`from_json` reads back the same."""
-    return {
-        **{each.name: getattr(scenario, each.name) for each in fields(Scenario)},
-        "vm": {each.name: getattr(scenario.vm, each.name) for each in fields(VmShape)},
-        "workload": {each.name: getattr(scenario.workload, each.name) for each in fields(Workload)},
-        "values": dict(scenario.values),
-        "steps": dump_steps(scenario.steps),
-        "transport": scenario.transport.value,
-    }
+    written: dict[str, Any] = documents.to_json(scenario)
+    return written
 
 
 def from_json(raw: object, where: str = "", base: Scenario | None = None) -> Scenario:
@@ -193,23 +192,13 @@ def from_json(raw: object, where: str = "", base: Scenario | None = None) -> Sce
         takes one away.
     :raise InvalidInput: with a problem for each part that cannot be accepted.
     """
-    reader = Reader()
-    names = [each.name for each in fields(Scenario)]
-    given = reader.mapping(raw, where, names, () if base else ("name",))
-    parts = {
-        name: _READERS[name](reader, given[name], join(where, name), base)
-        for name in names
-        if name in given
-    }
-    reader.done("the scenario cannot be accepted")
-    made = reader.part(where, lambda: _made(base, parts), None)
-    reader.done("the scenario cannot be accepted")
-    assert made is not None
-    return made
+    if isinstance(raw, Mapping):
+        usual = to_json(base) if base is not None else {"workload": _USUAL_WORKLOAD}
+        raw = laid_over(usual, raw)
+    return documents.from_json(Scenario, raw, where, "the scenario")
 
 
-def _made(base: Scenario | None, parts: dict[str, Any]) -> Scenario | None:
-    return replace(base, **parts) if base else Scenario(**parts)
+_USUAL_WORKLOAD = {"region_bytes": GIB}
 
 
 def read_toml(text: str) -> tuple[Scenario, ...]:
@@ -235,87 +224,3 @@ def read_toml(text: str) -> tuple[Scenario, ...]:
         seen.add(scenario.name)
     reader.done("the scenarios cannot be accepted")
     return scenarios
-
-
-def _text(reader: Reader, raw: object, where: str, base: Scenario | None) -> str:
-    return reader.text(raw, where, MOST_TEXT)
-
-
-def _vm(reader: Reader, raw: object, where: str, base: Scenario | None) -> VmShape:
-    old = base.vm if base else VmShape()
-    parts = reader.mapping(raw, where, [each.name for each in fields(VmShape)])
-    return VmShape(
-        reader.integer(parts.get("memory_bytes", old.memory_bytes), f"{where}.memory_bytes",
-                       LEAST_MEMORY_BYTES, MOST_MEMORY_BYTES, unit=Unit.BYTES),
-        reader.integer(parts.get("vcpus", old.vcpus), f"{where}.vcpus", 1, MOST_VCPUS),
-    )  # fmt: skip
-
-
-def _workload(reader: Reader, raw: object, where: str, base: Scenario | None) -> Workload:
-    old = base.workload if base else Workload(region_bytes=GIB)
-    parts = reader.mapping(raw, where, [each.name for each in fields(Workload)])
-    before = len(reader.problems)
-    numbers = {
-        each.name: reader.integer(
-            parts.get(each.name, getattr(old, each.name)),
-            f"{where}.{each.name}",
-            0,
-            1 << 32,
-            unit=Unit.BYTES if each.name.endswith("_bytes") else Unit.NONE,
-        )
-        for each in fields(Workload)
-    }
-    if len(reader.problems) > before:
-        return old
-    return reader.part(where, lambda: Workload(**numbers), old)
-
-
-def _values(reader: Reader, raw: object, where: str, base: Scenario | None) -> Mapping[str, Value]:
-    given = reader.mapping(raw, where)
-    laid_over = {**(base.values if base else {}), **given}
-    before = len(reader.problems)
-    try:
-        return accept_values(laid_over, BUILT_IN, f"{where}.")
-    except InvalidInput as error:
-        reader.problems += error.problems
-    assert len(reader.problems) > before
-    return {}
-
-
-def _steps(reader: Reader, raw: object, where: str, base: Scenario | None) -> tuple[Step, ...]:
-    return reader.part("", lambda: parse_steps(raw, where), ())
-
-
-def _transport(reader: Reader, raw: object, where: str, base: Scenario | None) -> Transport:
-    return reader.choice(raw, where, Transport, Transport.TCP)
-
-
-def _seconds(reader: Reader, raw: object, where: str, base: Scenario | None) -> int:
-    return reader.integer(raw, where, 0, MOST_SECONDS)
-
-
-def _most(reader: Reader, raw: object, where: str, base: Scenario | None) -> int:
-    most = MOST_SECONDS if where.endswith("_seconds") else MOST_ITERATIONS
-    return reader.integer(raw, where, 1, most)
-
-
-def _boolean(reader: Reader, raw: object, where: str, base: Scenario | None) -> bool:
-    return reader.boolean(raw, where)
-
-
-_READERS = {
-    "name": _text,
-    "title": _text,
-    "why": _text,
-    "vm": _vm,
-    "workload": _workload,
-    "values": _values,
-    "steps": _steps,
-    "transport": _transport,
-    "warmup_s": _seconds,
-    "cooldown_s": _seconds,
-    "most_iterations": _most,
-    "most_seconds": _most,
-    "count_ring_full": _boolean,
-}
-assert list(_READERS) == [each.name for each in fields(Scenario)], "a field without its reader"

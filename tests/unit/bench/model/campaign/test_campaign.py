@@ -25,7 +25,8 @@ from vmtune.bench.model.campaign.campaign import (
 from vmtune.bench.model.campaign.file import from_json, read_toml, to_json
 from vmtune.bench.model.kinds import ScenarioKind
 from vmtune.bench.model.metrics.table import METRICS, Direction, judged_metrics
-from vmtune.bench.model.scenario.migration import MIB, Scenario, VmShape
+from vmtune.bench.model.scenario.migration import Scenario, VmShape
+from vmtune.bench.model.scenario.parts import MIB
 from vmtune.documents.strict import MOST_FILE_CHARACTERS
 from vmtune.errors import InvalidInput
 from vmtune.model.migration.steps import AfterSeconds, Deed, Step

@@ -26,7 +26,7 @@ from vmtune.bench.model.scenario.matrix_cells import (
     IoPattern,
     NodeKind,
 )
-from vmtune.bench.model.scenario.migration import GIB, MIB
+from vmtune.bench.model.scenario.parts import GIB, MIB
 from vmtune.documents.strict import MOST_FILE_CHARACTERS
 from vmtune.errors import InvalidInput
 

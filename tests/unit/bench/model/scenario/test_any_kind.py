@@ -27,7 +27,8 @@ from vmtune.bench.model.scenario.matrix_cells import (
     IoPattern,
     NodeKind,
 )
-from vmtune.bench.model.scenario.migration import MIB, Scenario, VmShape
+from vmtune.bench.model.scenario.migration import Scenario, VmShape
+from vmtune.bench.model.scenario.parts import MIB
 from vmtune.errors import InvalidInput
 from vmtune.model.workload import Workload
 

@@ -12,9 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vmtune.bench.model.scenario.block import (
-    MOST_BLOCK_BYTES,
-    MOST_IODEPTH,
-    MOST_JOBS,
     MOST_LOAD_S,
     MOST_NODE_BYTES,
     BlockRecord,
@@ -28,8 +25,15 @@ from vmtune.bench.model.scenario.block import (
     to_json,
 )
 from vmtune.bench.model.scenario.block_target import LiveTarget, vm_of_setup
-from vmtune.bench.model.scenario.matrix_cells import BlockCell, IoPattern, NodeKind
-from vmtune.bench.model.scenario.migration import MIB
+from vmtune.bench.model.scenario.matrix_cells import (
+    MOST_BLOCK_BYTES,
+    MOST_IODEPTH,
+    MOST_JOBS,
+    BlockCell,
+    IoPattern,
+    NodeKind,
+)
+from vmtune.bench.model.scenario.parts import MIB
 from vmtune.documents import dataclass_json as documents
 from vmtune.errors import InvalidInput
 from vmtune.model.tunables.built_in import BUILT_IN

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmtune.bench.model.runs import boot_record
 from vmtune.bench.model.runs.boot_record import BootEnd, BootMark, BootMarkName, BootRecord
 from vmtune.bench.model.scenario import boot
 from vmtune.bench.model.scenario.boot import SETTABLE, BootScenario, why_not
 from vmtune.bench.model.scenario.matrix_cells import Accelerator, BootCell, BootGuest, Firmware
-from vmtune.bench.model.scenario.migration import MIB
+from vmtune.bench.model.scenario.parts import MIB
+from vmtune.documents import dataclass_json as documents
 from vmtune.errors import InvalidInput
 
 POSSIBLE = [(g, f) for g in BootGuest for f in Firmware if not why_not(g, f)]
@@ -71,7 +71,7 @@ def test_read_back(scenario: BootScenario) -> None:
 
 @given(records)
 def test_record_read_back(record: BootRecord) -> None:
-    assert boot_record.from_json(boot_record.to_json(record)) == record
+    assert documents.from_json(BootRecord, documents.to_json(record)) == record
 
 
 def test_what_is_left_out_is_usual() -> None:
@@ -135,7 +135,7 @@ def test_an_arms_values_are_laid_over() -> None:
     ],
 )
 def test_a_damaged_record_is_refused(change: dict[str, Any], field: str) -> None:
-    raw = boot_record.to_json(BootRecord(BootEnd.DIED, 1.0))
+    raw = documents.to_json(BootRecord(BootEnd.DIED, 1.0))
     with pytest.raises(InvalidInput) as caught:
-        boot_record.from_json({**raw, **change}, "record")
+        documents.from_json(BootRecord, {**raw, **change}, "record")
     assert [problem.field for problem in caught.value.problems] == [f"record.{field}"]

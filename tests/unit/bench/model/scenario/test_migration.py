@@ -10,8 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vmtune.bench.model.scenario.migration import (
-    GIB,
-    MIB,
     MOST_SCENARIOS,
     Scenario,
     Transport,
@@ -21,6 +19,7 @@ from vmtune.bench.model.scenario.migration import (
     read_toml,
     to_json,
 )
+from vmtune.bench.model.scenario.parts import GIB, MIB
 from vmtune.documents.strict import MOST_FILE_CHARACTERS
 from vmtune.errors import InvalidInput
 from vmtune.model.migration.steps import (

@@ -1,0 +1,64 @@
+"""What scenarios of every kind consist of, with the bounds of each part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from annotated_types import Interval, MaxLen
+
+from vmtune.documents.dataclass_json import Written
+from vmtune.documents.strict import Reader, join, short
+from vmtune.model.tunables.built_in import BUILT_IN
+from vmtune.model.tunables.rules import accept_values
+from vmtune.model.tunables.tunable import Value
+from vmtune.units import Unit
+
+KIB = 1 << 10
+MIB = 1 << 20
+GIB = 1 << 30
+LEAST_MEMORY_BYTES = 32 * MIB
+MOST_MEMORY_BYTES = 1 << 44
+MOST_VCPUS = 1024
+MOST_TEXT = 2000
+
+Text = Annotated[str, MaxLen(MOST_TEXT)]
+MemoryBytes = Annotated[int, Interval(ge=LEAST_MEMORY_BYTES, le=MOST_MEMORY_BYTES), Unit.BYTES]
+Vcpus = Annotated[int, Interval(ge=1, le=MOST_VCPUS)]
+
+
+def _values(reader: Reader, raw: object, where: str) -> Mapping[str, Value]:
+    given = reader.mapping(raw, where)
+    nothing: Mapping[str, Value] = {}
+    return reader.part("", lambda: accept_values(given, BUILT_IN, f"{where}."), nothing)
+
+
+Values = Annotated[Mapping[str, Value], Written(_values)]
+"""Tunables; a null takes away what was there before."""
+
+
+def without_kind(raw: object, where: str, kind: str, reader: Reader) -> object:
+    """The other parts of a scenario that may say its kind; another kind is a problem."""
+    if not isinstance(raw, Mapping):
+        return raw
+    if raw.get("kind", kind) != kind:
+        reader.refuse(
+            join(where, "kind"),
+            "not_a_choice",
+            f"{short(raw['kind'])} is not {kind}",
+            f"use {kind}",
+        )
+    return {name: part for name, part in raw.items() if name != "kind"}
+
+
+def laid_over(base: Mapping[str, Any], parts: Mapping[str, Any]) -> dict[str, Any]:  # any JSON
+    """*parts* over *base*, and over what its objects consist of."""
+    return {
+        **base,
+        **{
+            name: {**base[name], **part}
+            if isinstance(part, Mapping) and isinstance(base.get(name), Mapping)
+            else part
+            for name, part in parts.items()
+        },
+    }
