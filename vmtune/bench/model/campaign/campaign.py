@@ -12,14 +12,22 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
+
+from annotated_types import Interval, MaxLen
 
 from vmtune.bench.model.kinds import ScenarioKind
 from vmtune.bench.model.metrics.table import METRICS, METRICS_OF, PRIMARY, judged_metrics
-from vmtune.bench.model.scenario.any_kind import AnyScenario, from_json, kind_of
+from vmtune.bench.model.scenario.any_kind import OVERRIDABLE, AnyScenario, from_json, kind_of
+from vmtune.bench.model.scenario.any_kind import to_json as scenario_to_json
+from vmtune.bench.model.scenario.parts import Text
+from vmtune.documents.dataclass_json import Written
+from vmtune.documents.strict import Reader, join, short
 from vmtune.errors import InvalidInput, Problem
 from vmtune.model.migration.steps import dump_steps
 from vmtune.model.profile import Revision
+from vmtune.model.tunables.built_in import BUILT_IN
+from vmtune.model.tunables.rules import unknown_tunable
 from vmtune.model.tunables.tunable import Value
 
 DEFAULT_BLOCKS = 10
@@ -37,9 +45,47 @@ _ARM = re.compile(r"[A-Za-z0-9]([A-Za-z0-9 .,_+-]{0,61}[A-Za-z0-9.+])?")
 _CELL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _QEMU = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 
-Overrides = Mapping[str, Any]
+
+def _read_overrides(reader: Reader, raw: object, where: str) -> Mapping[str, Any]:
+    return dict(reader.mapping(raw, where, OVERRIDABLE))
+
+
+def _read_tunables(reader: Reader, raw: object, where: str) -> Mapping[str, Value]:
+    """Values of known tunables, each acceptable by itself: what they lack or contradict shows
+    once they are laid over the scenario's."""
+    values: dict[str, Value] = {}
+    for name, value in reader.mapping(raw, where).items():
+        tunable = BUILT_IN.get(name)
+        if tunable is None:
+            reader.problems.append(unknown_tunable(name, join(where, name), BUILT_IN))
+            continue
+        try:
+            values[name] = tunable.accept(value)
+        except ValueError as error:
+            reader.refuse(
+                join(where, name), "invalid_value", str(error), f"allowed: {tunable.allowed()}"
+            )
+    return values
+
+
+def _read_scenario(reader: Reader, raw: object, where: str) -> AnyScenario | None:
+    if isinstance(raw, str):  # no name that is known
+        reader.refuse(
+            where,
+            "unknown_scenario",
+            f"there is no scenario {short(raw)}",
+            "`vmtune bench scenarios` lists them; a table describes one of your own",
+        )
+        return None
+    return reader.part("", lambda: from_json(raw, where), None)
+
+
+Name = Annotated[str, MaxLen(200)]
+Overrides = Annotated[Mapping[str, Any], Written(_read_overrides)]
 """Parts of a scenario as JSON, laid over it; never its name nor its values. Of ``vm`` and
 ``workload`` only what is given changes."""
+Tunables = Annotated[Mapping[str, Value], Written(_read_tunables)]
+Runs = Annotated[int, Interval(ge=0, le=MOST_BLOCKS)]
 
 
 class CampaignPlace(StrEnum):
@@ -81,14 +127,14 @@ class Arm:
     :param against: the arms that it is compared with.
     """
 
-    name: str
-    profile: str = ""
-    revision: int | None = None
-    values: Mapping[str, Value] = field(default_factory=dict)
+    name: Name
+    profile: Name = ""
+    revision: Annotated[int, Interval(ge=1, le=2**31 - 1)] | None = None
+    values: Tunables = field(default_factory=dict)
     scenario: Overrides = field(default_factory=dict)
-    qemu: str = ""
+    qemu: Name = ""
     place: CampaignPlace = CampaignPlace.DIRECT
-    against: tuple[str, ...] = ()
+    against: Annotated[tuple[Name, ...], MaxLen(MOST_ARMS)] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +144,9 @@ class Cell:
     :param name: also the variant of its scenario's name.
     """
 
-    name: str
+    name: Name
     scenario: Overrides = field(default_factory=dict)
-    values: Mapping[str, Value] = field(default_factory=dict)
+    values: Tunables = field(default_factory=dict)
     host_load: HostLoad = HostLoad.IDLE
 
 
@@ -112,9 +158,9 @@ class Beside:
         is repeated in small: ``{"region_bytes": 8}``.
     """
 
-    reference: str
-    table: str = ""
-    scale: Mapping[str, int] = field(default_factory=dict)
+    reference: Name
+    table: Name = ""
+    scale: Mapping[str, Annotated[int, Interval(ge=1, le=1_000_000)]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,20 +179,20 @@ class Campaign:
     :raise InvalidInput: with a problem for each part that cannot be accepted.
     """
 
-    name: str
-    scenario: AnyScenario
-    arms: tuple[Arm, ...]
-    cells: tuple[Cell, ...] = ()
-    title: str = ""
-    why: str = ""
-    blocks: int = DEFAULT_BLOCKS
-    seed: int | None = None
-    primary_metric: str = ""
-    margin_percent: float = DEFAULT_MARGIN_PERCENT
-    warmup_runs: int = 1
+    name: Name
+    scenario: Annotated[AnyScenario, Written(_read_scenario, scenario_to_json)]
+    arms: Annotated[tuple[Arm, ...], MaxLen(MOST_ARMS)]
+    cells: Annotated[tuple[Cell, ...], MaxLen(MOST_CELLS)] = ()
+    title: Text = ""
+    why: Text = ""
+    blocks: Runs = DEFAULT_BLOCKS
+    seed: Annotated[int, Interval(ge=0, le=MOST_SEED)] | None = None
+    primary_metric: Name = ""
+    margin_percent: Annotated[float, Interval(ge=0, le=100)] = DEFAULT_MARGIN_PERCENT
+    warmup_runs: Runs = 1
     other_environment: OtherEnvironment = OtherEnvironment.REFUSE
     kvm: bool | None = None
-    overrides: frozenset[str] = frozenset()
+    overrides: Annotated[frozenset[Name], MaxLen(100)] = frozenset()
     beside: Beside | None = None
 
     def __post_init__(self) -> None:

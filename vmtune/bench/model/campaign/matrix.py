@@ -43,7 +43,7 @@ from vmtune.bench.model.campaign.campaign import (
     Campaign,
     Cell,
 )
-from vmtune.bench.model.campaign.file import Known, read_beside
+from vmtune.bench.model.campaign.file import Known
 from vmtune.bench.model.kinds import ScenarioKind
 from vmtune.bench.model.scenario.block import (
     LEAST_NODE_BYTES,
@@ -67,7 +67,7 @@ from vmtune.bench.model.scenario.matrix_cells import (
     NodeKind,
 )
 from vmtune.bench.model.scenario.parts import GIB, LEAST_MEMORY_BYTES, MIB, MOST_TEXT
-from vmtune.documents.dataclass_json import read, to_json
+from vmtune.documents.dataclass_json import decoder, read, to_json
 from vmtune.documents.strict import Reader, join, parse_toml, short
 from vmtune.model.profile import check_name
 from vmtune.model.tunables.built_in import BUILT_IN
@@ -291,7 +291,7 @@ def from_json(raw: object) -> MatrixPlan:
         margin_percent=reader.number(
             given.get("margin_percent", DEFAULT_MARGIN_PERCENT), "margin_percent", 0.01, 100
         ),
-        beside=read_beside(reader, given.get("beside"), "beside"),
+        beside=decoder(Beside | None)(reader, given.get("beside"), "beside"),
     )
     if not reader.problems and not matrix.cells:
         reader.refuse("boot.firmware", "firmware_cannot_start_guest",
