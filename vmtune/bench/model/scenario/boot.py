@@ -14,6 +14,7 @@ from annotated_types import Interval
 
 from vmtune import units
 from vmtune.bench.model.scenario.matrix_cells import Accelerator, BootCell, BootGuest, Firmware
+from vmtune.bench.model.scenario.named import Named
 from vmtune.bench.model.scenario.names import NAME, NAME_FORM, usual_name
 from vmtune.bench.model.scenario.parts import (
     LEAST_MEMORY_BYTES,
@@ -24,7 +25,6 @@ from vmtune.bench.model.scenario.parts import (
 )
 from vmtune.documents import dataclass_json as documents
 from vmtune.documents.strict import Reader, short
-from vmtune.bench.model.scenario.named import Named
 from vmtune.errors import InvalidInput, Problem
 from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.rules import accept_values
