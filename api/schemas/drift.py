@@ -9,7 +9,7 @@ from pydantic import Field, StrictStr
 
 from vmtune.api.schemas.common import Model, Page, ProblemItem, problems_of
 from vmtune.api.schemas.vms import TuningView
-from vmtune.model.plan.drift import Drift, DriftScan, Found
+from vmtune.model.plan.drift import Drift, DriftScan, ScanResult
 
 
 class DriftScanCreate(Model):
@@ -39,7 +39,7 @@ class FoundView(Model):
     took_ms: int
 
     @classmethod
-    def of(cls, found: Found) -> FoundView:
+    def of(cls, found: ScanResult) -> FoundView:
         return cls(
             looked_at=found.looked_at,
             drifted=found.drifted,

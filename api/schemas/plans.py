@@ -13,7 +13,7 @@ from vmtune.model.findings.table import Finding, Severity
 from vmtune.model.host.facts import Connection
 from vmtune.model.plan.plan import PlanItem, TakesEffect
 from vmtune.model.tunables.tunable import Route, Side
-from vmtune.model.tunables.virsh import command, spoken_plan
+from vmtune.model.tunables.virsh import command, plan_to_virsh
 from vmtune.services.tuning.planning import Planned
 
 
@@ -67,7 +67,7 @@ class VirshView(Model):
         plan = planned.plan
         if not plan.destination or plan.connection is not Connection.LIBVIRT:
             return None
-        said = spoken_plan(plan)
+        said = plan_to_virsh(plan)
         rows = {item.tunable: item.row for item in plan.items}
         there = planned.peer_uri or "DESTINATION_URI"
         persistent = planned.facts.persistent

@@ -13,7 +13,7 @@ from uuid import UUID
 from tests.support.facts import host as host_facts
 from tests.support.facts import vm as vm_facts
 from vmtune.errors import CommandRefused, HostUnreachable, NotFound, TooLate
-from vmtune.hypervisor.event_hub import Hub
+from vmtune.hypervisor.event_hub import EventHub
 from vmtune.hypervisor.protocol import Driver, DriverEvent, MigrateOrder, MigrationHandle
 from vmtune.model.host.dirty_rates import DirtyRates
 from vmtune.model.host.facts import HostFacts, Reading, VmFacts, VmState, VmSummary
@@ -125,7 +125,7 @@ class SimHost:
         self.facts: HostFacts = host_facts(name)
         self._fleet = fleet
         self.room = room
-        self._hub = Hub()
+        self._hub = EventHub()
 
     @property
     def uri(self) -> str:

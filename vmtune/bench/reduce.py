@@ -14,7 +14,7 @@ from vmtune.bench.model.runs.run import CpuSample, HostSide, RunRecord, RunState
 from vmtune.model.migration.record import Sample
 from vmtune.model.tunables.tunable import Value
 
-Found = Iterator[tuple[str, float]]
+MetricValues = Iterator[tuple[str, float]]
 
 
 def reduce(record: RunRecord, state: RunState, values: Mapping[str, Value]) -> dict[str, float]:
@@ -48,7 +48,7 @@ def _migration(record: RunRecord) -> Span | None:
     )
 
 
-def _time(record: RunRecord, state: RunState, migration: Span | None) -> Found:
+def _time(record: RunRecord, state: RunState, migration: Span | None) -> MetricValues:
     if migration is None:
         return
     yield "elapsed_ms", migration[1] - migration[0]
@@ -66,7 +66,7 @@ def _time(record: RunRecord, state: RunState, migration: Span | None) -> Found:
 _KINDS = ("vcpu", "migration", "multifd", "other")
 
 
-def _cpu(cpu: Sequence[CpuSample], migration: Span | None) -> Found:
+def _cpu(cpu: Sequence[CpuSample], migration: Span | None) -> MetricValues:
     if migration is None:
         return
     for side in HostSide:
@@ -100,7 +100,7 @@ def _at(own: Sequence[CpuSample], field: str, moment: float) -> float:
     return low + (high - low) * min(1.0, (moment - before.at_ms) / (after.at_ms - before.at_ms))
 
 
-def _transfer(record: RunRecord, values: Mapping[str, Value]) -> Found:
+def _transfer(record: RunRecord, values: Mapping[str, Value]) -> MetricValues:
     samples, totals = record.samples, record.totals
     sending = [s for s in samples if s.transferred_bytes > 0]
     last = sending[-1] if sending else None
@@ -131,7 +131,7 @@ def _throughput(record: RunRecord, sending: Sequence[Sample]) -> float | None:
     return sent * 1000 / milliseconds if milliseconds > 0 and sent >= 0 else None
 
 
-def _control(record: RunRecord, values: Mapping[str, Value]) -> Found:
+def _control(record: RunRecord, values: Mapping[str, Value]) -> MetricValues:
     samples = record.samples
     if samples and values.get("auto_converge") is True:
         yield "throttle_max_percent", max(s.throttle_percent for s in samples)

@@ -14,7 +14,7 @@ _MOST_WAITING = 10_000
 and who looks late sees the present state anyway."""
 
 
-class Watch:
+class Subscription:
     """One watcher's events, from the moment it was made. Dropping it ends it."""
 
     def __init__(self) -> None:
@@ -26,7 +26,7 @@ class Watch:
         self._waiting.append(event)
         self._news.set()
 
-    def __aiter__(self) -> Watch:
+    def __aiter__(self) -> Subscription:
         return self
 
     async def __anext__(self) -> DriverEvent:
@@ -40,37 +40,37 @@ class Watch:
         return event
 
 
-class Hub:
-    """Passes each published event to every watch that is still held by somebody."""
+class EventHub:
+    """Passes each published event to every subscription that somebody still holds."""
 
     def __init__(self) -> None:
-        self._watches: weakref.WeakSet[Watch] = weakref.WeakSet()
+        self._subscriptions: weakref.WeakSet[Subscription] = weakref.WeakSet()
         self._closed = False
 
-    def watch(self) -> Watch:
-        """A watcher of what is published from now on."""
-        watch = Watch()
+    def subscribe(self) -> Subscription:
+        """A subscription to what is published from now on."""
+        subscription = Subscription()
         if self._closed:
-            watch.put(None)
-        self._watches.add(watch)
-        return watch
+            subscription.put(None)
+        self._subscriptions.add(subscription)
+        return subscription
 
     def events(self) -> AsyncGenerator[DriverEvent, None]:
         """The same as a generator, which watches from now on, not from its first step."""
-        return _drain(self.watch())
+        return _drain(self.subscribe())
 
     def publish(self, event: DriverEvent) -> None:
         """Tell every watcher. Call it from the event loop's own thread."""
-        for watch in tuple(self._watches):
-            watch.put(event)
+        for subscription in tuple(self._subscriptions):
+            subscription.put(event)
 
     def close(self) -> None:
-        """End all watches, present and future."""
+        """End all subscriptions, present and future."""
         self._closed = True
-        for watch in tuple(self._watches):
-            watch.put(None)
+        for subscription in tuple(self._subscriptions):
+            subscription.put(None)
 
 
-async def _drain(watch: Watch) -> AsyncGenerator[DriverEvent, None]:
-    async for event in watch:
+async def _drain(subscription: Subscription) -> AsyncGenerator[DriverEvent, None]:
+    async for event in subscription:
         yield event

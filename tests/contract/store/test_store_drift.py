@@ -11,7 +11,7 @@ from tests.contract.store.conftest import Clock
 from vmtune.errors import NotFound, Problem
 from vmtune.model.access.scopes import Reach
 from vmtune.model.host.inventory import Host
-from vmtune.model.plan.drift import DriftScan, Found
+from vmtune.model.plan.drift import DriftScan, ScanResult
 from vmtune.model.plan.outcome import ApplicationState, Outcome, Status
 from vmtune.model.plan.tuning_state import TuningState
 from vmtune.storage import Store
@@ -20,7 +20,7 @@ from vmtune.storage.repositories.tuning_states import Seen
 VMS = [UUID(f"00000000-0000-4000-8000-00000000000{n}") for n in "abc"]
 GOOD = (Outcome("downtime_limit_ms", Status.EFFECTIVE, 700, 700),)
 BAD = (Outcome("downtime_limit_ms", Status.OVERWRITTEN, 700, 5),)
-FOUND = Found(5, 1, 2, 1, 1, 40, (Problem("vms.x", "monitor_busy", "taken", "let go"),))
+FOUND = ScanResult(5, 1, 2, 1, 1, 40, (Problem("vms.x", "monitor_busy", "taken", "let go"),))
 
 
 @pytest.fixture(autouse=True)

@@ -32,7 +32,7 @@ from vmtune.model.migration.controller_record import StepEffect, StepRecord
 from vmtune.model.migration.record import MigrationState, Totals
 from vmtune.model.migration.steps import AfterSeconds, Deed, Step
 from vmtune.model.plan.changes import Change
-from vmtune.model.plan.drift import Found
+from vmtune.model.plan.drift import ScanResult
 from vmtune.model.plan.outcome import ApplicationState, Outcome, Status
 from vmtune.model.profile import Target
 from vmtune.stats.model import Design, NoiseFloor, Scale
@@ -117,7 +117,7 @@ def fill(store: Store) -> None:
     store.evacuations.enter(VM, EvacuationState.PAUSED)
     silent = Problem(f"vms.{VM}", "monitor_busy", "another client holds it", "let go of it")
     store.drift_scans.ask(["a"])
-    store.drift_scans.note("a", 1, Found(2, 1, 3, 1, 1, 40, (silent,)))
+    store.drift_scans.note("a", 1, ScanResult(2, 1, 3, 1, 1, 40, (silent,)))
     store.keeping.begin_chore("keep house", 3600)
     for subject in ("1", "2", "3"):
         store.events.append(EventTopic.MIGRATION, subject, {"state": "active"})

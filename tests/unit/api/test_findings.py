@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.api import Api
-from tests.unit.services.hosts.test_doctor import eyes
+from tests.unit.services.hosts.test_doctor import probes
 from vmtune.admin.doctor import diagnose_here
 from vmtune.hypervisor.linux.doctor_probe import examine
 from vmtune.model.findings.table import FINDINGS
@@ -24,7 +24,7 @@ def ill(api: Api, tmp_path: Path) -> Api:
     (folder / "proc/sys/kernel/osrelease").write_text("5.10.0-28-amd64")
     on = api.container
     store = on.queries._store
-    doctor = DoctorService(store, on.hosts, on.profiles, lambda: examine(eyes(folder)))
+    doctor = DoctorService(store, on.hosts, on.profiles, lambda: examine(probes(folder)))
     object.__setattr__(on, "doctor", doctor)
     return api
 

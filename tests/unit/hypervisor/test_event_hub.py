@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 import gc
 
-from vmtune.hypervisor.event_hub import Hub
+from vmtune.hypervisor.event_hub import EventHub
 from vmtune.hypervisor.protocol import DriverEvent, EventKind
 
 
@@ -12,7 +12,7 @@ def event(detail: str) -> DriverEvent:
 
 
 async def test_each_watcher_hears_everything_from_its_start_on() -> None:
-    hub = Hub()
+    hub = EventHub()
     first = hub.events()
     hub.publish(event("1"))
     second = hub.events()
@@ -23,7 +23,7 @@ async def test_each_watcher_hears_everything_from_its_start_on() -> None:
 
 
 async def test_a_waiting_watcher_is_woken() -> None:
-    hub = Hub()
+    hub = EventHub()
     events = hub.events()
     waiting = asyncio.ensure_future(anext(events))
     await asyncio.sleep(0)
@@ -33,13 +33,13 @@ async def test_a_waiting_watcher_is_woken() -> None:
 
 
 async def test_a_watch_of_a_closed_hub_ends_at_once() -> None:
-    hub = Hub()
+    hub = EventHub()
     hub.close()
     assert [e async for e in hub.events()] == []
 
 
 async def test_a_slow_watcher_keeps_the_latest() -> None:
-    hub = Hub()
+    hub = EventHub()
     events = hub.events()
     for number in range(10_001):
         hub.publish(event(str(number)))
@@ -48,7 +48,7 @@ async def test_a_slow_watcher_keeps_the_latest() -> None:
 
 
 async def test_a_dropped_watcher_costs_nothing() -> None:
-    hub = Hub()
-    hub.watch()
+    hub = EventHub()
+    hub.subscribe()
     gc.collect()
-    assert not hub._watches
+    assert not hub._subscriptions

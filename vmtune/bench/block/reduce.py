@@ -11,7 +11,7 @@ from vmtune.bench.model.scenario.block import BlockRecord, CpuMark, LoadPhase
 from vmtune.errors import InvalidInput
 
 _NS_IN_US = 1000
-Found = Iterator[tuple[str, float]]
+MetricValues = Iterator[tuple[str, float]]
 
 
 def reduce_block(record: BlockRecord) -> Mapping[str, float]:
@@ -20,7 +20,7 @@ def reduce_block(record: BlockRecord) -> Mapping[str, float]:
     return {name: float(found[name]) for name in METRICS if name in found}
 
 
-def _load(record: BlockRecord) -> Found:
+def _load(record: BlockRecord) -> MetricValues:
     report = _report(record)
     ended_well = record.fio_status == 0 and not record.qemu_ended
     if report is None or report.failed or not ended_well:
@@ -68,7 +68,7 @@ def _at(marks: Sequence[CpuMark], moment: float) -> float:
     raise AssertionError("the moment is not among the marks")
 
 
-def _memory(record: BlockRecord) -> Found:
+def _memory(record: BlockRecord) -> MetricValues:
     for phase in LoadPhase:
         seen = [sample for sample in record.processes if sample.phase is phase]
         if not seen:

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from vmtune import tracing
 from vmtune.errors import HostUnreachable, OutcomeUnknown, VmtuneError
-from vmtune.hypervisor.event_hub import Hub
+from vmtune.hypervisor.event_hub import EventHub
 from vmtune.hypervisor.guard import OPEN, Guard
 from vmtune.hypervisor.libvirt.calls import Connection, open_connection
 from vmtune.hypervisor.libvirt.events import read_event
@@ -51,7 +51,7 @@ class Link:
         self._opening: asyncio.Task[Connection] | None = None
         self._reconnecting: asyncio.Task[None] | None = None
         self._closed = False
-        self._hub = Hub()
+        self._hub = EventHub()
         self.generation = 0
         """Grows with each connection: what was learnt over an older one may be stale."""
 

@@ -45,7 +45,7 @@ from vmtune.hypervisor.qemu import write as qemu_write
 from vmtune.hypervisor.qemu.block_export import BlockNode, Export
 from vmtune.hypervisor.qemu.guest_agent import GuestAgent
 from vmtune.hypervisor.qemu.probe import QemuProbe
-from vmtune.hypervisor.qemu.replies import understanding
+from vmtune.hypervisor.qemu.replies import reading_reply
 from vmtune.model.host.dirty_rates import DirtyRates
 from vmtune.model.host.facts import HostFacts, Reading, VmFacts, VmState, VmSummary
 from vmtune.model.migration.record import QemuStatus, Snapshot, Totals, read_query_migrate
@@ -319,7 +319,7 @@ class LibvirtDriver:
             if refusal.problems[0].code == NOT_RUNNING:
                 raise gone from refusal
             raise
-        with understanding("its migration"):
+        with reading_reply("its migration"):
             snapshot = read_query_migrate(reply, at_ms)
         if vm in self._not_begun:
             begun = read_query_migrate(reply) != self._not_begun[vm]

@@ -61,7 +61,7 @@ def _version_of(name: str) -> Version | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Eyes:
+class Probes:
     """How a machine is looked at. Tests give a folder, and answers, of their own.
 
     :param root: where /proc, /sys and /dev are.
@@ -102,23 +102,23 @@ class _Look:
             return None
 
 
-def examine(eyes: Eyes | None = None) -> Examined:
+def examine(probes: Probes | None = None) -> Examined:
     """Look at this machine. Changes nothing; blocks for some milliseconds."""
-    eyes = eyes or Eyes()
-    look = _Look(eyes.root)
+    probes = probes or Probes()
+    look = _Look(probes.root)
     kernel = look.text("proc/sys/kernel/osrelease", "the kernel's version")
-    device, for_all = _userfaultfd(eyes.root / "dev/userfaultfd")
-    kvm = _kvm(eyes, look)
-    installed = eyes.version(QEMU_PROGRAM)
-    libvirt = eyes.version("libvirtd") or eyes.version("virtqemud")
-    nics = tuple(_nics(eyes, look))
+    device, for_all = _userfaultfd(probes.root / "dev/userfaultfd")
+    kvm = _kvm(probes, look)
+    installed = probes.version(QEMU_PROGRAM)
+    libvirt = probes.version("libvirtd") or probes.version("virtqemud")
+    nics = tuple(_nics(probes, look))
     if not nics:
         look.unseen.append(Unseen("network cards", "none is up below /sys/class/net"))
     return Examined(
-        hostname=_text(eyes.root / "proc/sys/kernel/hostname"),
+        hostname=_text(probes.root / "proc/sys/kernel/hostname"),
         user=_user(),
         kernel=kernel,
-        srcu=_srcu(eyes.root / "sys/module/srcutree/parameters"),
+        srcu=_srcu(probes.root / "sys/module/srcutree/parameters"),
         max_map_count=look.number("proc/sys/vm/max_map_count", "vm.max_map_count"),
         optmem_max_bytes=look.number("proc/sys/net/core/optmem_max", "net.core.optmem_max"),
         unprivileged_userfaultfd=look.number(
@@ -128,24 +128,24 @@ def examine(eyes: Eyes | None = None) -> Examined:
         userfaultfd_for_all=for_all,
         kvm=kvm,
         cpus=_cpus(look),
-        qemus=tuple(_qemus(eyes.root)),
+        qemus=tuple(_qemus(probes.root)),
         nics=nics,
         can_raise_memlock=_can_raise_memlock(look, libvirt is not None),
         qemu_versions=((f"{QEMU_PROGRAM} --version", installed),) if installed else (),
         libvirt=Seen(str(libvirt), "libvirtd --version") if libvirt else None,
-        programs={name: eyes.which(name) is not None for name in (*PROGRAMS, QEMU_PROGRAM)},
+        programs={name: probes.which(name) is not None for name in (*PROGRAMS, QEMU_PROGRAM)},
         unseen=tuple(look.unseen),
     )
 
 
-def _kvm(eyes: Eyes, look: _Look) -> KvmSeen:
-    device = eyes.root / "dev/kvm"
-    kvm = eyes.kvm(device)
+def _kvm(probes: Probes, look: _Look) -> KvmSeen:
+    device = probes.root / "dev/kvm"
+    kvm = probes.kvm(device)
     if kvm.why_not or not kvm.present:
         look.unseen.append(Unseen("KVM's dirty ring", kvm.why_not or "there is no /dev/kvm"))
     if not kvm.dirty_ring_bytes:
         return kvm
-    reset = eyes.ring_reset(device)
+    reset = probes.ring_reset(device)
     if reset.ends_early is None:
         look.unseen.append(Unseen("how the kernel empties dirty rings", reset.why_unknown))
     return replace(kvm, ring_reset_ends_early=reset.ends_early)
@@ -273,9 +273,9 @@ def _is_root(status: str) -> bool:
     return match is not None and match[1] == "0"
 
 
-def _nics(eyes: Eyes, look: _Look) -> Iterator[NicSeen]:
+def _nics(probes: Probes, look: _Look) -> Iterator[NicSeen]:
     """Network cards that are up and have a device behind them: no bridges, no loopback."""
-    folder = eyes.root / "sys/class/net"
+    folder = probes.root / "sys/class/net"
     try:
         names = sorted(entry.name for entry in folder.iterdir())
     except OSError:
@@ -285,7 +285,7 @@ def _nics(eyes: Eyes, look: _Look) -> Iterator[NicSeen]:
             continue
         speed = _text(folder / name / "speed")
         known = int(speed) if speed.isdigit() and int(speed) > 0 else None
-        gathers = eyes.gathers(name)
+        gathers = probes.gathers(name)
         if known is None:
             look.unseen.append(Unseen(f"the speed of {name}", "its driver does not say"))
         if gathers is None:

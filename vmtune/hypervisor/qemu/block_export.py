@@ -17,7 +17,7 @@ from urllib.parse import quote
 from vmtune.errors import CommandRefused, Conflict, OutcomeUnknown, SetupError
 from vmtune.hypervisor.qemu.block_allowlist import EXPORT, JOB, NODE
 from vmtune.hypervisor.qemu.monitor import Monitor
-from vmtune.hypervisor.qemu.replies import understanding
+from vmtune.hypervisor.qemu.replies import reading_reply
 
 REQUESTS_PER_CONNECTION = 16
 """How many requests of one connection QEMU has in flight, however many the client sends
@@ -66,7 +66,7 @@ class Export:
 async def list_nodes(monitor: Monitor) -> Sequence[BlockNode]:
     """The nodes that have a name; QEMU's own names for others begin with ``#``."""
     nodes = await monitor.execute("query-named-block-nodes", {"flat": True})
-    with understanding("its block nodes"):
+    with reading_reply("its block nodes"):
         return [
             BlockNode(
                 str(node["node-name"]), str(node["drv"]), int(node["image"]["virtual-size"]),
@@ -144,7 +144,7 @@ async def remove_export(monitor: Monitor, *, scratch: bool) -> None:
 async def _exports(monitor: Monitor) -> Collection[str]:
     """The ids of what it exports."""
     exports = await monitor.execute("query-block-exports")
-    with understanding("its exports"):
+    with reading_reply("its exports"):
         return [str(each["id"]) for each in exports]
 
 
@@ -158,7 +158,7 @@ async def make_qcow2(monitor: Monitor, file: str, size_bytes: int) -> None:
     deadline = time.monotonic() + _FORMATTED_WITHIN_S
     while True:
         jobs = await monitor.execute("query-jobs")
-        with understanding("its jobs"):
+        with reading_reply("its jobs"):
             job = {each["id"]: each for each in jobs}[JOB]
             ended, error = job["status"] == "concluded", str(job.get("error", ""))
         if ended:

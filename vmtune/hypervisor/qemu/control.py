@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vmtune.errors import CommandRefused
 from vmtune.hypervisor.qemu.monitor import Monitor
-from vmtune.hypervisor.qemu.replies import understanding
+from vmtune.hypervisor.qemu.replies import reading_reply
 from vmtune.model.host.dirty_rates import DirtyRates, read_query_dirty_rate
 
 ALREADY_MEASURING = "already_measuring"
@@ -38,5 +38,5 @@ async def measure_dirty_rates(monitor: Monitor, over_ms: int) -> None:
 async def dirty_rates(monitor: Monitor) -> DirtyRates:
     """The last measurement; see :meth:`vmtune.hypervisor.protocol.Driver.dirty_rates`."""
     reply = await monitor.execute("query-dirty-rate", _IN_MS)
-    with understanding("its dirty rate"):
+    with reading_reply("its dirty rate"):
         return read_query_dirty_rate(reply)

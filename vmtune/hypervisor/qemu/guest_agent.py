@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 from vmtune.errors import CommandRefused, HostUnreachable, OutcomeUnknown
 from vmtune.hypervisor.qemu.allowlist import NOT_ALLOWED
-from vmtune.hypervisor.qemu.replies import understanding
+from vmtune.hypervisor.qemu.replies import reading_reply
 
 PROGRAMS = ("fio", "kill")
 """What is run in guests, and nothing else."""
@@ -79,7 +79,7 @@ class GuestAgent:
         _check(command, arguments)
         async with self._turn:
             reply = await self._channel.ask({"execute": command, "arguments": dict(arguments)})
-        with understanding("what it runs"):
+        with reading_reply("what it runs"):
             if "error" in reply:
                 said = str(reply["error"].get("desc", "the agent gives no reason"))
                 raise CommandRefused(said)
@@ -105,7 +105,7 @@ class GuestAgent:
     async def _start(self, program: str, arguments: Sequence[str]) -> int:
         order = {"path": program, "arg": list(arguments), "capture-output": True}
         started = await self.execute("guest-exec", order)
-        with understanding("what it runs"):
+        with reading_reply("what it runs"):
             return int(started["pid"])
 
     async def _finished(
@@ -114,7 +114,7 @@ class GuestAgent:
         deadline = time.monotonic() + most_s
         while True:
             status = await self.execute("guest-exec-status", {"pid": pid})
-            with understanding("what it runs"):
+            with reading_reply("what it runs"):
                 if status["exited"]:
                     ended = int(status.get("exitcode", -int(status.get("signal", 0))))
                     return Finished(

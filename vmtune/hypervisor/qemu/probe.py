@@ -15,7 +15,7 @@ from vmtune.hypervisor.qemu.allowlist import MADE_UP
 from vmtune.hypervisor.qemu.monitor import Monitor
 from vmtune.hypervisor.qemu.packs import PACK_KINDS, PackProbe, PackSeen
 from vmtune.hypervisor.qemu.qom import children_of
-from vmtune.hypervisor.qemu.replies import understanding
+from vmtune.hypervisor.qemu.replies import reading_reply
 from vmtune.model.host.facts import Reading, VmFacts
 from vmtune.model.migration.record import read_query_migrate
 from vmtune.model.tunables.built_in import BUILT_IN
@@ -107,7 +107,7 @@ class QemuProbe:
 
         :raise VmtuneError: as :meth:`Monitor.execute` does.
         """
-        with understanding("itself"):
+        with reading_reply("itself"):
             return await self._facts(vm, name)
 
     async def _facts(self, vm: UUID, name: str) -> VmFacts:
@@ -160,7 +160,7 @@ class QemuProbe:
         :raise SetupError: a tunable of a pack that is not loaded.
         :raise VmtuneError: as :meth:`Monitor.execute` does.
         """
-        with understanding("its settings"):
+        with reading_reply("its settings"):
             return await self._read(tunables)
 
     async def _read(self, tunables: Collection[str]) -> dict[str, Reading]:

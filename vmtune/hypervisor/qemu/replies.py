@@ -9,7 +9,7 @@ from vmtune.errors import HostUnreachable, VmtuneError
 
 
 @contextmanager
-def understanding(what: str) -> Iterator[None]:
+def reading_reply(what: str) -> Iterator[None]:
     """Read a reply within; *what* of the QEMU it tells.
 
     :raise HostUnreachable: it has another shape than QEMU's schema says, code

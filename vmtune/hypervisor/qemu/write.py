@@ -14,7 +14,7 @@ from vmtune.hypervisor.qemu.monitor import Monitor
 from vmtune.hypervisor.qemu.names import MAIN_LOOP_ID
 from vmtune.hypervisor.qemu.packs import PACK_KINDS, set_values
 from vmtune.hypervisor.qemu.probe import KnownObjects, find_main_loop
-from vmtune.hypervisor.qemu.replies import understanding
+from vmtune.hypervisor.qemu.replies import reading_reply
 from vmtune.model.migration.record import QemuStatus, read_query_migrate
 from vmtune.model.plan.changes import Change
 from vmtune.model.tunables.built_in import BUILT_IN
@@ -112,7 +112,7 @@ async def _refuse_while_migrating(monitor: Monitor, changes: Sequence[Change]) -
         if _kind(change) is not QmpKind.PARAMETER or not _is_setup_only(change):
             continue
         reply = await monitor.execute("query-migrate")
-        with understanding("its migration"):
+        with reading_reply("its migration"):
             status = read_query_migrate(reply).status
         if status.running and not await _only_listens(monitor, status):
             raise CommandRefused(

@@ -21,7 +21,7 @@ from vmtune.hypervisor.qemu.guest_agent import ANSWERS_WITHIN_S, CHANNEL, INSTAL
 from vmtune.hypervisor.qemu.monitor import Monitor
 from vmtune.hypervisor.qemu.names import children
 from vmtune.hypervisor.qemu.qom import children_of
-from vmtune.hypervisor.qemu.replies import understanding
+from vmtune.hypervisor.qemu.replies import reading_reply
 
 _DELIMITER = b"\xff"
 _MOST_BYTES = 32 << 20  # the agent keeps 16 MiB of output, which base64 makes a third longer
@@ -136,7 +136,7 @@ async def find_socket(monitor: Monitor) -> Path:
     """
     name = await _chardev(monitor)
     for row in await monitor.execute("query-chardev") if name else ():
-        with understanding("its character devices"):
+        with reading_reply("its character devices"):
             label, words = row["label"], str(row["filename"])
         _, unix, path = words.partition("unix:")
         if label == name and unix and path.endswith(_LISTENS):

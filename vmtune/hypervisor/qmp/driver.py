@@ -19,7 +19,7 @@ from vmtune.errors import (
     TooLate,
     VmtuneError,
 )
-from vmtune.hypervisor.event_hub import Hub
+from vmtune.hypervisor.event_hub import EventHub
 from vmtune.hypervisor.guard import OPEN, Guard
 from vmtune.hypervisor.linux.local_host import read_local_host
 from vmtune.hypervisor.protocol import Driver, DriverEvent, EventKind, MigrateOrder, MigrationHandle
@@ -28,10 +28,10 @@ from vmtune.hypervisor.qemu import control as qemu_control
 from vmtune.hypervisor.qemu.block_export import BlockNode, Export
 from vmtune.hypervisor.qemu.guest_agent import GuestAgent
 from vmtune.hypervisor.qemu.names import vm_state
-from vmtune.hypervisor.qemu.replies import understanding
+from vmtune.hypervisor.qemu.replies import reading_reply
 from vmtune.hypervisor.qemu.write import write
 from vmtune.hypervisor.qmp.agent_socket import SocketChannel, find_socket
-from vmtune.hypervisor.qmp.migration import DirectMigration, Side, defaults
+from vmtune.hypervisor.qmp.migration import DirectMigration, Endpoint, defaults
 from vmtune.hypervisor.qmp.monitor import NO_QEMU, QmpMonitor
 from vmtune.hypervisor.qmp.qemu import Link, OnEvent, Qemu
 from vmtune.model.host.dirty_rates import DirtyRates
@@ -78,7 +78,7 @@ class QmpDriver:
         self._more_commands = more_commands
         self._qemus: dict[Path, Qemu] = {}
         self._scanning: asyncio.Task[dict[Path, VmtuneError]] | None = None
-        self._hub = Hub()
+        self._hub = EventHub()
         self._prior: dict[UUID, list[Change]] = {}
         self._migrations: set[DirectMigration] = set()
 
@@ -196,7 +196,7 @@ class QmpDriver:
         qemu = await self._find(order.vm)
         waiting = await destination._waiting_for(qemu)
         migration = DirectMigration(
-            Side("source", qemu), Side("destination", waiting), order, self._hub.watch()
+            Endpoint("source", qemu), Endpoint("destination", waiting), order, self._hub.subscribe()
         )
         try:
             await migration.begin(destination._migration_address)
@@ -210,7 +210,7 @@ class QmpDriver:
     async def migration(self, vm: UUID, at_ms: int = 0) -> Snapshot:
         """The VM's outgoing migration. QEMU keeps the last one's figures until it ends."""
         reply = await self._ask(vm, lambda qemu: qemu.monitor.execute("query-migrate"))
-        with understanding("its migration"):
+        with reading_reply("its migration"):
             return read_query_migrate(reply, at_ms)
 
     async def outgoing(self) -> Sequence[UUID]:
@@ -221,7 +221,7 @@ class QmpDriver:
             if qemu.known and qemu.monitor.connected:
                 with contextlib.suppress(OutcomeUnknown, HostUnreachable):
                     reply = await qemu.monitor.execute("query-migrate")
-                    with understanding("its migration"):
+                    with reading_reply("its migration"):
                         snapshot = read_query_migrate(reply)
                     if snapshot.status.running and snapshot.sample is not None:
                         leaving.append(qemu.uuid)
@@ -266,7 +266,7 @@ class QmpDriver:
     @staticmethod
     async def _state(qemu: Qemu) -> VmState:
         reply = await qemu.monitor.execute("query-status")
-        with understanding("what it is doing"):
+        with reading_reply("what it is doing"):
             return vm_state(reply["status"])
 
     async def pause(self, vm: UUID) -> None:

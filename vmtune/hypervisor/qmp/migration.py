@@ -7,9 +7,9 @@ import contextlib
 from collections.abc import Callable, Mapping
 
 from vmtune.errors import CommandRefused, OutcomeUnknown, VmtuneError
-from vmtune.hypervisor.event_hub import Watch
+from vmtune.hypervisor.event_hub import Subscription
 from vmtune.hypervisor.protocol import EventKind, MigrateOrder
-from vmtune.hypervisor.qemu.replies import understanding
+from vmtune.hypervisor.qemu.replies import reading_reply
 from vmtune.hypervisor.qemu.write import write
 from vmtune.hypervisor.qmp.qemu import Qemu
 from vmtune.model.migration.record import QemuStatus, Snapshot, read_query_migrate
@@ -26,7 +26,7 @@ _MIGRATE = [row for row in BUILT_IN.values() if row.route is Route.MIGRATE]
 _CAPABILITIES = [r for r in _MIGRATE if r.qmp and r.qmp.kind is QmpKind.CAPABILITY]
 
 
-class Side:
+class Endpoint:
     """One of the two QEMUs, and what has to be set there to have it as it was before."""
 
     def __init__(self, name: str, qemu: Qemu) -> None:
@@ -105,7 +105,9 @@ class DirectMigration:
     :param news: the source's events, which save waiting for the next look.
     """
 
-    def __init__(self, source: Side, destination: Side, order: MigrateOrder, news: Watch) -> None:
+    def __init__(
+        self, source: Endpoint, destination: Endpoint, order: MigrateOrder, news: Subscription
+    ) -> None:
         self.source = source
         self.destination = destination
         self._order = order
@@ -224,7 +226,7 @@ class DirectMigration:
         if monitor.connections != self._connection:
             raise OutcomeUnknown("the connection to QEMU was lost, and it may be another now")
         reply = await monitor.execute("query-migrate")
-        with understanding("its migration"):
+        with reading_reply("its migration"):
             return read_query_migrate(reply)
 
     async def _news_of_it(self) -> None:

@@ -12,7 +12,7 @@ from vmtune.errors import HostUnreachable, MonitorBusy
 from vmtune.hypervisor.linux.qemu_process import QemuProcess
 from vmtune.hypervisor.qemu.monitor import Monitor
 from vmtune.hypervisor.qemu.probe import QemuProbe
-from vmtune.hypervisor.qemu.replies import understanding
+from vmtune.hypervisor.qemu.replies import reading_reply
 from vmtune.model.tunables.registry import TunableRegistry
 
 _NO_UUID = UUID(int=0)
@@ -125,7 +125,7 @@ class Qemu:
             raise
         uuid = await self.monitor.execute("query-uuid")
         name = await self.monitor.execute("query-name")
-        with understanding("who it is"):
+        with reading_reply("who it is"):
             self._is(UUID(uuid["UUID"]), str(name.get("name", "")))
         self._probe = QemuProbe(self.monitor, self._tunables, self._process())
         self._met = self.monitor.connections

@@ -83,7 +83,7 @@ class NicSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ProfileNeeds:
     """What the assigned profiles want of a host.
 
     :param profile: the one that wants the most channels; empty where none wants any.

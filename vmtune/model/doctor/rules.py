@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from vmtune.model.doctor.facts import Examined, Unseen, Wanted
+from vmtune.model.doctor.facts import Examined, ProfileNeeds, Unseen
 from vmtune.model.doctor.kernel import SrcuState, judge_srcu
 from vmtune.model.findings.table import Finding, Severity
 from vmtune.model.host.pools import WARNING_PERCENT
@@ -63,18 +63,18 @@ class Diagnosis:
         return tuple(f for f in self.findings if f.severity is not Severity.INFO)
 
 
-def diagnose(host: str, seen: Examined, wanted: Wanted | None = None) -> Diagnosis:
+def diagnose(host: str, seen: Examined, wanted: ProfileNeeds | None = None) -> Diagnosis:
     """Hold every rule against what was seen.
 
     :param wanted: what the assigned profiles want; None where that is not known.
     """
-    needs = wanted or Wanted()
+    needs = wanted or ProfileNeeds()
     found = [finding for rule in _RULES for finding in rule(seen, needs)]
     found.sort(key=lambda finding: finding.severity is Severity.INFO)
     return Diagnosis(host, tuple(found), seen.unseen)
 
 
-def _srcu(seen: Examined, wanted: Wanted) -> Iterator[Finding]:
+def _srcu(seen: Examined, wanted: ProfileNeeds) -> Iterator[Finding]:
     if seen.kernel is None:
         return
     verdict = judge_srcu(seen.kernel.value, seen.srcu)
@@ -94,7 +94,7 @@ def _srcu(seen: Examined, wanted: Wanted) -> Iterator[Finding]:
         )
 
 
-def _maps(seen: Examined, wanted: Wanted) -> Iterator[Finding]:
+def _maps(seen: Examined, wanted: ProfileNeeds) -> Iterator[Finding]:
     limit = seen.max_map_count
     if limit is None:
         return
@@ -119,7 +119,7 @@ def _maps(seen: Examined, wanted: Wanted) -> Iterator[Finding]:
             )
 
 
-def _optmem(seen: Examined, wanted: Wanted) -> Iterator[Finding]:
+def _optmem(seen: Examined, wanted: ProfileNeeds) -> Iterator[Finding]:
     limit = seen.optmem_max_bytes
     channels = wanted.channels or 4
     least = max(LEAST_OPTMEM_BYTES, wanted.channels * OPTMEM_PER_CHANNEL_BYTES)
@@ -137,7 +137,7 @@ def _optmem(seen: Examined, wanted: Wanted) -> Iterator[Finding]:
         )
 
 
-def _memlock(seen: Examined, wanted: Wanted) -> Iterator[Finding]:
+def _memlock(seen: Examined, wanted: ProfileNeeds) -> Iterator[Finding]:
     raiser = seen.can_raise_memlock
     if raiser is not None and raiser.value:
         return
@@ -164,7 +164,7 @@ def _memlock(seen: Examined, wanted: Wanted) -> Iterator[Finding]:
             )
 
 
-def _userfaultfd(seen: Examined, wanted: Wanted) -> Iterator[Finding]:
+def _userfaultfd(seen: Examined, wanted: ProfileNeeds) -> Iterator[Finding]:
     switch = seen.unprivileged_userfaultfd
     if switch is None or switch.value or seen.userfaultfd_for_all:
         return
@@ -177,7 +177,7 @@ def _userfaultfd(seen: Examined, wanted: Wanted) -> Iterator[Finding]:
     )
 
 
-def _kvm(seen: Examined, wanted: Wanted) -> Iterator[Finding]:
+def _kvm(seen: Examined, wanted: ProfileNeeds) -> Iterator[Finding]:
     kvm = seen.kvm
     if kvm is None:
         return
@@ -210,7 +210,7 @@ def _unsafe_rings(seen: Examined, where: str) -> Iterator[Finding]:
         yield Finding("dirty_ring_unsafe", "dirty_ring_size_entries", {"where": tried})
 
 
-def _cpus(seen: Examined, wanted: Wanted) -> Iterator[Finding]:
+def _cpus(seen: Examined, wanted: ProfileNeeds) -> Iterator[Finding]:
     if seen.cpus is None or not wanted.profile:
         return
     vcpus = sum(qemu.vcpus for qemu in seen.qemus)
@@ -232,7 +232,7 @@ def _cpus(seen: Examined, wanted: Wanted) -> Iterator[Finding]:
         )
 
 
-def _nics(seen: Examined, wanted: Wanted) -> Iterator[Finding]:
+def _nics(seen: Examined, wanted: ProfileNeeds) -> Iterator[Finding]:
     for nic in seen.nics:
         if nic.gathers is False:
             yield Finding(
@@ -251,7 +251,7 @@ def _nics(seen: Examined, wanted: Wanted) -> Iterator[Finding]:
             )
 
 
-def _versions(seen: Examined, wanted: Wanted) -> Iterator[Finding]:
+def _versions(seen: Examined, wanted: ProfileNeeds) -> Iterator[Finding]:
     for where, qemu in seen.qemu_versions:
         evidence: dict[str, str | int] = {"value": str(qemu), "where": where}
         if qemu < OLDEST_QEMU:
@@ -271,7 +271,7 @@ def _versions(seen: Examined, wanted: Wanted) -> Iterator[Finding]:
 QEMU_PROGRAM = "qemu-system-x86_64"
 
 
-def _programs(seen: Examined, wanted: Wanted) -> Iterator[Finding]:
+def _programs(seen: Examined, wanted: ProfileNeeds) -> Iterator[Finding]:
     if seen.programs.get(QEMU_PROGRAM) is False and not seen.qemu_versions and not seen.qemus:
         yield Finding("qemu_missing", evidence={"value": "not found", "where": "PATH"})
     for name, program in PROGRAMS.items():
@@ -287,7 +287,7 @@ def _programs(seen: Examined, wanted: Wanted) -> Iterator[Finding]:
             )
 
 
-_RULES: tuple[Callable[[Examined, Wanted], Iterator[Finding]], ...] = (
+_RULES: tuple[Callable[[Examined, ProfileNeeds], Iterator[Finding]], ...] = (
     _kvm,
     _programs,
     _versions,

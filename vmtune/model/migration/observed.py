@@ -13,7 +13,7 @@ from vmtune.model.plan.plan import Plan
 from vmtune.model.plan.readback import Readings, before_migrating
 from vmtune.model.tunables.registry import TunableRegistry
 from vmtune.model.tunables.tunable import Route, Side, Tunable
-from vmtune.model.tunables.virsh import VirshOption, spoken, without_switch
+from vmtune.model.tunables.virsh import VirshOption, to_virsh, without_switch
 
 BEGUN_WITHOUT = "begun_without"
 """Code of the problem that names the options of ``virsh migrate`` which were missing."""
@@ -93,7 +93,7 @@ def when_set(
     wanted = {o.tunable: o.wanted for o in judged.values() if o.wanted is not None}
     missing = tuple(
         option
-        for option in spoken(wanted, tunables).options
+        for option in to_virsh(wanted, tunables).options
         if before[option.tunable].status is Status.PENDING_MIGRATION
         and judged[option.tunable].status is Status.REJECTED
         and option.tunable not in refused

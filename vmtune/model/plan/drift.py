@@ -11,7 +11,7 @@ from vmtune.model.plan.tuning_state import Tuning
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ScanResult:
     """What one scan of a host came to.
 
     :param looked_at: running VMs that were held against what is wanted of them.
@@ -47,7 +47,7 @@ class DriftScan:
     answered: int = 0
     service: str = ""
     ended_at: datetime | None = None
-    found: Found | None = None
+    found: ScanResult | None = None
 
     @property
     def pending(self) -> bool:

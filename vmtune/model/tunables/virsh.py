@@ -43,7 +43,7 @@ class VirshOption:
 
 
 @dataclass(frozen=True, slots=True)
-class Unsaid:
+class NotExpressed:
     """A value that no option expresses."""
 
     tunable: str
@@ -52,11 +52,11 @@ class Unsaid:
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class VirshOptions:
     """Values as options, and what these leave unsaid."""
 
     options: tuple[VirshOption, ...] = ()
-    unsaid: tuple[Unsaid, ...] = ()
+    unsaid: tuple[NotExpressed, ...] = ()
 
     @property
     def words(self) -> list[str]:
@@ -64,17 +64,17 @@ class Spoken:
         return [word for option in self.options for word in option.words]
 
 
-def spoken(
+def to_virsh(
     values: Mapping[str, Value],
     tunables: Mapping[str, Tunable],
     against: Mapping[str, str] | None = None,
-) -> Spoken:
+) -> VirshOptions:
     """What *values* are in options of ``virsh migrate``.
 
     What is off, or the limit that is none, needs no option: libvirt switches off what it is not
     asked for.
 
-    >>> spoken({"multifd": True, "multifd_channels": 4}, BUILT_IN).words
+    >>> to_virsh({"multifd": True, "multifd_channels": 4}, BUILT_IN).words
     ['--parallel', '--parallel-connections', '4']
 
     :param tunables: rows by name, of all of *values*.
@@ -83,7 +83,9 @@ def spoken(
     against = against or {}
     options: list[VirshOption] = []
     methods: list[VirshOption] = []
-    unsaid = [Unsaid(name, values[name], why) for name, why in against.items() if name in values]
+    unsaid = [
+        NotExpressed(name, values[name], why) for name, why in against.items() if name in values
+    ]
     left = {name: value for name, value in values.items() if name not in against}
     lonely = without_switch(left)
     for name, value in left.items():
@@ -92,7 +94,7 @@ def spoken(
             lonely.get(name, "") if value == OFF else lonely.get(name) or _no_option(row, value)
         )
         if reason:
-            unsaid.append(Unsaid(name, value, reason))
+            unsaid.append(NotExpressed(name, value, reason))
         elif not _wants_option(row, value):
             continue  # it is so without one
         elif _option(row).startswith(_COMPRESSION):
@@ -102,10 +104,10 @@ def spoken(
     if methods:
         named = replace(methods[0], value=",".join(method.value for method in methods))
         options += [replace(named, option=COMPRESSED, value=""), named]
-    return Spoken(tuple(options), tuple(unsaid))
+    return VirshOptions(tuple(options), tuple(unsaid))
 
 
-def spoken_plan(plan: Plan) -> Spoken:
+def plan_to_virsh(plan: Plan) -> VirshOptions:
     """What a plan's values are in options of ``virsh migrate``; those that a blocker stands
     against are left unsaid, for its reason."""
     against = {item.tunable: plan.reason_against(item.tunable) for item in plan.items}
@@ -115,7 +117,7 @@ def spoken_plan(plan: Plan) -> Spoken:
             against[item.tunable] = against[item.tunable] or why
     wanted = {item.tunable: item.wanted for item in plan.items}
     rows = {item.tunable: item.row for item in plan.items}
-    return spoken(wanted, rows, {name: why for name, why in against.items() if why})
+    return to_virsh(wanted, rows, {name: why for name, why in against.items() if why})
 
 
 def _option(row: Tunable) -> str:
@@ -185,7 +187,7 @@ def known_options(help_text: str) -> frozenset[str]:
     return frozenset(_GIVEN.findall(help_text))
 
 
-def only_known(said: Spoken, known: frozenset[str], version: str) -> Spoken:
+def only_known(said: VirshOptions, known: frozenset[str], version: str) -> VirshOptions:
     """*said* without the options that a virsh does not know, and what depends on them.
 
     :param version: of that virsh, for the reason.
@@ -197,13 +199,15 @@ def only_known(said: Spoken, known: frozenset[str], version: str) -> Spoken:
     reasons = {name: f"virsh {version} has no {option}" for name, option in unknown.items()}
     lonely = without_switch({n: v for n, v in values.items() if n not in unknown})
     dropped = {**reasons, **lonely}
-    return Spoken(
+    return VirshOptions(
         tuple(option for option in said.options if option.tunable not in dropped),
-        (*said.unsaid, *(Unsaid(name, values[name], why) for name, why in dropped.items())),
+        (*said.unsaid, *(NotExpressed(name, values[name], why) for name, why in dropped.items())),
     )
 
 
-def command(uri: str, vm_name: str, destination_uri: str, said: Spoken, persistent: bool) -> str:
+def command(
+    uri: str, vm_name: str, destination_uri: str, said: VirshOptions, persistent: bool
+) -> str:
     """The command that migrates as vmtune would, on a shell's line."""
     always = ["--live", "--p2p", *(["--persistent", "--undefinesource"] if persistent else [])]
     words: Sequence[str] = ["virsh", "-c", uri, "migrate", *always, *said.words]

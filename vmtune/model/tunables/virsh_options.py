@@ -103,7 +103,7 @@ NOT_DONE: Mapping[str, str] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class Meant:
+class FromVirsh:
     """What options of virsh mean for vmtune.
 
     :param steps: None where none was given, so that the profile's stay.
@@ -113,10 +113,10 @@ class Meant:
     steps: list[dict[str, object]] | None = None
 
 
-def meant(given: Given) -> Meant:
+def from_virsh(given: Given) -> FromVirsh:
     """What *given* options mean.
 
-    >>> meant({"--parallel": True, "--bandwidth": 100}).values
+    >>> from_virsh({"--parallel": True, "--bandwidth": 100}).values
     {'multifd': True, 'max_bandwidth_bytes_per_s': 104857600}
 
     :raise InvalidInput: naming each option that vmtune does not do, or that lacks another.
@@ -139,7 +139,7 @@ def meant(given: Given) -> Meant:
         values["postcopy"] = True
     if problems:
         raise InvalidInput("these options of virsh cannot be taken", problems=problems)
-    return Meant(values, steps)
+    return FromVirsh(values, steps)
 
 
 def _compression(given: Given, problems: list[Problem]) -> dict[str, bool | int | str]:

@@ -24,7 +24,7 @@ from vmtune.services.access.guard import hidden
 from vmtune.services.access.throttle import Throttle, key_of
 from vmtune.services.access.users import LocalUsers
 from vmtune.storage import Page, Store
-from vmtune.storage.repositories.tokens import Found, no_token
+from vmtune.storage.repositories.tokens import TokenAndSecret, no_token
 
 # RFC 9106 has more for passwords; a secret of 256 random bits cannot be guessed anyway, and
 # each first request of a minute waits for this.
@@ -86,7 +86,7 @@ class TokenService:
         self._slots = asyncio.Semaphore(_AT_ONCE)
         self._by_address = Throttle(_FREE_ADDRESS, _LONGEST_ADDRESS_S, clock)
         self._by_token = Throttle(_FREE_TOKEN, _LONGEST_TOKEN_S, clock)
-        self._found: dict[str, CacheEntry[Found]] = {}
+        self._found: dict[str, CacheEntry[TokenAndSecret]] = {}
         self._uses: dict[str, tuple[datetime, str]] = {}
         self.changed = asyncio.Event()
         """Set, and made anew, whenever somebody may have lost the right to go on."""
@@ -188,7 +188,7 @@ class TokenService:
         self._uses[secret.id] = (self._now(), address)
         return identity
 
-    async def identity_of(self, found: Found) -> Identity:
+    async def identity_of(self, found: TokenAndSecret) -> Identity:
         """The token's holder, with what its creators still let it do.
 
         :raise Unauthenticated: it, or one of them, lets nobody in any more.
@@ -222,7 +222,7 @@ class TokenService:
                 )
         return identity
 
-    async def _find(self, id: str) -> Found | None:
+    async def _find(self, id: str) -> TokenAndSecret | None:
         known = self._found.get(id)
         if known is not None and known.holds(self.changed, self._clock()):
             return known.what

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from vmtune.errors import Conflict
-from vmtune.model.doctor.facts import Examined, KvmSeen, Seen, Unseen, Wanted
+from vmtune.model.doctor.facts import Examined, KvmSeen, ProfileNeeds, Seen, Unseen
 from vmtune.model.doctor.rules import Diagnosis, diagnose
 from vmtune.model.host.facts import Connection, HostFacts
 from vmtune.model.profile import Subject, explain
@@ -66,7 +66,7 @@ class DoctorService:
             seen = replace(seen, unseen=unseen)
         return diagnose(host, seen, await self._wanted(host))
 
-    async def _wanted(self, host: str) -> Wanted:
+    async def _wanted(self, host: str) -> ProfileNeeds:
         """What the profiles want that are assigned to the host's VMs."""
         listing = await self._hosts.list_vms(host)
         assignments = await asyncio.to_thread(self._store.assignments.all)
@@ -78,14 +78,14 @@ class DoctorService:
                 continue  # a tie, which the plan tells
             if winner is not None:
                 profiles.add(winner.profile)
-        wanted = Wanted()
+        wanted = ProfileNeeds()
         for name in sorted(profiles):
             values = (await self._profiles.get(name)).current.values
             wanted = _with_profile(wanted, name, values)
         return wanted
 
 
-def _with_profile(wanted: Wanted, profile: str, values: Mapping[str, Value]) -> Wanted:
+def _with_profile(wanted: ProfileNeeds, profile: str, values: Mapping[str, Value]) -> ProfileNeeds:
     """*wanted*, and what one more profile wants."""
     channels = 0
     if values.get("multifd") is True:
@@ -93,7 +93,7 @@ def _with_profile(wanted: Wanted, profile: str, values: Mapping[str, Value]) -> 
         channels = given if isinstance(given, int) else 0
     zero_copy = wanted.zero_copy or values.get("zero_copy_send") is True
     if channels > wanted.channels:
-        return Wanted(channels, profile, zero_copy)
+        return ProfileNeeds(channels, profile, zero_copy)
     return replace(wanted, zero_copy=zero_copy)
 
 

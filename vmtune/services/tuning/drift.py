@@ -19,7 +19,7 @@ import structlog
 from vmtune.errors import HostUnreachable, NotFound, Problem, VmtuneError
 from vmtune.model.access.scopes import EVERYTHING, Reach
 from vmtune.model.host.facts import HostFacts, VmState
-from vmtune.model.plan.drift import Drift, DriftScan, Found
+from vmtune.model.plan.drift import Drift, DriftScan, ScanResult
 from vmtune.model.plan.outcome import Application
 from vmtune.model.plan.tuning_state import TuningState, tuning_state
 from vmtune.model.profile import Subject, explain
@@ -132,7 +132,7 @@ class DriftService:
         """The VMs that drift, as they were last seen, in the order of their names."""
         return await asyncio.to_thread(self._store.drift_scans.drifts, host, after, limit, reach)
 
-    async def scan(self, host: str, *, calm: bool = False) -> Found:
+    async def scan(self, host: str, *, calm: bool = False) -> ScanResult:
         """Hold every running VM of a host against what is wanted of it, and remember how each
         stands. A host that does not answer is noted as such.
 
@@ -145,7 +145,7 @@ class DriftService:
             try:
                 found = await self._look(host, self._calm_at_once if calm else self._asked_at_once)
             except VmtuneError as error:
-                found = Found(problems=error.problems[:_MOST_PROBLEMS])
+                found = ScanResult(problems=error.problems[:_MOST_PROBLEMS])
             found = replace(found, took_ms=round((time.monotonic() - began_s) * 1000))
             await asyncio.to_thread(self._store.drift_scans.note, host, before.asked, found)
         telemetry.drift_scanned(found.took_ms / 1000)
@@ -198,7 +198,7 @@ class DriftService:
         finally:
             del self._scans[host]
 
-    async def _look(self, host: str, at_once: asyncio.Semaphore) -> Found:
+    async def _look(self, host: str, at_once: asyncio.Semaphore) -> ScanResult:
         facts, listing = await asyncio.gather(self._hosts.facts(host), self._hosts.list_vms(host))
         present = [vm for vm in listing.vms if vm.summary.state in _PRESENT]
         targets, untold = await asyncio.to_thread(self._targets, host, present)
@@ -212,7 +212,7 @@ class DriftService:
         nothing_wanted = [target.vm for target in targets if not target.desired.profile]
         await self._forget(nothing_wanted)
         drifted = [one for one in seen if one.vm in noted and _state(one) is TuningState.DRIFTED]
-        return Found(
+        return ScanResult(
             looked_at=len(noted),
             drifted=len(drifted),
             nothing_wanted=len(nothing_wanted),

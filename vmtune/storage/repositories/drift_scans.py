@@ -10,7 +10,7 @@ from sqlalchemy import func, or_, select, tuple_
 
 from vmtune.errors import NotFound
 from vmtune.model.access.scopes import EVERYTHING, Reach
-from vmtune.model.plan.drift import Drift, DriftScan, Found
+from vmtune.model.plan.drift import Drift, DriftScan, ScanResult
 from vmtune.model.plan.outcome import Application, ApplicationState
 from vmtune.model.plan.tuning_state import TuningState
 from vmtune.storage.database import Database
@@ -24,7 +24,7 @@ from vmtune.storage.tables.core import ApplicationRow, HostRow, OperationRow, Tu
 from vmtune.storage.tables.retention import DriftScanRow
 
 _SCANS = Mapper(DriftScan, DriftScanRow)
-_FOUND = Mapper(Found, DriftScanRow)
+_RESULT = Mapper(ScanResult, DriftScanRow)
 
 
 class DriftScanRepository:
@@ -48,7 +48,7 @@ class DriftScanRepository:
             for name in known:
                 row = rows.get(name)
                 if row is None:
-                    session.add(_row(DriftScan(name, asked=1), Found()))
+                    session.add(_row(DriftScan(name, asked=1), ScanResult()))
                 else:
                     row.asked += 1
             return tuple(known)
@@ -107,7 +107,7 @@ class DriftScanRepository:
             scans = [_of(*row) for row in session.execute(query.where(or_(*wanted)))]
         return tuple(scan for scan in scans if scan.due(now, interval_s))
 
-    def note(self, host: str, answers: int, found: Found) -> None:
+    def note(self, host: str, answers: int, found: ScanResult) -> None:
         """Note what a scan has found; nothing where the host was removed meanwhile.
 
         :param answers: how often one had been asked for when it began.
@@ -170,12 +170,12 @@ def _drift(vm: VmRow, tuning: TuningRow) -> Drift:
     return Drift(VMS.record(vm), TUNINGS.record(tuning))
 
 
-def _row(scan: DriftScan, found: Found) -> DriftScanRow:
-    return _SCANS.row(scan, **_FOUND.columns(found))
+def _row(scan: DriftScan, found: ScanResult) -> DriftScanRow:
+    return _SCANS.row(scan, **_RESULT.columns(found))
 
 
 def _of(host: str, row: DriftScanRow | None) -> DriftScan:
     """A host's scan, of its row where it has one."""
     if row is None:
         return DriftScan(host)
-    return _SCANS.record(row, found=_FOUND.record(row) if row.ended_at is not None else None)
+    return _SCANS.record(row, found=_RESULT.record(row) if row.ended_at is not None else None)

@@ -56,7 +56,7 @@ _MAP = Mapper(
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class TokenAndSecret:
     """A token with those who made it.
 
     :param creators: the token that made it, the one that made that, and so on.
@@ -76,7 +76,7 @@ class WebSession:
     """
 
     id: str
-    found: Found | None
+    found: TokenAndSecret | None
     identity: Identity
     created_at: datetime
     seen_at: datetime
@@ -135,7 +135,7 @@ class TokenRepository:
         with self._database.read() as session:
             return _MAP.record(_row(session, id))
 
-    def find(self, id: str) -> Found | None:
+    def find(self, id: str) -> TokenAndSecret | None:
         """The token of that id with those who made it; None where there is none."""
         with self._database.read() as session:
             return _find(session, id)
@@ -295,7 +295,7 @@ def no_token(id: str) -> NotFound:
     )
 
 
-def _find(session: Session, id: str) -> Found | None:
+def _find(session: Session, id: str) -> TokenAndSecret | None:
     row = session.get(TokenRow, id)
     if row is None:
         return None
@@ -307,4 +307,4 @@ def _find(session: Session, id: str) -> Found | None:
             return None  # nobody can answer for it
         creators.append(_MAP.record(above))
         maker = above
-    return Found(_MAP.record(row), row.secret_hash, tuple(creators))
+    return TokenAndSecret(_MAP.record(row), row.secret_hash, tuple(creators))

@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.qemu import installed, running
 from vmtune.hypervisor.linux.dirty_ring import RingReset
-from vmtune.hypervisor.linux.doctor_probe import Eyes, examine
+from vmtune.hypervisor.linux.doctor_probe import Probes, examine
 from vmtune.hypervisor.linux.kernel_calls import ask_kvm, ask_scatter_gather
 from vmtune.model.doctor.facts import KvmSeen, NicSeen, Seen
 from vmtune.model.doctor.rules import diagnose
@@ -49,7 +49,7 @@ FILES = {
 }  # fmt: skip
 
 
-def machine(root: Path, **changes: str | None) -> Eyes:
+def machine(root: Path, **changes: str | None) -> Probes:
     """A healthy machine's files; *changes* by path with ``__`` for ``/``, None for none."""
     given = {**FILES, **{name.replace("__", "/"): text for name, text in changes.items()}}
     for name, text in given.items():
@@ -57,7 +57,7 @@ def machine(root: Path, **changes: str | None) -> Eyes:
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_text(text)
     versions = {"qemu-system-x86_64": Version(10, 1), "libvirtd": Version(11, 3)}
-    return Eyes(
+    return Probes(
         root,
         kvm=lambda path: KvmSeen(present=True, dirty_ring_bytes=1 << 20),
         ring_reset=lambda path: RingReset(ends_early=False),
@@ -102,8 +102,8 @@ def test_a_planted_file_is_found(tmp_path: Path, changes: dict[str, str | None],
 
 
 def test_what_is_missing_is_told_and_is_no_finding(tmp_path: Path) -> None:
-    eyes = replace(machine(tmp_path), root=tmp_path / "empty", gathers=lambda nic: None)
-    seen = examine(eyes)
+    probes = replace(machine(tmp_path), root=tmp_path / "empty", gathers=lambda nic: None)
+    seen = examine(probes)
     assert diagnose("x", seen).findings == ()
     told = {unseen.what: unseen.why for unseen in seen.unseen}
     assert told["vm.max_map_count"] == "/proc/sys/vm/max_map_count: No such file or directory"
@@ -111,18 +111,18 @@ def test_what_is_missing_is_told_and_is_no_finding(tmp_path: Path) -> None:
 
 
 def test_a_kernel_that_empties_rings_in_part_is_found(tmp_path: Path) -> None:
-    eyes = replace(machine(tmp_path), ring_reset=lambda path: RingReset(ends_early=True))
-    found = diagnose("x", examine(eyes)).findings
+    probes = replace(machine(tmp_path), ring_reset=lambda path: RingReset(ends_early=True))
+    found = diagnose("x", examine(probes)).findings
     assert [finding.code for finding in found] == ["dirty_ring_unsafe"]
     (tmp_path / "proc/91/cmdline").write_text("qemu\0-accel\0kvm,dirty-ring-size=4096\0")
-    found = diagnose("x", examine(eyes)).findings
+    found = diagnose("x", examine(probes)).findings
     assert [finding.code for finding in found] == ["vm_dirty_ring_unsafe"]
     assert (found[0].evidence["pid"], found[0].evidence["entries"]) == (91, 4096)
 
 
 def test_that_it_could_not_be_tried_is_told(tmp_path: Path) -> None:
-    eyes = replace(machine(tmp_path), ring_reset=lambda path: RingReset(None, "no such VM"))
-    seen = examine(eyes)
+    probes = replace(machine(tmp_path), ring_reset=lambda path: RingReset(None, "no such VM"))
+    seen = examine(probes)
     assert diagnose("x", seen).findings == ()
     assert [(each.what, each.why) for each in seen.unseen] == [
         ("how the kernel empties dirty rings", "no such VM")

@@ -14,10 +14,10 @@ from vmtune.model.doctor.facts import (
     Examined,
     KvmSeen,
     NicSeen,
+    ProfileNeeds,
     QemuSeen,
     Seen,
     Unseen,
-    Wanted,
 )
 from vmtune.model.doctor.kernel import MENDED_BY
 from vmtune.model.doctor.rules import Diagnosis, diagnose
@@ -47,14 +47,14 @@ HEALTHY = Examined(
     libvirt=Seen("11.3.0", "libvirt"),
     programs={"nsenter": True, "ip": True, "unshare": True, "qemu-system-x86_64": True},
 )
-EIGHT = Wanted(8, "fast", zero_copy=True)
+EIGHT = ProfileNeeds(8, "fast", zero_copy=True)
 
 
 def seen(number: int) -> Seen[int]:
     return Seen(number, "/proc/here")
 
 
-FAULTS: list[tuple[str, Examined, Wanted]] = [
+FAULTS: list[tuple[str, Examined, ProfileNeeds]] = [
     (code, replace(HEALTHY, **planted), EIGHT)  # type: ignore[arg-type]  # as named
     for code, planted in [
         ("srcu_slow_boot", {"kernel": Seen("5.19.0-rc3", "/proc/k"), "srcu": {}}),
@@ -95,14 +95,14 @@ def codes(diagnosis: Diagnosis) -> list[str]:
 
 
 @pytest.mark.parametrize("wanted", [None, EIGHT])
-def test_nothing_on_a_healthy_host(wanted: Wanted | None) -> None:
+def test_nothing_on_a_healthy_host(wanted: ProfileNeeds | None) -> None:
     assert codes(diagnose("rack7", HEALTHY, wanted)) == []
 
 
 @pytest.mark.parametrize(
     ("code", "host", "wanted"), FAULTS, ids=[f"{c}-{i}" for i, (c, _, _) in enumerate(FAULTS)]
 )
-def test_each_planted_fault_is_found_alone(code: str, host: Examined, wanted: Wanted) -> None:
+def test_each_planted_fault_is_found_alone(code: str, host: Examined, wanted: ProfileNeeds) -> None:
     found = diagnose("rack7", host, wanted)
     assert codes(found) == [code]
     (finding,) = found.findings
@@ -177,7 +177,7 @@ def test_more_is_never_worse(maps: int, optmem: int, channels: int, cpus: int) -
             optmem_max_bytes=seen(optmem + more),
             cpus=seen(cpus + more),
         )
-        return set(codes(diagnose("x", host, Wanted(channels, "p"))))
+        return set(codes(diagnose("x", host, ProfileNeeds(channels, "p"))))
 
     assert found(1 << 31) <= found(1) <= found(0)
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from vmtune.model.plan.drift import DriftScan, Found
+from vmtune.model.plan.drift import DriftScan, ScanResult
 
 NOW = datetime(2026, 11, 21, 4, 30, tzinfo=UTC)
 
@@ -20,12 +20,12 @@ def test_a_host_is_due_an_interval_after_the_last_scan_and_where_the_clock_went_
     ago_s: int | None, due: bool
 ) -> None:
     ended = None if ago_s is None else NOW - timedelta(seconds=ago_s)
-    scan = DriftScan("a", 3, 3, "", ended, Found())
+    scan = DriftScan("a", 3, 3, "", ended, ScanResult())
     assert scan.due(NOW, 900) is due
     assert not scan.due(NOW, 0), "it is switched off"
 
 
 def test_one_that_is_asked_for_is_due_at_once() -> None:
-    scan = DriftScan("a", 4, 3, "", NOW, Found())
+    scan = DriftScan("a", 4, 3, "", NOW, ScanResult())
     assert scan.pending
     assert scan.due(NOW, 0)

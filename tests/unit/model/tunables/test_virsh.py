@@ -15,8 +15,8 @@ from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.rows.names import MIB
 from vmtune.model.tunables.rules import accept_values
 from vmtune.model.tunables.tunable import Kind, LibvirtKind, Route, Value
-from vmtune.model.tunables.virsh import Spoken, known_options, only_known, spoken
-from vmtune.model.tunables.virsh_options import ALL, NOT_DONE, TUNING, meant
+from vmtune.model.tunables.virsh import VirshOptions, known_options, only_known, to_virsh
+from vmtune.model.tunables.virsh_options import ALL, NOT_DONE, TUNING, from_virsh
 
 EXPRESSIBLE = [
     row
@@ -71,7 +71,7 @@ def test_the_installed_virsh_has_every_option_that_sets_a_tunable() -> None:
     ],
 )  # fmt: skip
 def test_values_as_options(values: dict[str, Value], words: str) -> None:
-    assert shlex.join(spoken(values, BUILT_IN).words) == words
+    assert shlex.join(to_virsh(values, BUILT_IN).words) == words
 
 
 def test_what_cannot_be_said_is_told_with_a_reason() -> None:
@@ -84,7 +84,7 @@ def test_what_cannot_be_said_is_told_with_a_reason() -> None:
         "dirty_ring_size_entries": 4096,
         "reaper_policy": "predict",
     }
-    said = spoken(values, BUILT_IN, {"multifd": "QEMU lacks it"})
+    said = to_virsh(values, BUILT_IN, {"multifd": "QEMU lacks it"})
     assert said.words == []
     reasons = {unsaid.tunable: unsaid.reason for unsaid in said.unsaid}
     assert reasons.keys() == values.keys()
@@ -105,12 +105,12 @@ def test_every_value_is_said_or_unsaid_or_needs_no_option() -> None:
             Kind.CHOICE: next((c for c in row.choices if c not in ("none", "off")), ""),
             Kind.TEXT: "name",
         }[row.kind]
-        said = spoken({row.name: value}, BUILT_IN)
+        said = to_virsh({row.name: value}, BUILT_IN)
         assert said.words or said.unsaid, row.name
 
 
 def test_options_that_virsh_lacks_are_dropped_with_what_needs_them() -> None:
-    said = spoken({"multifd": True, "multifd_compression": "zstd", "multifd_zstd_level": 1,
+    said = to_virsh({"multifd": True, "multifd_compression": "zstd", "multifd_zstd_level": 1,
                    "auto_converge": True}, BUILT_IN)  # fmt: skip
     known = frozenset({"--compressed", "--comp-methods", "--comp-zstd-level", "--auto-converge"})
     left = only_known(said, known, "4.0")
@@ -121,7 +121,7 @@ def test_options_that_virsh_lacks_are_dropped_with_what_needs_them() -> None:
 
 
 def test_a_virsh_that_knows_all_leaves_it_as_it_is() -> None:
-    said = spoken({"multifd": True, "multifd_channels": 8}, BUILT_IN)
+    said = to_virsh({"multifd": True, "multifd_channels": 8}, BUILT_IN)
     assert only_known(said, ALL, "11.3.0") == said
 
 
@@ -148,37 +148,39 @@ def test_what_is_said_means_the_same_again(values: dict[str, Value]) -> None:
         accepted = accept_values(values, BUILT_IN)
     except InvalidInput:
         return
-    said = spoken(accepted, BUILT_IN)
+    said = to_virsh(accepted, BUILT_IN)
     given_options: dict[str, bool | int | str] = {}
     for option in said.options:
         number = int(option.value) if option.value.isdigit() else option.value
         given_options[option.option] = number if option.value else True
-    assert meant(given_options).values == accepted
+    assert from_virsh(given_options).values == accepted
 
 
 @given(st.text())
 def test_any_text_can_be_a_virsh_help(text: str) -> None:
     assert all(option.startswith("--") for option in known_options(text))
     assert isinstance(
-        only_known(spoken({"multifd": True}, BUILT_IN), known_options(text), "x"), Spoken
+        only_known(to_virsh({"multifd": True}, BUILT_IN), known_options(text), "x"), VirshOptions
     )
 
 
 class TestMeaning:
     def test_timeouts_are_steps(self) -> None:
-        assert meant({"--timeout": 5}).steps == [{"when": {"after_s": 5}, "then": {"do": "pause"}}]
-        both = meant({"--timeout": 5, "--timeout-postcopy": True})
+        assert from_virsh({"--timeout": 5}).steps == [
+            {"when": {"after_s": 5}, "then": {"do": "pause"}}
+        ]
+        both = from_virsh({"--timeout": 5, "--timeout-postcopy": True})
         assert both.steps == [{"when": {"after_s": 5}, "then": {"do": "postcopy"}}]
         assert both.values == {"postcopy": True}
-        after = meant({"--postcopy-after-precopy": True})
+        after = from_virsh({"--postcopy-after-precopy": True})
         assert after.steps == [{"when": {"after_iterations": 1}, "then": {"do": "postcopy"}}]
 
     def test_what_vmtune_does_anyway_changes_nothing(self) -> None:
-        said = meant({"--live": True, "--p2p": True, "--persistent": True, "--verbose": True})
+        said = from_virsh({"--live": True, "--p2p": True, "--persistent": True, "--verbose": True})
         assert (said.values, said.steps) == ({}, None)
 
     def test_compression_without_a_method_is_virshs_own(self) -> None:
-        assert meant({"--compressed": True}).values == {"xbzrle": True}
+        assert from_virsh({"--compressed": True}).values == {"xbzrle": True}
 
     @pytest.mark.parametrize(
         ("options", "field"),
@@ -195,7 +197,7 @@ class TestMeaning:
         self, options: dict[str, bool | int | str], field: str
     ) -> None:
         with pytest.raises(InvalidInput) as caught:
-            meant(options)
+            from_virsh(options)
         (problem,) = caught.value.problems
         assert problem.field == field
         assert problem.message

@@ -10,7 +10,7 @@ from tests.support.facts import direct_host, host
 from tests.support.fakes import VM
 from tests.support.world import World, world
 from vmtune.errors import HostUnreachable, NotFound
-from vmtune.hypervisor.linux.doctor_probe import Eyes, examine
+from vmtune.hypervisor.linux.doctor_probe import Probes, examine
 from vmtune.model.doctor.facts import Examined, KvmSeen, Seen
 from vmtune.model.doctor.rules import diagnose
 from vmtune.model.profile import Target
@@ -20,11 +20,11 @@ from vmtune.services.hosts.doctor import DoctorService, known_by
 CPUS = {"proc/cpuinfo": "processor\t: 0\nprocessor\t: 1\n"}
 
 
-def eyes(root: Path) -> Eyes:
+def probes(root: Path) -> Probes:
     """A machine with two CPUs, of which nothing else is known."""
     (root / "proc").mkdir(exist_ok=True)
     (root / "proc/cpuinfo").write_text(CPUS["proc/cpuinfo"])
-    return Eyes(
+    return Probes(
         root,
         kvm=lambda path: KvmSeen(present=True, dirty_ring_bytes=4096),
         gathers=lambda nic: None,
@@ -34,7 +34,7 @@ def eyes(root: Path) -> Eyes:
 
 
 def service(on: World, root: Path) -> DoctorService:
-    return DoctorService(on.store, on.hosts, on.profiles, lambda: examine(eyes(root)))
+    return DoctorService(on.store, on.hosts, on.profiles, lambda: examine(probes(root)))
 
 
 async def test_channels_are_those_of_profiles_that_the_hosts_vms_get(tmp_path: Path) -> None:

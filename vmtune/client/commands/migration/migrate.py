@@ -18,7 +18,7 @@ from vmtune.client.views.progress import viewer
 from vmtune.client.virsh_options import named, virsh_options
 from vmtune.client.vms import resolve
 from vmtune.client.watch import watch_to_end
-from vmtune.model.tunables.virsh_options import meant
+from vmtune.model.tunables.virsh_options import from_virsh
 
 
 @click.command()
@@ -72,7 +72,7 @@ def migrate(
     Ctrl-C stops watching; the migration continues. Exits 0 if it completed, 1 if it failed, was
     cancelled, or its outcome is unknown.
     """
-    said = meant(named(given))
+    said = from_virsh(named(given))
     body = {
         "vm": resolve(session.client, vm),
         "destination": destination,

@@ -12,7 +12,13 @@ from vmtune.client.connection.http import Document
 from vmtune.client.session import CLEAN, Session, common, pass_session
 from vmtune.client.vms import resolve
 from vmtune.errors import InvalidInput, SetupError
-from vmtune.model.tunables.virsh import Spoken, Unsaid, VirshOption, known_options, only_known
+from vmtune.model.tunables.virsh import (
+    NotExpressed,
+    VirshOption,
+    VirshOptions,
+    known_options,
+    only_known,
+)
 
 _ANSWERS_WITHIN_S = 20.0
 
@@ -60,14 +66,14 @@ def virsh_args(
     return CLEAN
 
 
-def _spoken(document: Document) -> Spoken:
+def _spoken(document: Document) -> VirshOptions:
     """What the service says."""
     options = (VirshOption(**option) for option in document["options"])
     unsaid = (
-        Unsaid(each["tunable"], each["wanted"]["value"], each["reason"])
+        NotExpressed(each["tunable"], each["wanted"]["value"], each["reason"])
         for each in document["unsaid"]
     )
-    return Spoken(tuple(options), tuple(unsaid))
+    return VirshOptions(tuple(options), tuple(unsaid))
 
 
 def _virsh(*arguments: str) -> str:
