@@ -1,10 +1,12 @@
-"""What vmtune does while a VM migrates.
+"""One migration, from its plan to its restored hosts: :mod:`~vmtune.engine.session`.
 
-Policies, which are pure: :mod:`~vmtune.engine.reaper.settings` has the dirty-ring reaper's settings
-and what a round of it observes, :mod:`~vmtune.engine.reaper.policies` begins the policy that
-decides when the next round is due. Which convergence steps (:mod:`vmtune.model.migration.steps`)
-are due says :mod:`~vmtune.engine.steps.convergence`.
+Whoever starts it, and whoever asks for it, it goes through the session, which watches
+(:mod:`~vmtune.engine.watch`), reads back (:mod:`~vmtune.engine.read_back`), sets and restores
+values (:mod:`~vmtune.engine.setting`), finds out how it ended (:mod:`~vmtune.engine.end_state`) and
+finalizes (:mod:`~vmtune.engine.finalize`). What it needs around it is in
+:mod:`~vmtune.engine.notes`.
 
-Loops, which know no driver but what they need of one: :mod:`~vmtune.engine.reaper.loop` and
-:mod:`~vmtune.engine.steps.executor`, run together by :mod:`~vmtune.engine.controllers`.
+Beside it run the dirty-ring reaper (:mod:`~vmtune.engine.reaper.loop`) and the convergence steps
+(:mod:`~vmtune.engine.steps.executor`), both begun by :mod:`~vmtune.engine.controllers`; their
+policies are pure.
 """
