@@ -46,7 +46,7 @@ def test_made_in_the_editor_revised_compared_and_put_back(it: Live, page: Page) 
     expect(latest.locator("ins")).to_have_text("2")
 
     page.get_by_role("button", name="Restore").click()
-    alert(page, "Revision 1 is back")
+    alert(page, "Restored revision 1")
     expect(page.get_by_role("row", name=re.compile("multifd_channels.* 3"))).to_be_visible()
     assert it.client.get("/profiles/fast")["values"] == stored["values"]
 

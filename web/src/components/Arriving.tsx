@@ -39,7 +39,7 @@ export function Arriving({
     <Alert
       isInline
       variant="info"
-      title={`${name} is an incoming migration${source ? ` from ${source}` : ""}, not started by vmtune`}
+      title={`${name} is arriving${source ? ` from ${source}` : ""}; vmtune did not start this migration`}
     >
       <p>
         <Link to={`/vms/${vm}`}>{name}</Link>, since <Moment at={at} />, with{" "}
