@@ -1,4 +1,4 @@
-"""Services that share one database: who lives, and who has taken over whose work."""
+"""Services that share one database: which are alive, and which took over another's work."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class ServiceState(StrEnum):
 
     RUNNING = "running"
     STOPPED = "stopped"
-    """It was stopped; it goes on with its work when it starts again, or another does soon."""
+    """It was stopped; it resumes its work when it starts again, or another service does soon."""
     TAKEN_OVER = "taken over"
     """It did not answer, and another service has its work."""
 
@@ -41,7 +41,7 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class JobOrder:
-    """A job that another service has ordered here.
+    """A job that another service has requested here.
 
     :param cancelled: it was cancelled before it began.
     """

@@ -23,7 +23,7 @@ _LABEL_VALUE = re.compile(r"[A-Za-z0-9._:-]{0,63}")
 class Revision:
     """One immutable state of a profile. Numbers count from 1 within the profile.
 
-    :param steps: what is done when a migration does not come to an end.
+    :param steps: what is done when a migration does not end.
     """
 
     profile: str

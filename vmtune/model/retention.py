@@ -1,6 +1,7 @@
-"""What is kept for how long, and what is left of samples that are thinned. Pure.
+"""Retention: how long records and samples are kept, and how samples are thinned. Pure. Records are
+kept without limit,
 
-Records are kept for ever, and so are benchmark runs with all that they measured: they are
+and so are benchmark runs with all that they measured: they are
 results. What grows with every second that is watched is thinned first and dropped later.
 """
 
@@ -21,9 +22,9 @@ only a few milliseconds."""
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """For how long what is kept; 0 days for ever. See vmtune.config.cluster.
+    """How long each kind is kept; 0 days means without limit. See vmtune.config.cluster.
 
-    :param samples_thinned_s: how long a stretch of which one sample and the peaks are left is.
+    :param samples_thinned_s: the length of a stretch of which one sample and the peaks are kept.
     """
 
     samples_whole_days: int
@@ -76,11 +77,11 @@ _OF_GAUGE = tuple(operator.attrgetter(name) for name in GAUGES)
 
 
 def thin(samples: Iterable[Sample], stretch_s: int) -> Iterator[Sample]:
-    """Of *samples*, in their order, those that are kept of each stretch of so many seconds since
-    the migration's start: the last one; where each gauge is highest and lowest, first; the first
+    """The samples that are kept, in their order, of each stretch of so many seconds since the
+    migration's start: the last one; where each gauge is highest and lowest, first; the first
     of each phase; the first few that begin an iteration.
 
-    Every one is a sample as it was taken. Thinning what is thin changes nothing.
+    Each is an unchanged sample. Thinning what is thin changes nothing.
     """
     stretch_ms = stretch_s * _MS_IN_S
     held: list[Sample] = []

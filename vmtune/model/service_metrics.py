@@ -31,9 +31,9 @@ class Across(StrEnum):
     """How the services of one database add up."""
 
     SUM = "sum"
-    """Each tells of its own part, since it was started: ``sum()`` tells of all."""
+    """Each service counts its own part since its start: ``sum()`` gives the total."""
     MAX = "max"
-    """Each tells the same, as the database has it: ``max()``. These begin with
+    """All services give the same value, from the database: ``max()``. These begin with
     ``vmtune_fleet_``."""
 
 

@@ -1,1 +1,1 @@
-"""Who may do what: scopes, tokens, and the audit log's entries."""
+"""Access control: scopes, tokens, and the audit log's entries."""

@@ -1,11 +1,11 @@
 """The audit log: who changed what and why, and who was refused.
 
 Each entry's hash covers the entry and the hash of the one before it, so that an entry that
-was altered, or taken out of the middle, is found. Whoever may write the whole database could
-make all hashes anew: against that, keep the newest one somewhere else.
+was altered, or taken out of the middle, is found. A user who may write the whole database could
+recompute all hashes: keep a copy of the newest hash somewhere else.
 
-Old entries may be dropped from the beginning. The hash of the last one that was is kept, and an
-entry tells of it.
+Old entries may be dropped from the beginning. The hash of the last dropped entry is kept, and an
+entry records it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Outcome(StrEnum):
     CHANGED = "changed"
     """It changed what *changes* says; committed together with this entry."""
     DONE = "done"
-    """It was carried out and changed nothing that is stored."""
+    """It succeeded and changed nothing that is stored."""
     REFUSED = "refused"
     """Not let in, not allowed, or not acceptable: nothing was changed by it."""
     FAILED = "failed"
@@ -54,11 +54,11 @@ class Change:
 
 @dataclass(slots=True)
 class Act:
-    """Something that somebody does, for as long as their request lasts.
+    """One action of a caller, for as long as the request lasts.
 
     :param origin: from where: a process at the unix socket, or an address.
-    :param action: what is asked for, in one word: the name of the API's operation.
-    :param reason: why, in the asker's own words.
+    :param action: what is requested, in one word: the name of the API's operation.
+    :param reason: why, in the caller's own words.
     :param request: the request's id, which the service's log has too.
     :param is_open: what happens after the request has ended is the service's own doing.
     :param entries: how many entries it has made.
@@ -117,7 +117,7 @@ class Entry:
 
 
 CUT = "audit"
-"""What the entry that tells of a cut is about."""
+"""The subject of the entry that records a cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,14 +131,14 @@ class Cut:
     hash: str
 
     def change(self, first: int) -> Change:
-        """What the log tells of it, so that the entries that are left vouch for it.
+        """The entry that records the cut, so that the remaining entries vouch for it.
 
         :param first: the first entry that was dropped with it.
         """
         return Change(CUT, f"{first} to {self.number}", {"newest": self.hash}, None)
 
     def is_told_by(self, entry: Entry) -> bool:
-        """Whether *entry* tells of it."""
+        """Whether *entry* records it."""
         return entry.number > self.number and any(
             change.what == CUT
             and change.key.endswith(f" to {self.number}")
@@ -156,10 +156,10 @@ class Integrity:
     """Whether the log is as it was written.
 
     :param entries: how many follow from each other, those that were dropped not counted.
-    :param newest: the newest entry's hash: keep it elsewhere to find out later whether all
-        were made anew.
+    :param newest: the newest entry's hash: keep it elsewhere to find out later whether all were
+        recomputed.
     :param broken_at: the number of the first entry that does not follow from the one before;
-        of the last one that was dropped, where no entry tells of that.
+        of the last one that was dropped, if no entry records that.
     :param dropped: how many were dropped, being old.
     """
 

@@ -1,4 +1,4 @@
-"""Who may do what: scopes, and the hosts and VMs that they hold for.
+"""Access rights: scopes, and the hosts and VMs to which they apply.
 
 Rights only ever narrow: what a token may do is what it was given, and of that what its
 creator may do at that moment.
@@ -15,7 +15,7 @@ from vmtune.errors import InvalidInput, Problem
 
 
 class Scope(StrEnum):
-    """A kind of thing that somebody may do."""
+    """One kind of permitted action."""
 
     READ = "read"
     PROFILE = "profile"
@@ -114,7 +114,7 @@ EVERYTHING = Reach()
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """What somebody may do, and where."""
+    """What a caller may do, and where."""
 
     scopes: frozenset[Scope] = frozenset()
     reach: Reach = EVERYTHING
@@ -139,22 +139,22 @@ NONE = Rights()
 
 
 class Kind(StrEnum):
-    """How somebody is known."""
+    """How a caller was identified."""
 
     USER = "user"
     """A local user, by the credentials of its process at the unix socket."""
     TOKEN = "token"  # noqa: S105 - a word, no secret
     OIDC = "oidc"
-    """Somebody whom an identity provider vouches for."""
+    """A user authenticated by an identity provider."""
     SERVICE = "service"
     """The service itself, which tidies up by itself."""
     NOBODY = "nobody"
-    """Somebody who did not say who they are, or could not prove it."""
+    """A caller without credentials, or with invalid ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who asks.
+    """The caller.
 
     :param id: a user's number, a token's id, an identity provider's subject.
     :param name: for people to read.

@@ -1,4 +1,4 @@
-"""Tokens, with which programs and people who are not at the machine prove who they are."""
+"""Tokens, with which programs and remote users authenticate."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class TokenState(StrEnum):
 class Token:
     """A token, without its secret.
 
-    :param rights: what it was given; of that it has what its creator still has.
-    :param creator: who made it: a local user, another token, or somebody whom an identity
-        provider vouched for, with the rights of that moment.
+    :param rights: the granted rights, limited to those that its creator still has.
+    :param creator: a local user, another token, or a user authenticated by an identity provider,
+        with the rights of that moment.
     :param expires_at: None for never.
     :param used_at: when it was used last, to the minute; None for never.
     :param used_from: the address from which.
@@ -58,7 +58,7 @@ class Token:
 
     @property
     def identity(self) -> Identity:
-        """Who uses it, with the rights that it was given."""
+        """The caller that uses it, with the granted rights."""
         return Identity(Kind.TOKEN, self.id, self.name, self.rights, self.expires_at)
 
 

@@ -1,4 +1,4 @@
-"""What a doctor looks at: a host's kernel, KVM, limits, network and programs. Pure data."""
+"""What host diagnostics examine: a host's kernel, KVM, limits, network and programs. Pure data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Seen(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Unseen:
-    """What could not be looked at, and why."""
+    """What could not be examined, and why."""
 
     what: str
     why: str
@@ -31,9 +31,9 @@ class Unseen:
 class KvmSeen:
     """/dev/kvm.
 
-    :param why_not: why it cannot be used by who looked; empty where it can.
-    :param dirty_ring_bytes: the largest ring of a vCPU; 0 where KVM has none, None where it
-        could not be asked.
+    :param why_not: why this process cannot use it; empty if it can.
+    :param dirty_ring_bytes: the largest ring of a vCPU; 0 where KVM has none, None if the query
+        failed.
     :param ring_reset_ends_early: the kernel empties rings in part when a signal is pending; None
         where that could not be tried.
     """

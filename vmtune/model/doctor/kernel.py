@@ -1,11 +1,11 @@
 """Whether a kernel makes VMs boot slowly by its SRCU grace periods, judged by its version.
 
 Linux commit 282d8998e997 (merged for 5.19-rc1) made expedited SRCU grace periods sleep;
-8f870e6eb8c0 and 4f2bfd9494a0 (merged on 22 July 2022, between 5.19-rc7 and -rc8) mended that. The
+8f870e6eb8c0 and 4f2bfd9494a0 (merged on 22 July 2022, between 5.19-rc7 and -rc8) fixed that. The
 latter brought the parameters ``srcu_max_nodelay``, ``srcu_max_nodelay_phase`` and
-``srcu_retry_check_delay`` of the module srcutree: where they are, the kernel is mended, whatever
-its version says. Where they are not, a distribution may have taken over the one without the
-others, which no version tells.
+``srcu_retry_check_delay`` of the module srcutree: where they are, the kernel is fixed, in any
+version. Without them, a distribution may have taken over the one without the
+others, which no version shows.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 MENDED_BY = frozenset({"srcu_max_nodelay", "srcu_max_nodelay_phase", "srcu_retry_check_delay"})
-"""Parameters of srcutree that only a mended kernel has."""
+"""Parameters of srcutree that only a fixed kernel has."""
 LAST_AFFECTED_RC = 7
 
 _RELEASE = re.compile(

@@ -1,4 +1,4 @@
-"""The doctor's rules: what of a host will hurt, each with what was seen and what mends it.
+"""The rules of host diagnostics: each problem with its evidence and its remedy.
 
 Each rule is a pure function of what was seen. What could not be seen is no finding.
 """
@@ -59,12 +59,12 @@ class Diagnosis:
 
     @property
     def to_mend(self) -> tuple[Finding, ...]:
-        """The findings that ask for something."""
+        """The findings that need action."""
         return tuple(f for f in self.findings if f.severity is not Severity.INFO)
 
 
 def diagnose(host: str, seen: Examined, wanted: ProfileNeeds | None = None) -> Diagnosis:
-    """Hold every rule against what was seen.
+    """Apply every rule to what was seen.
 
     :param wanted: what the assigned profiles want; None where that is not known.
     """
@@ -207,7 +207,8 @@ def _unsafe_rings(seen: Examined, where: str) -> Iterator[Finding]:
                 {"pid": qemu.pid, "entries": qemu.dirty_ring_entries or 0, "where": tried},
             )
     if not with_ring:
-        yield Finding("dirty_ring_unsafe", "dirty_ring_size_entries", {"where": tried})
+        evidence: dict[str, str | int] = {"value": "ends early", "where": tried}
+        yield Finding("dirty_ring_unsafe", "dirty_ring_size_entries", evidence)
 
 
 def _cpus(seen: Examined, wanted: ProfileNeeds) -> Iterator[Finding]:

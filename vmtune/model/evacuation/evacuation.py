@@ -29,18 +29,18 @@ class EvacuationState(StrEnum):
 
     RUNNING = "running"
     PAUSED = "paused"
-    """Nothing begins until somebody resumes it; what was under way runs to its end."""
+    """No migration starts until it is resumed; running ones continue to their end."""
     COMPLETED = "completed"
     """Every VM that ran there has moved."""
     INCOMPLETE = "incomplete"
     """It is over, and some VMs are left, each with its reason."""
     FAILED = "failed"
-    """Stopped: too many migrations failed, or a fault that resuming does not mend."""
+    """Stopped: too many migrations failed, or a fault that resuming does not fix."""
     CANCELLED = "cancelled"
 
     @property
     def ended(self) -> bool:
-        """Nothing of it will begin any more."""
+        """It will start no more migrations."""
         return self not in (EvacuationState.RUNNING, EvacuationState.PAUSED)
 
 
@@ -59,13 +59,13 @@ class LeavingState(StrEnum):
     """Where one VM of an evacuation stands."""
 
     WAITING = "waiting"
-    """Its migration is not ordered yet."""
+    """Its migration is not requested yet."""
     ORDERED = "ordered"
-    """Its migration's record tells the rest."""
+    """Its migration's record has the rest."""
     MOVED = "moved"
     FAILED = "failed"
     ABORTED = "aborted"
-    """Somebody aborted its migration."""
+    """An operator aborted its migration."""
     BLOCKED = "blocked"
     """The preflight found what stands against it."""
     NOT_PLACED = "not placed"
@@ -73,7 +73,7 @@ class LeavingState(StrEnum):
     NOT_RUNNING = "not running"
     """There is nothing to migrate live."""
     GONE = "gone"
-    """Somebody else moved it or shut it off meanwhile."""
+    """It was moved or shut off by others meanwhile."""
     NOT_BEGUN = "not begun"
     """The evacuation ended before its turn."""
 
@@ -114,7 +114,7 @@ class LeavingVm:
 class EvacuationPlan:
     """What would move where, found out by a preflight for each VM. In the order of moving.
 
-    :param considered: hosts that were looked at; *refused* why others, or some of these,
+    :param considered: hosts that were examined; *refused* why others, or some of these,
         cannot take any VM.
     """
 
@@ -188,7 +188,7 @@ class Tally:
 
 
 def migration_id(evacuation: UUID, vm: UUID) -> UUID:
-    """The id of a VM's migration: it follows from both, so that none is ordered twice."""
+    """The id of a VM's migration: derived from both, so that none is requested twice."""
     return uuid5(evacuation, str(vm))
 
 

@@ -12,16 +12,16 @@ from vmtune.model.host.facts import Connection, HostFacts
 from vmtune.units import Unit
 
 KEPT_FREE = 0.05
-"""The share of a host's memory that no evacuation fills: for the host itself, and for the
-memory that a QEMU takes beside its guest's."""
+"""The share of a host's memory that no evacuation fills: for the host itself, and for the memory
+that a QEMU takes besides its guest's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A host that VMs could go to.
 
-    :param room_bytes: what its guests may still be given; None where nobody can tell, and then
-        memory decides nothing.
+    :param room_bytes: memory that its guests may still be given; None if unknown, and then memory
+        is not considered.
     :param expected: UUIDs that it awaits, where a VM needs a QEMU that waits for it (direct
         mode); None where none is needed.
     """

@@ -50,7 +50,7 @@ class Finding:
 
     @property
     def field(self) -> str:
-        """What of the profile it is about, or else the VM."""
+        """The tunable of the profile that it concerns, or else the VM."""
         if "step" in self.evidence:
             return f"steps.{self.evidence['step']}"
         return f"values.{self.tunable}" if self.tunable else "vm"

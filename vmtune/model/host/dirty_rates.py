@@ -16,11 +16,11 @@ _RESERVED_ENTRIES = 64 + 512
 class DirtyRates:
     """query-dirty-rate, read into fields.
 
-    :param measured: whether the last measurement has ended. QEMU says ``unstarted`` for a
-        moment after it was told to begin, and that counts as not ended.
+    :param measured: whether the last measurement has ended. QEMU says ``unstarted`` for a moment
+        after the start command; that counts as not ended.
     :param measuring: whether one is under way.
-    :param measured_ms: the time that QEMU really measured, by which it divided the pages; more
-        than was asked for.
+    :param measured_ms: the time that QEMU really measured, by which it divided the pages; more than
+        was requested.
     :param vcpu_mib_per_s: whole MiB/s of each vCPU, rounded down; empty unless it was measured
         in the mode ``dirty-ring``.
     """
@@ -32,7 +32,7 @@ class DirtyRates:
 
 
 def read_query_dirty_rate(reply: Mapping[str, Any]) -> DirtyRates:  # any JSON: the QMP reply
-    """A reply of QMP's query-dirty-rate that was asked for in milliseconds."""
+    """A reply of QMP's query-dirty-rate, requested in milliseconds."""
     status = reply.get("status")
     if status != "measured":
         return DirtyRates(measured=False, measuring=status == "measuring")

@@ -20,10 +20,9 @@ class Host:
         ``qmp+unix:///FOLDER``: each socket in it is one QEMU's monitor.
     :param peer_uri: how other hosts reach its libvirt; empty to derive it from *uri*.
     :param migration_address: where its QEMUs listen for a migration in direct mode.
-    :param owner: the service that drives it; empty where nobody does yet, or one service drives
-        all.
-    :param machine: the machine that *uri* means, where it names none; empty where it names one,
-        or one service drives all.
+    :param owner: the service that manages it; empty if none does yet, or one service manages all.
+    :param machine: the machine that *uri* means, where it names none; empty if it names one, or one
+        service manages all.
     """
 
     name: str
@@ -73,7 +72,7 @@ class EventTopic(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that changed, told to those who follow the event stream.
+    """A change, sent to the subscribers of the event stream.
 
     :param id: grows by one or more from event to event; a stream resumes after it.
     :param subject: the UUID or name of what changed.

@@ -1,8 +1,8 @@
-"""Limits of the host that vmtune may raise, and how they come back to what they were. Pure.
+"""Limits of the host that vmtune may raise, and how they are restored. Pure.
 
-A limit is one for all VMs of the host, so what is asked for is kept by who asks: the greatest
-of all claims holds, and once nobody asks any more, the value of before. vmtune only raises, and
-comes back: never below what was there before, nor below what a running VM needs.
+A limit is one for all VMs of the host, so each requester has a claim of its own: the greatest of
+all claims holds, and without claims the value of before. vmtune only raises and restores: never
+below what was there before, nor below what a running VM needs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.tunable import Route
 
 OPERATOR = "operator"
-"""Who claims what was set by hand (``vmtune host limits``)."""
+"""The claimant of what an operator set (``vmtune host limits``)."""
 _MOST_INT = (1 << 31) - 1
 
 
@@ -82,7 +82,7 @@ def check_limit(tunable: str, value: object) -> int:
 
 
 Claims = Mapping[str, int]
-"""What is asked for, by who asks."""
+"""The requested values, by claimant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +98,9 @@ class Floor:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What is asked for of one limit.
+    """The claims on one limit.
 
-    :param floor: None where nothing stands against coming back to the value of before.
+    :param floor: None if the value of before can be restored.
     """
 
     claims: Claims = field(default_factory=dict)
@@ -108,7 +108,7 @@ class Wish:
 
     @property
     def asked(self) -> int | None:
-        """The greatest claim; None where nobody asks."""
+        """The greatest claim; None if there is none."""
         return max(self.claims.values(), default=None)
 
     def with_claim(self, owner: str, value: int) -> Wish:
@@ -116,7 +116,7 @@ class Wish:
         return replace(self, claims={**self.claims, owner: value})
 
     def without(self, owner: str) -> Wish:
-        """Without somebody's claim."""
+        """Without one claimant's claim."""
         return replace(self, claims={o: v for o, v in self.claims.items() if o != owner})
 
 
@@ -125,8 +125,8 @@ class Entry:
     """What the journal has of one limit that vmtune has changed.
 
     :param before: what it was.
-    :param ours: every value that vmtune has set or was about to set: any other was set by
-        somebody else since.
+    :param ours: every value that vmtune has set or was about to set: any other was set by others
+        since.
     """
 
     before: int
@@ -135,12 +135,12 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What is to be done about one limit.
+    """What to do about one limit.
 
-    :param entry: what the journal has to say before anything is written; None where nothing
-        has been changed, or nothing is left to be put back.
-    :param write: what is to be written; None to leave it as it is.
-    :param keep: what sysctl.d is to have, for after a reboot; None for nothing of vmtune's.
+    :param entry: what the journal must contain before anything is written; None if nothing has been
+        changed, or nothing is left to restore.
+    :param write: the value to write; None to leave it.
+    :param keep: the value for sysctl.d, for after a reboot; None for nothing of vmtune's.
     :param done: the journal's entry goes once it is written.
     """
 
@@ -164,7 +164,7 @@ def next_step(wish: Wish, entry: Entry | None, live: int) -> Step:
             return Step(None)
         return Step(Entry(live, (asked,)), write=asked, keep=asked)
     if live not in entry.ours and live > entry.before and live >= asked:
-        # Somebody else has raised it meanwhile, and then that is what to come back to.
+        # Others have raised it meanwhile: that is the value to restore.
         return Step(Entry(live, (asked,)), keep=asked)
     target = max(asked, entry.before, _floor(wish, live))
     ours = tuple(dict.fromkeys((*entry.ours, target)))
@@ -173,7 +173,7 @@ def next_step(wish: Wish, entry: Entry | None, live: int) -> Step:
 
 def _come_back(wish: Wish, entry: Entry | None, live: int) -> Step:
     if entry is None or live not in entry.ours:
-        # Nothing of ours is left: it was not written yet, or somebody else has set it since.
+        # Nothing of ours is left: it was not written yet, or others have set it since.
         return Step(entry, done=True)
     target = max(entry.before, _floor(wish, live))
     if target > entry.before:

@@ -34,7 +34,7 @@ BLOCKER_PERCENT = 90
 OTHER_COROUTINES = 64
 """For what is no request of a guest's disk: the monitor, a migration, jobs."""
 OTHER_MAPS = 1000
-"""Libraries, heaps, guest memory and threads of a QEMU that cannot be looked at. A small one has
+"""Libraries, heaps, guest memory and threads of a QEMU that cannot be examined. A small one has
 some 300; QEMU 9 and later mean to leave 5,000 for them (util/qemu-coroutine.c)."""
 _DEFAULT_WORKERS = 64  # util/thread-pool.c, for each event loop
 _DEFAULT_QUEUE_SIZE = 256  # hw/block/virtio-blk.c
@@ -87,7 +87,7 @@ class Disk:
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """What of a VM the pool's size depends on.
+    """The properties of a VM on which the pool's size depends.
 
     :param iothreads: they and the main loop run coroutines. vCPUs hardly do: disks with an
         ioeventfd, which is the default, leave requests to the others.
@@ -194,7 +194,7 @@ def pool_model(geometry: Geometry, requests: int | None = None) -> PoolModel:
 
 @dataclass(frozen=True, slots=True)
 class Headroom:
-    """A VM's memory maps, held against what the host allows.
+    """A VM's memory maps, compared with what the host allows.
 
     :param maps: those that there are right now; None where they cannot be counted.
     :param other_maps: those of them that are no coroutine's, or else an estimate.

@@ -58,11 +58,11 @@ _PARAMETERS: Mapping[str, tuple[Callable[[str], bool], str]] = {
 }
 """libvirt takes more parameters: of those, ``command`` and ``netcat`` run what they name."""
 _SECRETS = frozenset(("keyfile", "known_hosts", "pkipath"))
-"""Files that say whom to trust and who one is: not any file that a user of the API names."""
+"""Files of certificates and keys: a user of the API may not name just any file."""
 
 
 def check_uri(uri: str, what: str = "uri", keys_dir: PurePath | None = None) -> str:
-    """*uri* if vmtune can drive what it names.
+    """*uri* if vmtune can manage what it names.
 
     :param keys_dir: the folder below which files of keys and certificates may be named; None
         where none may be.

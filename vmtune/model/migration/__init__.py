@@ -1,1 +1,1 @@
-"""Live migrations: the record, its states, convergence steps, and who may begin."""
+"""Live migrations: the record, its states, convergence steps, and admission."""

@@ -5,8 +5,9 @@ one of all, at once or not at all. So none ever waits for a slot while it keeps 
 there is no deadlock.
 
 The order is by priority, then by age. One that cannot begin yet does not hold up those behind
-it that use other hosts; but it is overtaken, on the hosts that it needs, only by those ordered
-at most :data:`OVERTAKEN_BY` migrations later. So what needs two hosts that are never free at
+it that use other hosts; but it is overtaken, on the hosts that it needs, only by those requested at
+most
+:data:`OVERTAKEN_BY` migrations later. So what needs two hosts that are never free at
 one moment gets its turn too.
 """
 
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 OVERTAKEN_BY = 64
-"""How many numbers later a migration may have been ordered and still go first."""
+"""How many numbers later a migration may have been requested and still go first."""
 LEAST_PRIORITY, MOST_PRIORITY = -100, 100
 
 
@@ -46,9 +47,9 @@ class Slot:
     """What one migration takes, or waits for.
 
     :param number: grows from migration to migration: its age.
-    :param destination: empty where an observed migration goes nobody knows where.
+    :param destination: empty if an observed migration's destination is unknown.
     :param running: it has its slot; otherwise it waits.
-    :param held: it waits, and is not to begin: whoever ordered it is paused.
+    :param held: it waits and may not begin: the evacuation that requested it is paused.
     """
 
     number: int
@@ -111,14 +112,14 @@ class _Use:
 def admit(waiting: Iterable[Slot], running: Iterable[Slot], limits: Limits) -> list[Slot]:
     """Those of *waiting* that may begin now, in the order in which they are served.
 
-    Observed migrations among *running* can be more than the limits allow: nobody asked. Nothing
-    begins beside them until they have ended.
+    Observed migrations among *running* can be more than the limits allow: they do not wait for
+    slots. Nothing begins next to them until they have ended.
     """
     use = _Use(running, limits)
     admitted: list[Slot] = []
     leaving: dict[str, int] = {}  # the oldest that waits to leave each host, and
     arriving: dict[str, int] = {}  # to arrive there
-    stuck: set[tuple[str, str]] = set()  # on the same way nobody is overtaken at all
+    stuck: set[tuple[str, str]] = set()  # on the same way none is overtaken at all
     for slot in sorted((s for s in waiting if not s.held), key=lambda slot: slot.place):
         if use.full:
             break

@@ -1,5 +1,5 @@
-"""VMs that arrive by a live migration that vmtune did not start, as libvirt's hook tells of
-them, and what their profile can still be given."""
+"""VMs that arrive by a live migration that vmtune did not start, as libvirt's hook reports them,
+and which values of their profile can still be set."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ class ReaperRound:
 
     :param at_ms: when it ended, milliseconds since the migration was started; negative in the
         rounds before it.
-    :param interval_ms: the wait that the policy had asked for.
+    :param interval_ms: the wait that the policy had requested.
     :param elapsed_ms: since the end of the round before.
     :param cost_ms: the part of *elapsed_ms* that was not the wait.
     :param fills: pages collected from each vCPU's ring by the ring's size. Before the migration
@@ -39,7 +39,7 @@ class ReaperEnd(StrEnum):
     NOT_STARTED = "not started"
     FAILED = "failed"
     INTERRUPTED = "interrupted"
-    """vmtune ended before the migration did, and nobody took the reaper up again."""
+    """vmtune ended before the migration did, and no service resumed the reaper."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +50,9 @@ class ReaperReport:
         :attr:`round_count` counts all.
     :param filled_rounds: rounds in which some ring must have been full
         (:attr:`vmtune.engine.reaper.settings.Round.filled`); not those in which the migration
-        emptied the rings as well, of which that cannot be told.
-    :param ring_full_exits: counted by QEMU's trace event ``kvm_dirty_ring_full``; None where
-        nobody counted.
+        emptied the rings as well, for which that is unknown.
+    :param ring_full_exits: counted by QEMU's trace event ``kvm_dirty_ring_full``; None if it was
+        not counted.
     :param reason: what went wrong; empty when it stopped with the migration.
     :param rounds_before: how many rounds had ended when the migration was started.
     :param skipped_rounds: rounds that QEMU refused because somebody else was measuring, which

@@ -1,5 +1,5 @@
-"""Migrations that somebody else started: what of a profile can still be applied, and what
-became of the rest. Pure."""
+"""Migrations that others started: which values of a profile can still be applied, and the outcome
+of the rest. Pure."""
 
 from __future__ import annotations
 
@@ -72,10 +72,10 @@ def when_set(
 ) -> Applied:
     """The outcomes once what could be set has been set, by what was read back.
 
-    What vmtune itself does, and what belongs to the destination, goes on waiting.
+    What vmtune itself does, and what belongs to the destination, stays pending.
 
     :param refused: what QEMU refused, with its words.
-    :param libvirt: libvirt carries the migration out, so that an option would have helped.
+    :param libvirt: libvirt runs the migration, so that an option would have helped.
     """
     before = {o.tunable: o for o in outcomes}
     judged = {

@@ -69,7 +69,7 @@ class Kept(StrEnum):
 
 
 class Trigger(StrEnum):
-    """Who started a migration."""
+    """What started a migration."""
 
     VMTUNE = "vmtune"
     OBSERVED = "observed"
@@ -117,7 +117,7 @@ _AT_REST = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One look at a running migration. Bytes and pages count from the migration's start.
+    """One observation of a running migration. Bytes and pages count from the migration's start.
 
     :param at_ms: milliseconds since the migration was started.
     :param boundary: taken because an iteration began, not because time had passed.
@@ -200,7 +200,7 @@ def read_query_migrate(
             at_ms=at_ms,
             status=status,
             iteration=ram.get("dirty-sync-count", 0),
-            boundary=False,  # who watches knows the sample before, and marks it
+            boundary=False,  # the observer knows the previous sample, and marks it
             transferred_bytes=ram.get("transferred", 0),
             remaining_bytes=ram.get("remaining", 0),
             total_bytes=ram.get("total", 0),

@@ -44,7 +44,7 @@ assert set(_DEEDS) == set(Deed), "a deed without its words"
 
 
 def describe(action: Action) -> str:
-    """*action* as a sentence tells it: ``set downtime_limit_ms to 500 ms``."""
+    """*action* in words: ``set downtime_limit_ms to 500 ms``."""
     if isinstance(action, Deed):
         return _DEEDS[action]
     shown = (f"{name} to {BUILT_IN[name].render(value)}" for name, value in action.values)

@@ -1,4 +1,4 @@
-"""Convergence steps: what to do when a migration does not come to an end.
+"""Convergence steps: what to do when a migration does not end.
 
 A profile may hold a list of steps, in the manner of oVirt's migration policies. Each is a trigger
 and an action, written as in::
@@ -9,7 +9,7 @@ and an action, written as in::
       {"when": {"after_s": 300}, "then": {"do": "postcopy"}}
     ]
 
-When they are due, :mod:`vmtune.engine.steps.convergence` says.
+:mod:`vmtune.engine.steps.convergence` decides when they are due.
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ def lacking(
 
 
 _LACKS = "needs_"
-"""How the codes of rules begin that :func:`lacking` tells in the steps' own words."""
+"""The prefix of the rules' codes that :func:`lacking` words for steps."""
 _SWITCHES = {
     "cpu_throttle_initial_percent": "auto_converge",
     "cpu_throttle_increment_percent": "auto_converge",

@@ -43,7 +43,7 @@ def spread(changes: Iterable[Change], readings: Readings) -> list[Change]:
 
 
 def undo(changes: Iterable[Change], readings: Readings) -> list[Change]:
-    """The changes that put back what *readings* had. What was unreadable cannot be put back."""
+    """The changes that restore what *readings* had. What was unreadable cannot be restored."""
     prior: list[Change] = []
     for change in spread(changes, readings):
         reading = readings.get(change.tunable, Reading(None))

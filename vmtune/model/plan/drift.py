@@ -1,4 +1,4 @@
-"""Looking at all VMs of a host again: whether they still run with what was asked for. Pure."""
+"""Drift scans: whether all VMs of a host still run with what was requested. Pure."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from vmtune.model.plan.tuning_state import Tuning
 
 @dataclass(frozen=True, slots=True)
 class ScanResult:
-    """What one scan of a host came to.
+    """The result of one scan of a host.
 
-    :param looked_at: running VMs that were held against what is wanted of them.
+    :param looked_at: running VMs that were compared with what is wanted.
     :param drifted: those of them that run otherwise than what was applied.
-    :param nothing_wanted: running VMs of which nothing is: no QEMU was asked.
-    :param left_out: running VMs that something was being done to, or that moved meanwhile.
-    :param failed: running VMs that could not be asked; they stand as they stood.
-    :param took_ms: from the question which VMs there are to the answer that was stored last.
+    :param nothing_wanted: running VMs without wanted values: their QEMU was not asked.
+    :param left_out: running VMs that were busy with other work, or that moved meanwhile.
+    :param failed: running VMs that could not be asked; their state is unchanged.
+    :param took_ms: from listing the VMs to storing the last answer.
     :param problems: why the host, or a VM, could not be asked; at most the first few.
     """
 
@@ -34,11 +34,11 @@ class ScanResult:
 
 @dataclass(frozen=True, slots=True)
 class DriftScan:
-    """The last scan of a host, and whether another one is asked for.
+    """The last scan of a host, and whether another one is requested.
 
-    :param asked: how often one was asked for; *answered* up to which of these the last scan
+    :param asked: number of requests so far; *answered*: the last request that the last scan
         answers. Counted, since the clocks of two services may differ.
-    :param service: which one made it; empty where one service uses the database.
+    :param service: which one made it; empty if one service uses the database.
     :param ended_at: None where none was made yet; *found* is None then.
     """
 
@@ -51,7 +51,7 @@ class DriftScan:
 
     @property
     def pending(self) -> bool:
-        """Whether one was asked for that has not ended."""
+        """Whether a requested scan has not ended."""
         return self.answered < self.asked
 
     def due(self, now: datetime, interval_s: int) -> bool:
@@ -60,7 +60,7 @@ class DriftScan:
         A last one that lies further ahead than an interval was made before the clock was set
         back.
 
-        :param interval_s: 0 for never but when asked for.
+        :param interval_s: 0 for only on request.
         """
         if self.pending:
             return True

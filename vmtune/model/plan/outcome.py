@@ -58,8 +58,8 @@ def judge(tunable: str, wanted: Value, reading: Reading, overwriter: str = "") -
 
 
 class ApplicationState(StrEnum):
-    """Where an application stands. ``intended`` and ``reverting`` are looked at again
-    when the service starts."""
+    """Where an application stands. ``intended`` and ``reverting`` are checked again when the
+    service starts."""
 
     INTENDED = "intended"
     APPLIED = "applied"
@@ -76,9 +76,9 @@ class ApplicationState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """A plan carried out on one VM.
+    """A plan that was carried out on one VM.
 
-    :param journal: what has to be set to put everything back as it was before.
+    :param journal: what has to be set to restore everything.
     :param wanted: the values of the revision.
     :param problems: why it failed or is unknown.
     """

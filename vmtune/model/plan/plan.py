@@ -45,8 +45,8 @@ TAKES_EFFECT = {
 class PlanItem:
     """One tunable of the plan.
 
-    :param route: the route that it takes, whether or not a blocker stands against it.
-    :param takes_effect: never, where a blocker stands against it.
+    :param route: the route that it takes, whether or not it has a blocker.
+    :param takes_effect: never, if it has a blocker.
     :param overwriter: who would undo the value if it were set another way.
     :param differs: what is set now is known to be another value.
     """
@@ -72,10 +72,10 @@ class PlanItem:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What would be done for one VM, and what stands against it.
+    """What would be done for one VM, and the findings against it.
 
     :param destination: name of the destination host; empty for an application.
-    :param steps: what is done when the migration does not come to an end.
+    :param steps: what is done when the migration does not end.
     """
 
     vm: UUID
@@ -188,7 +188,7 @@ def _item(tunable: Tunable, wanted: Value, situation: Situation, blocked: bool) 
     values = tuple(current.parts.values()) or (current.value,)
     raises = situation.may_change_host(tunable.name) and _below(current.value, wanted)
     of_host = tunable.route is Route.HOST and current.value is not None
-    enough = of_host and not blocked and not raises  # more than was asked for is as good
+    enough = of_host and not blocked and not raises  # more than was requested is as good
     return PlanItem(
         row=tunable,
         wanted=wanted,

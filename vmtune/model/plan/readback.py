@@ -39,7 +39,7 @@ def outcome_of(item: PlanItem, plan: Plan, now: Readings, boot: Readings) -> Out
 
 
 def _of_host(item: PlanItem, reading: Reading) -> Outcome:
-    """A limit of the host: more than was asked for is as good."""
+    """A limit of the host: more than was requested is as good."""
     value, wanted = reading.value, item.wanted
     lower = isinstance(value, int) and isinstance(wanted, int) and value < wanted
     if item.differs and lower:
@@ -113,7 +113,8 @@ def while_migrating(
 
 
 def in_setup(outcome: Outcome) -> Outcome:
-    """In setup something may still be setting values: only what is there already is told."""
+    """In setup, values may still be in the course of being set: only those already there are
+    reported."""
     if outcome.status is Status.OVERWRITTEN:
         return Outcome(outcome.tunable, Status.PENDING_MIGRATION, outcome.wanted)
     return outcome

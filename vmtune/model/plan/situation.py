@@ -43,7 +43,7 @@ class Permissions:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """Everything that a preflight check may look at.
+    """Everything that a preflight check may use.
 
     :param destination: None where the plan is for an application, not for a migration.
     :param steps: the profile's convergence steps.
@@ -60,7 +60,7 @@ class Situation:
 
     @property
     def libvirt(self) -> bool:
-        """The source is driven through libvirt."""
+        """The source is managed through libvirt."""
         return self.host.connection is Connection.LIBVIRT
 
     def on(self, name: str) -> bool:
@@ -81,8 +81,8 @@ class Situation:
         return wanted if isinstance(wanted, int) else None
 
     def may_change_host(self, name: str) -> bool:
-        """Whether an application may set this tunable on the VM's host. A migration only
-        looks at hosts."""
+        """Whether an application may set this tunable on the VM's host. A migration only checks
+        hosts."""
         here = self.host.local and self.destination is None
         return self.permissions.host_changes and here and name in SYSCTLS
 

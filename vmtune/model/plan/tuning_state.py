@@ -1,4 +1,4 @@
-"""Whether a VM runs with what was asked for it, in one word, as it was last seen. Pure."""
+"""Whether a VM runs with what was requested, in one word, as last seen. Pure."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _DIFFERS = frozenset({Status.NOT_APPLIED, Status.OVERWRITTEN, Status.REJECTED, S
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """How a VM stood when it was last looked at.
+    """A VM's state at the last check.
 
-    :param application: what it was held against; None where only an assignment says it.
+    :param application: what it was compared with; None if only an assignment wants values.
     :param differing: the tunables that are not as wanted, nor wait for a migration.
     :param as_of: when that was.
-    :param since: since when it stands so, as far as it was looked at.
+    :param since: since when it has this state, as far as it was checked.
     """
 
     vm: UUID

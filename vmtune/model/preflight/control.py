@@ -24,7 +24,7 @@ _BRISK_BYTES_PER_S = 1 << 30
 
 
 def wants_reaper(situation: Situation) -> bool:
-    """Whether the profile asks for a reaper."""
+    """Whether the profile wants a reaper."""
     return situation.values.get("reaper_policy", OFF) != OFF
 
 

@@ -1,4 +1,5 @@
-"""Whether the hosts have the limits that a profile asks for, and who may raise them. Pure."""
+"""Whether the hosts have the limits that a profile wants, and whether vmtune may raise them.
+Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from vmtune.model.tunables.tunable import Route, Side, Tunable, Value
 
 
 def check_host(tunable: Tunable, wanted: Value, situation: Situation) -> Iterator[Finding]:
-    """Host settings are checked always. More than was asked for is as good."""
+    """Host settings are always checked. More than was requested is as good."""
     if tunable.route is not Route.HOST or not isinstance(wanted, int):
         return
     sides = [("source", situation.host)]

@@ -16,7 +16,7 @@ def check_pack(tunable: Tunable, wanted: Value, situation: Situation) -> Iterato
     if tunable.access is None:
         return
     if tunable.name not in situation.vm.pack_offers:
-        return  # which is told already
+        return  # which is reported already
     objects = consent_to_qom("")
     missing = sorted(needed_consents(tunable) - situation.permissions.pack_consents)
     for setting, of_objects in (("allow_qom", True), ("allow_qmp_commands", False)):

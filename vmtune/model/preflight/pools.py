@@ -45,7 +45,7 @@ def check_queues(tunable: Tunable, wanted: Value, situation: Situation) -> Itera
     if tunable.name not in (_QUEUES, _SIZE):
         return
     if tunable.name == _SIZE and _QUEUES in situation.values:
-        return  # told of the queues
+        return  # reported for the queues
     limit = _limit(situation)
     if limit is None or situation.reading(tunable).value == wanted:
         return

@@ -32,7 +32,7 @@ _POSTCOPY_REFUSES_MULTIFD = (Version(8), Version(10, 1))
 # Seen to fail below and to work from it, with 4 channels: 4,096 failed, 20,480 worked.
 LEAST_OPTMEM_BYTES = 20480
 GOOD_OPTMEM_BYTES = 131072
-# A notification takes some 5 KiB of it (20,480 bytes carried 4 channels).
+# A notification takes some 5 KiB of it (20,480 bytes were enough for 4 channels).
 OPTMEM_PER_CHANNEL_BYTES = 5120
 
 
@@ -43,7 +43,7 @@ def check_tunable(tunable: Tunable, wanted: Value, situation: Situation) -> Iter
 
 
 def check_vm(situation: Situation) -> Iterator[Finding]:
-    """What stands against the VM as it is, whatever the tunables."""
+    """Findings against the VM, independent of the tunables."""
     vm = situation.vm
     if vm.state not in (VmState.RUNNING, VmState.PAUSED):
         yield Finding("vm_not_running", evidence={"state": vm.state.value})
@@ -311,7 +311,7 @@ def _zero_copy(tunable: Tunable, wanted: Value, situation: Situation) -> Iterato
         return
     vm = situation.vm
     limit = vm.locked_memory_limit_bytes
-    # libvirt asks for all guest memory, and raises the limit itself where it may.
+    # libvirt requests all guest memory, and raises the limit itself where it may.
     if situation.libvirt:
         short = limit is not None and limit < vm.memory_bytes
         if short and situation.host.can_lock_beyond_limits is False:

@@ -228,7 +228,7 @@ def unknown_tunable(name: str, field: str, tunables: TunableRegistry) -> Problem
 def accept_values(
     raw: Mapping[str, object], tunables: TunableRegistry, prefix: str = "values."
 ) -> dict[str, Value]:
-    """*raw* as typed values in the tunables' units, ordered as in the table.
+    """*raw* as typed values in the tunables' units, in the table's order.
 
     A null is the same as a name left out: unset.
 

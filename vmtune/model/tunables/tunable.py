@@ -66,7 +66,7 @@ class QmpName:
 
 
 class LibvirtKind(StrEnum):
-    """How libvirt is told the value."""
+    """How libvirt receives the value."""
 
     FLAG = "flag"
     PARAMETER = "typed parameter"
@@ -94,13 +94,12 @@ class LibvirtName:
 class Tunable:
     """One setting, described once.
 
-    :param default: what QEMU 10 has when nobody sets it; None when it depends
+    :param default: QEMU 10's default; None when it depends
         on the host or the VM.
     :param minimum: smallest allowed integer, inclusive; likewise *maximum*.
     :param since: first QEMU release that offers it; *until* the last.
-    :param overwriter: who sets another value when this one is set behind its
-        back; empty when nobody does.
-    :param running: QEMU lets it change while a migration is active, and heeds it.
+    :param overwriter: what would overwrite a value that is set without it; empty if nothing would.
+    :param running: QEMU lets it change while a migration is active, and uses it.
     :param why: what it does and when to touch it, a sentence or two.
     :param pack: the tunable pack that it is of; empty for vmtune's own.
     :param access: how a pack's is read and set.

@@ -71,8 +71,8 @@ def to_virsh(
 ) -> VirshOptions:
     """What *values* are in options of ``virsh migrate``.
 
-    What is off, or the limit that is none, needs no option: libvirt switches off what it is not
-    asked for.
+    What is off, or the limit that is none, needs no option: libvirt switches off what is not
+    requested.
 
     >>> to_virsh({"multifd": True, "multifd_channels": 4}, BUILT_IN).words
     ['--parallel', '--parallel-connections', '4']

@@ -107,6 +107,7 @@ def test_each_planted_fault_is_found_alone(code: str, host: Examined, wanted: Pr
     assert codes(found) == [code]
     (finding,) = found.findings
     assert finding.evidence["where"]
+    assert set(finding.evidence) > {"where"}  # the commands print a value before its source
     assert "{" not in finding.message + finding.remedy
     asks = finding.severity is not Severity.INFO
     assert bool(found.to_mend) is asks

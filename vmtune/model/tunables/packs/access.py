@@ -13,14 +13,14 @@ _CONSENT_TO_OBJECTS = "qom:"
 
 
 def consent_to_qom(name: str) -> str:
-    """The operator's consent to ``TYPE.PROPERTY`` (set it) or ``TYPE`` (make such an object), told
-    apart from the names of commands."""
+    """The operator's consent to ``TYPE.PROPERTY`` (set it) or ``TYPE`` (make such an object), as
+    opposed to the names of commands."""
     return _CONSENT_TO_OBJECTS + name
 
 
 @dataclass(frozen=True, slots=True)
 class QomAccess:
-    """A property of objects that somebody made: on the command line, by libvirt or at run time.
+    """A property of existing objects, made on the command line, by libvirt or at run time.
 
     :param types: QOM types; objects of any of them are its parts.
     :param prop: the property.

@@ -1,6 +1,7 @@
-"""Where in a TOML file something is said: the line and column of a key path, for error messages.
+"""Positions in a TOML file: the line and column of a key path, for error messages. The library that
+reads TOML does not give them. This searches for headers
 
-The library that reads TOML does not tell. This looks for headers and keys at the beginning of
+and keys at the beginning of
 lines, and steps over strings of several lines; what is inside an inline table or a list is at the
 key that the line begins with.
 """
