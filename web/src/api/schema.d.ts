@@ -1961,8 +1961,8 @@ export interface components {
         };
         /**
          * ApplicationState
-         * @description Where an application stands. ``intended`` and ``reverting`` are looked at again
-         *     when the service starts.
+         * @description Where an application stands. ``intended`` and ``reverting`` are checked again when the
+         *     service starts.
          * @enum {string}
          */
         ApplicationState: "intended" | "applied" | "failed" | "reverting" | "reverted" | "unknown";
@@ -2517,7 +2517,7 @@ export interface components {
          *     :param noise_floor: the effect below which this host shows differences by chance with so
          *         many blocks, as the larger side of the effect's scale; None without a calibration.
          *     :param below_noise_floor: the estimate is smaller than that; None likewise.
-         *     :param notes: what a reader has to know beside the verdict, in sentences.
+         *     :param notes: what qualifies the verdict, in sentences.
          */
         Comparison: {
             criterion: components["schemas"]["Criterion"];
@@ -3749,7 +3749,7 @@ export interface components {
         Level: "fine" | "warning" | "blocker" | "unknown";
         /**
          * LibvirtKind
-         * @description How libvirt is told the value.
+         * @description How libvirt receives the value.
          * @enum {string}
          */
         LibvirtKind: "flag" | "typed parameter" | "call" | "domain XML" | "set by libvirt itself";
@@ -5801,7 +5801,7 @@ export interface components {
         };
         /**
          * Scope
-         * @description A kind of thing that somebody may do.
+         * @description One kind of permitted action.
          * @enum {string}
          */
         Scope: "read" | "profile" | "apply" | "migrate" | "bench" | "host" | "metrics" | "admin";
@@ -6330,7 +6330,7 @@ export interface components {
         };
         /**
          * Trigger
-         * @description Who started a migration.
+         * @description What started a migration.
          * @enum {string}
          */
         Trigger: "vmtune" | "observed";
@@ -6729,7 +6729,7 @@ export interface components {
         };
         /**
          * Kind
-         * @description How somebody is known.
+         * @description How a caller was identified.
          * @enum {string}
          */
         vmtune__model__access__scopes__Kind: "user" | "token" | "oidc" | "service" | "nobody";
