@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import click
 import pytest
 
 from vmtune.api.wiring.limits import WISHES
@@ -36,7 +37,9 @@ def test_the_path_unit_watches_what_the_service_writes() -> None:
 def test_the_root_unit_runs_a_command_that_there_is() -> None:
     _, group, command, _ = settings(SERVICE)["ExecStart"].split()
     assert group == "host"
-    assert host.commands[command].hidden
+    found = host.get_command(click.Context(host), command)
+    assert found is not None
+    assert found.hidden
 
 
 def test_its_folders_are_the_only_ones_it_may_write() -> None:

@@ -125,7 +125,7 @@ def test_who_am_i(real: Api, vmtune: Vmtune, monkeypatch: pytest.MonkeyPatch) ->
     assert "scope read" not in told
     refused = vmtune("profile", "create", "p", "multifd=on")
     assert refused.code == 1
-    assert "it takes the scope profile" in refused.err
+    assert "this needs the scope profile" in refused.err
     assert token not in refused.err
 
 

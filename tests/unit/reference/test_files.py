@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from tests.support import facts as some
-from vmtune.bench.migration.scenarios import Ground, why_not
+from vmtune.bench.migration.scenarios import BenchHosts, why_not
 from vmtune.bench.model.campaign.campaign import (
     QUICK_BLOCKS,
     Arm,
@@ -149,7 +149,7 @@ def test_the_examples_run_on_the_lab_in_six_blocks(name: str) -> None:
     assert {arm.place for arm in made.arms} == {CampaignPlace.LAB}
     assert made.same_arms is (name == "noise")
     assert made.arms[0].values == {}
-    on_libvirt = Ground(some.host("a"), some.host("b"), some.vm(), True)
+    on_libvirt = BenchHosts(some.host("a"), some.host("b"), some.vm(), True)
     for arm in made.arms:
         assert why_not(made.scenario_of(made.all_cells[0], arm), on_libvirt) is None
 

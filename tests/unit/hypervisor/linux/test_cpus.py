@@ -18,6 +18,8 @@ from vmtune.bench.model.campaign.campaign import HostLoad
 from vmtune.errors import SetupError
 from vmtune.hypervisor.linux import cpus
 
+pytestmark = pytest.mark.integration  # starts the service and the loads of benchmarks
+
 ONE = min(cpus.ALL)
 SLEEP = ["sleep", "60"]
 alone = pytest.mark.skipif(len(cpus.ALL) < 2, reason="there is one CPU to run on")
