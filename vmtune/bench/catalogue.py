@@ -1,8 +1,8 @@
 """Every scenario that ships, of each kind, by its name; and why one cannot be run here.
 
 Those of migrations are in :mod:`vmtune.bench.migration.families`. Of blocks and boots each
-combination can be asked for (`vmtune bench block`, `vmtune bench boot`); the few that are listed
-are those which tell most.
+combination can be requested (`vmtune bench block`, `vmtune bench boot`); the listed ones are the
+most informative.
 """
 
 from __future__ import annotations

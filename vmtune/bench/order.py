@@ -1,4 +1,4 @@
-"""What a run of any kind of benchmark is told."""
+"""The parameters of a run of any kind of benchmark."""
 
 from vmtune.bench.block.live_order import GuestOrder, LiveOrder
 from vmtune.bench.block.order import BlockOrder

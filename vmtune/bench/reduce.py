@@ -20,8 +20,8 @@ MetricValues = Iterator[tuple[str, float]]
 def reduce(record: RunRecord, state: RunState, values: Mapping[str, Value]) -> dict[str, float]:
     """The metrics of a run of any kind that has ended; those that could not be had are missing.
 
-    :param values: what the migration was tuned with: without auto-converge there is no throttle
-        to tell of.
+    :param values: what the migration was tuned with: without auto-converge there is no throttle to
+        report.
     """
     if record.block is not None:
         return dict(reduce_block(record.block))

@@ -72,7 +72,7 @@ def clear_left_behind(base: Path) -> list[str]:
 
 
 def left_behind(base: Path) -> Iterator[Path]:
-    """The folders of runs that were killed. Each is locked until the next is asked for, so that
+    """The folders of runs that were killed. Each is locked until the next is requested, so that
     only one process clears it away."""
     for folder in sorted(base.glob(f"{_PREFIX}*")):
         with contextlib.suppress(OSError):  # another run clears it away just now
@@ -123,11 +123,11 @@ def _make(base: Path) -> tuple[Path, int]:
         except (FileNotFoundError, FileExistsError):
             if _is_no_folder(base):
                 raise
-            continue  # somebody has just removed what was there
+            continue  # another process has just removed what was there
         fcntl.flock(lock, fcntl.LOCK_EX)
         if _is_open_as(folder / _LOCK, lock):
             return folder, lock
-        os.close(lock)  # somebody who clears away came between making and locking it
+        os.close(lock)  # another process's cleanup came between making and locking it
 
 
 def _is_no_folder(path: Path) -> bool:
@@ -139,8 +139,8 @@ def _is_no_folder(path: Path) -> bool:
 
 
 def _is_open_as(path: Path, descriptor: int) -> bool:
-    """Whether the file at *path* is the one that is open: not a later one of that name, which
-    another who clears away has made in a folder that is just going."""
+    """Whether the file at *path* is the one that is open: not a later one of that name, made in a
+    folder that another process's cleanup is removing."""
     try:
         return os.path.samestat(path.stat(), os.fstat(descriptor))
     except FileNotFoundError:

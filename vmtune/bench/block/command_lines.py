@@ -49,7 +49,7 @@ def qemu_line(files: BlockFiles, scenario: BlockScenario, uuid: UUID) -> list[st
 def _node(file: Path | None, scenario: BlockScenario) -> tuple[str, ...]:
     """A null node, or the file on which the run puts the node's format."""
     if file is not None:
-        # What is written is worth nothing: nobody has to wait until it is on the disk.
+        # What is written is not needed later: no need to wait until it is on the disk.
         return ("-blockdev", f"file,node-name={FILE},filename={_word(file)},cache.no-flush=on")
     assert scenario.cell.node is NodeKind.NULL, "every other node has a file"
     # Without read-zeroes it would answer with what the memory held before.
@@ -58,7 +58,7 @@ def _node(file: Path | None, scenario: BlockScenario) -> tuple[str, ...]:
 
 
 def _disk(scenario: BlockScenario) -> tuple[str, ...]:
-    """A disk that nobody uses, whose queues make QEMU's pool of coroutines as large as a VM's."""
+    """An unused disk, whose queues make QEMU's pool of coroutines as large as a VM's."""
     queues = scenario.values.get(VIRTIO_QUEUES)
     size = scenario.values.get(VIRTIO_QUEUE_SIZE)
     if queues is None and size is None:
@@ -88,7 +88,7 @@ def fio_line(scenario: BlockScenario, uri: str, output: Path) -> list[str]:
 
 
 def fio_counts(scenario: BlockScenario) -> list[str]:
-    """fio's options for a load, wherever it runs and whatever it loads."""
+    """fio's options for a load, on any place and target."""
     cell = scenario.cell
     return [
         f"--rw={cell.rw}",

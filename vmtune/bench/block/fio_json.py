@@ -65,7 +65,7 @@ class FioJob:
     :param options: as given to fio.
     :param directions: those in which there were requests; where fio reports them together
         only, one that is called mixed.
-    :param mixed: all of them together, where fio was asked for that as well.
+    :param mixed: all of them together, if fio was asked for that as well.
     :param runtime_ms: of all jobs of the group together; None where fio does not say.
     :param user_percent: share of it that fio's threads spent in user mode.
     """

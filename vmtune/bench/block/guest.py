@@ -30,8 +30,8 @@ _KILLED = -9
 async def run_in_guest(
     order: GuestOrder, on_progress: Callable[[RunProgress], None]
 ) -> BlockResult:
-    """Run fio in the guest, and look at QEMU meanwhile. Cancelled, fio is interrupted there; where
-    nobody is left to do that, it ends by itself when its time is over. A fio that fails, and a QEMU
+    """Run fio in the guest, and sample QEMU meanwhile. Cancelling interrupts fio in the guest; if
+    the service has died, fio ends when its time is over. A fio that fails, and a QEMU
     that ends meanwhile, are results.
 
     :raise VmtuneError: it cannot be done in this guest.

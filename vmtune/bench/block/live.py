@@ -1,7 +1,7 @@
 """The block benchmark against a VM that runs: a node of its QEMU, or a null node made for it.
 
-The VM's own nodes are exported read-only, and never written to. Its guest goes on, and shares what
-it is on with the load: the figures are of a QEMU as it is, and CPU time holds the guest's.
+The VM's own nodes are exported read-only, and never written to. Its guest continues to run and
+shares the host with the load: the figures are of a QEMU as it is, and CPU time holds the guest's.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ async def run_live(order: LiveOrder, on_progress: Callable[[RunProgress], None])
     """Export the node, load it with fio, and remove the export.
 
     A fio that fails, and a QEMU that ends meanwhile, are results. Cancelling the task ends the
-    run: the export is removed, and the cancellation goes on.
+    run: the export is removed, and the cancellation is re-raised.
 
     :raise VmtuneError: it cannot be done on this VM; nothing was left behind.
     """
@@ -93,7 +93,7 @@ async def _exported(order: LiveOrder, pid: int) -> AsyncIterator[tuple[Export, P
             try:
                 await _add(order, export)
             except Conflict:
-                mine = False  # there is another run's export, or somebody else's server
+                mine = False  # there is another run's export, or another program's server
                 raise
             yield export, folder
         finally:

@@ -166,7 +166,7 @@ async def check_here(driver: Driver, vm: UUID) -> VmFacts:
 
 
 async def check_guest(agent: GuestAgent) -> None:
-    """See that an agent answers, and that its guest has fio, which is asked for its version.
+    """Check that an agent answers, and that its guest has fio, by asking fio for its version.
 
     :raise HostUnreachable: no agent answers.
     :raise SetupError: the VM has no channel for one, or fio cannot be run.
@@ -208,7 +208,7 @@ async def clear_live(folder: Path, driver_of: DriverOf) -> list[UUID]:
             note = json.loads((each / NOTE).read_text())
             vm, uri = UUID(note["vm"]), str(note["uri"])
         except (OSError, ValueError, KeyError, TypeError):
-            shutil.rmtree(each, ignore_errors=True)  # it had not come to an export
+            shutil.rmtree(each, ignore_errors=True)  # it had not reached the export
             continue
         with contextlib.suppress(VmtuneError):
             async with driver_of(uri) as driver:

@@ -37,7 +37,7 @@ _WITH_ITS_PARENT = (
 
 
 class Watch:
-    """Looks at one QEMU, on one timeline, from its making on.
+    """Samples one QEMU, on one timeline that begins with this object's creation.
 
     :param pid: of QEMU.
     """
@@ -101,7 +101,7 @@ async def load(
     alive: Callable[[], bool],
     tell: Callable[[], None],
 ) -> Load:
-    """Run fio to its end, and look at QEMU meanwhile. Cancelled, it ends fio.
+    """Run fio to its end, and sample QEMU meanwhile. Cancelled, it ends fio.
 
     :param folder: where fio may leave files; *output* is the file that its JSON goes to.
     :param lasts_s: its ramp and its runtime.

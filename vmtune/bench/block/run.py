@@ -19,7 +19,7 @@ from vmtune.bench.model.runs.run import RunState
 from vmtune.bench.model.scenario.block import BlockRecord, Foreseen, LoadPhase
 
 _AROUND_S = 0.75
-"""For how long QEMU is looked at before the load, and after it."""
+"""For how long QEMU is sampled before the load, and after it."""
 _DIES_WITHIN_S = 2.0
 
 
@@ -27,7 +27,7 @@ async def run_block(order: BlockOrder, on_progress: Callable[[RunProgress], None
     """Start QEMU, export its node, load it with fio, and take all down.
 
     A QEMU that dies and a fio that fails are results, with all that was recorded. Cancelling
-    the task ends the run: everything is taken down, and the cancellation goes on.
+    the task ends the run: everything is taken down, and the cancellation is re-raised.
 
     :param on_progress: called several times a second, from the event loop.
     :raise VmtuneError: the run cannot be done here (no QEMU, no fio, no room for the node, a
@@ -58,7 +58,7 @@ async def run_block(order: BlockOrder, on_progress: Callable[[RunProgress], None
 
 
 async def around(watch: Watch, phase: LoadPhase, reporter: Reporter) -> None:
-    """Look at QEMU for a while."""
+    """Sample QEMU for a while."""
     until = time.monotonic() + _AROUND_S
     while (left := until - time.monotonic()) > 0:
         await watch.look(phase)

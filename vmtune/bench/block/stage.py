@@ -42,7 +42,7 @@ from vmtune.units import Unit
 
 _SOCKET = "qemu.sock"
 _LEFT_FREE_BYTES = 64 << 20
-"""Of the disk with the node's file: an image has tables beside its data."""
+"""Of the disk with the node's file: an image has tables besides its data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +196,7 @@ async def _tune(driver: QmpDriver, vm: UUID, scenario: BlockScenario) -> tuple[s
 
 
 def foresee(facts: VmFacts, cell: BlockCell) -> Foreseen:
-    """What the pool model says of a load. Looks at this machine."""
+    """The pool model's estimate for a load. Reads this machine's limits."""
     limit = read_local_host().sysctls.get("vm_max_map_count")
     requests = min(cell.iodepth, REQUESTS_PER_CONNECTION) * cell.numjobs
     room = headroom(facts, limit)

@@ -1,8 +1,8 @@
 """The Linux kernel that the boot benchmark starts: from Debian's package, fetched once, never
 installed.
 
-In the cache's folder ``linux`` lies ``vmlinuz-`` with the first digits of its own SHA-256, which
-is looked at before each use. A file ``vmlinuz`` there, put by the operator, is used instead.
+In the cache's folder ``linux`` lies ``vmlinuz-`` with the first digits of its own SHA-256, which is
+verified before each use. A file ``vmlinuz`` there, put by the operator, is used instead.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ _SHOWN = 600
 
 
 class Stopped(StrEnum):
-    """States of QEMU in which the guest will not go on by itself."""
+    """States of QEMU in which the guest does not continue by itself."""
 
     INTERNAL_ERROR = "internal-error"
     PANICKED = "guest-panicked"
@@ -92,7 +92,7 @@ def _clean(text: str) -> str:
 
 
 class BootLog:
-    """The marks of a boot, and what else its streams tell. Times are milliseconds since the
+    """The marks of a boot, and what else its streams contain. Times are milliseconds since the
     start of QEMU's process.
 
     :param count_regions: the trace event :data:`REGIONS` is on.

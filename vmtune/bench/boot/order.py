@@ -55,8 +55,8 @@ class BootPhase(StrEnum):
 class BootResult:
     """How a boot ended.
 
-    :param state: completed: it reached user space; not converged: it was given up at the
-        scenario's limit; failed: QEMU died.
+    :param state: completed: it reached user space; not converged: it was ended at the scenario's
+        limit; failed: QEMU died.
     :param failure: QEMU's last words where it died.
     :param kvm: whether the guest ran by KVM, else by TCG.
     """

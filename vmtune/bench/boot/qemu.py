@@ -1,4 +1,4 @@
-"""The QEMU of a boot: its command line, its process, and a thread that hears it.
+"""The QEMU of a boot: its command line, its process, and a thread that reads its output.
 
 The process asks the kernel to be killed when the thread that started it ends
 (PR_SET_PDEATHSIG). What slips through is found by the run's folder, which its command line names.
@@ -125,7 +125,7 @@ class BootQemu:
     """One QEMU process, from its start to :meth:`end`.
 
     :param serial: the pipe of its serial port, which is there.
-    :param log: is told what comes, under :attr:`lock`.
+    :param log: receives the output, under :attr:`lock`.
     :param news: called from the listening thread after each piece.
     """
 
@@ -168,8 +168,7 @@ class BootQemu:
         return "" if status is None else exit_text(status)
 
     async def end(self) -> None:
-        """End it, whatever it is doing: nothing in it is worth keeping. What it said is heard to
-        its end."""
+        """Kill it: it holds nothing worth keeping. Its output is read to the end."""
         self.process.kill()
         await asyncio.to_thread(self.process.wait)
         await asyncio.to_thread(self._stop)
@@ -203,7 +202,7 @@ class BootQemu:
                 self._news()
 
     def _read(self, stream: int, add: Callable[[bytes, float], None], to_its_end: bool) -> bool:
-        """Tell the log a piece, or all that is there; False where the stream has ended."""
+        """Give the log a piece, or all that is there; False where the stream has ended."""
         while True:
             try:
                 data = os.read(stream, _READ_BYTES)

@@ -44,8 +44,8 @@ _STATES = {
 async def run_boot(order: BootOrder, on_progress: Callable[[RunProgress], None]) -> BootResult:
     """Start a fresh QEMU, watch it boot, and take it down.
 
-    A boot that is given up, or whose QEMU dies, is a result, with all that was recorded.
-    Cancelling the task ends the run: everything is taken down, and the cancellation goes on.
+    A boot that exceeds its limit, or whose QEMU dies, is a result, with all that was recorded.
+    Cancelling the task ends the run: everything is taken down, and the cancellation is re-raised.
 
     :param on_progress: called at each phase and several times a second, from the event loop.
     :raise VmtuneError: the boot cannot be done here (no QEMU, no firmware, no KVM where it is
@@ -114,7 +114,7 @@ class _Boot:
             self._reporter.report(BootPhase.TIDYING, ended_ms)
         finally:
             await finish(qemu.end())
-        # All is heard only now: it may have got there, and died of being switched off.
+        # All output has been read only now: it may have booted, and died of being switched off.
         user_space = self._log.marks.get(BootMarkName.USER_SPACE)
         if user_space is not None and user_space.at_ms <= self._limit_ms:
             end, ended_ms = BootEnd.USER_SPACE, user_space.at_ms

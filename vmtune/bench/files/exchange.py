@@ -217,7 +217,7 @@ def _by_column(kind: type[Any], rows: list[Mapping[str, str]]) -> dict[str, list
 
 
 def _value(hint: Any, cell: str | None) -> Json:  # any type
-    """A cell as JSON; a text that is none of its type's is refused by who checks it."""
+    """A cell as JSON; a text that is none of its type's is refused by the caller's checks."""
     optional = isinstance(hint, types.UnionType)
     if cell is None or (optional and not cell):
         return None

@@ -130,8 +130,8 @@ def _column(arrow: Any, values: Sequence[Json], hints: frozenset[Any]) -> Any:  
 def _series(
     kind: type[Any], columns: Mapping[str, Sequence[Json]], rows: Sequence[int]
 ) -> dict[str, list[Json]]:
-    """The rows of a series, by column. A value that is none of its type's is refused by who
-    checks it."""
+    """The rows of a series, by column. A value that is none of its type's is refused by the
+    caller's checks."""
     hints = typing.get_type_hints(kind)
     found = {}
     for name in (each.name for each in fields(kind)):
@@ -143,7 +143,7 @@ def _series(
 
 
 def _value(stored: Json, texts: bool, whole: bool) -> Json:
-    """A value as it was: :func:`_column` the other way.
+    """The original value: the inverse of :func:`_column`.
 
     :param texts: the column is one of texts; else a text is JSON.
     :param whole: it is a whole number.

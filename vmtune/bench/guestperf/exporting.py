@@ -21,7 +21,7 @@ from vmtune.model.tunables.built_in import BUILT_IN
 KEPT = "guestperf"
 """Where an imported run keeps what it has no place for, among its options."""
 SPARE_MIB = 512
-"""Memory that guestperf gives a VM beside what its stress writes to."""
+"""Memory that guestperf gives a VM besides what its stress writes to."""
 _OUR_NAMES = {ours: theirs for theirs, ours in GUESTPERF_NAMES.items()}
 _CACHE_PERCENTS = (5, 10, 20, 50)
 _STATUS = {
@@ -169,7 +169,7 @@ SWITCHES = {
 
 
 def _cache_percent(cache_bytes: int, memory_bytes: int) -> int:
-    """The share that was asked for, where it is one of guestperf's own: each is rounded to a
+    """The requested share, where it is one of guestperf's own: each is rounded to a
     power of two."""
     for percent in _CACHE_PERCENTS:
         if nearest_power_of_two(memory_bytes * percent // 100) == cache_bytes:

@@ -1,4 +1,4 @@
-"""The fields of a guestperf report that a run has none for: preserved, and put back when exported.
+"""The fields of a guestperf report that a run has none for: preserved, and restored when exported.
 
 It is found by comparing the report with the one that would be made of the run. A patch is JSON:
 ``{"be": value}``, or for objects ``{"in": {name: patch}, "drop": [names]}``, or for lists of the

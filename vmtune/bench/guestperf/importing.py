@@ -356,7 +356,7 @@ def _cpu(report: Document, start_s: int) -> Iterator[CpuSample]:
 
 
 def _metrics(record: RunRecord, state: RunState, values: Mapping[str, Value]) -> dict[str, float]:
-    """Without those of threads that guestperf does not tell apart."""
+    """Without those of threads that guestperf does not distinguish."""
     unknown = {f"{HostSide.SOURCE.value}_cpu_{kind}_ms" for kind in _UNKNOWN_CPU}
     found = reduce(record, state, values)
     return {name: value for name, value in found.items() if name not in unknown}

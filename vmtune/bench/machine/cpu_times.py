@@ -67,7 +67,7 @@ class Tally:
             self.dead[kind] += used
         rest = total - sum(used for _, used in threads.values()) - sum(self.dead.values())
         if rest > 0:
-            # What they used after the last look at them: as they did before.
+            # What they used after their last sample: at the same rate as before.
             weights = {tid: used + 1 for tid, (_, used) in ended.items()}
             together = sum(weights.values())
             for tid, weight in weights.items():
@@ -156,8 +156,8 @@ class _Thread:
         return (int(fields[11]) + int(fields[12])) * 1_000_000_000 // _TICKS_PER_S
 
     def kind(self, may_be_renamed: bool) -> str:
-        """What it does. A thread gets its name a moment after it has begun, so that one
-        without a name of its own is looked at again."""
+        """What it does. A thread gets its name a moment after it has begun, so that one without a
+        name of its own is read again."""
         if self._kind in ("", "other") and (may_be_renamed or not self._kind):
             with contextlib.suppress(OSError):
                 name = os.pread(self._comm, 64, 0).decode(errors="replace").rstrip("\n")

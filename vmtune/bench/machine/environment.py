@@ -39,7 +39,7 @@ _MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What of a machine a run uses.
+    """The parts of a machine that a run uses.
 
     :param qemu: the program.
     :param kvm: the guest runs under KVM, not by emulation.
@@ -57,9 +57,9 @@ class Subject:
 
 
 def read_environment(subject: Subject, root: Path = Path("/")) -> Environment:
-    """Look at this machine. Blocks for some milliseconds.
+    """Read this machine's environment. Blocks for some milliseconds.
 
-    :param root: where /proc, /sys and /dev are looked for.
+    :param root: the folder that holds /proc, /sys and /dev.
     """
     if subject.network_namespace is None:
         return _read(subject, root)
@@ -161,7 +161,7 @@ class Difference:
     """One thing in which two environments differ.
 
     :param field: its path: ``memory.thp.enabled``.
-    :param first: the value in the one; None where that does not tell. Likewise *second*.
+    :param first: the value in the one; None if unknown. Likewise *second*.
     """
 
     field: str

@@ -56,8 +56,8 @@ OFFLOADS = (
 class Interface:
     """An interface.
 
-    :param driver: ``virtio_net``, ``mlx5_core``, ``veth``; empty where it has none to tell.
-    :param speed_mbit: of a link that is up; None where nobody knows.
+    :param driver: ``virtio_net``, ``mlx5_core``, ``veth``; empty if it reports none.
+    :param speed_mbit: of a link that is up; None if unknown.
     :param offloads: those of OFFLOADS that it knows, on or off.
     """
 
@@ -123,7 +123,7 @@ def _resolved(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
 
 
 def route_request(destination: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bytes:
-    """The netlink message that asks for the route to an address."""
+    """The netlink message that requests the route to an address."""
     family = socket.AF_INET if destination.version == 4 else socket.AF_INET6
     packed = destination.packed
     attribute = struct.pack("=HH", 4 + len(packed), _RTA_DST) + packed

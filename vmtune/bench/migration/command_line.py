@@ -18,10 +18,10 @@ _MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class QemuFiles:
-    """What a QEMU of a run is given.
+    """The command line of a run's QEMU.
 
-    :param folder: of the run, with the sockets that somebody listens on.
-    :param monitor: a socket that it is to make, for the driver; *own* one for the run itself.
+    :param folder: of the run, with the sockets on which the run listens.
+    :param monitor: a socket that QEMU makes, for the driver; *own* one for the run itself.
     """
 
     program: Path

@@ -1,4 +1,4 @@
-"""A run's two QEMUs on this machine, driven by their monitors.
+"""A run's two QEMUs on this machine, managed by their monitors.
 
 Each QEMU asks the kernel to be killed when the thread that started it ends (PR_SET_PDEATHSIG),
 so none outlives a killed benchmark; what slips through is found by the run's folder.
@@ -77,7 +77,7 @@ class BenchQemu:
         return f"{exit_text(status)}: {said}" if said else exit_text(status)
 
     async def end(self) -> None:
-        """End it, whatever it is doing: nothing in it is worth keeping."""
+        """Kill it: it holds nothing worth keeping."""
         await self.monitor.close()
         self.process.kill()
         await asyncio.to_thread(self.process.wait)

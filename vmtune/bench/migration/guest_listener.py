@@ -77,8 +77,8 @@ class Heartbeat:
         self._watching = on
 
     def silences(self, until: float) -> list[tuple[float, float]]:
-        """Begin and length in seconds of each gap kept, in order; the last one may be going
-        on."""
+        """Begin and length in seconds of each gap kept, in order; the last one may not have
+        ended."""
         found = set(self._kept)
         if self._longest is not None:
             found.add(self._longest)

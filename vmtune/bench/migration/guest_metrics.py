@@ -1,4 +1,4 @@
-"""How the guest fared: its pace in the migration, held against its own in warm-up. Pure."""
+"""The guest's pace in the migration, compared with its own in warm-up. Pure."""
 
 from __future__ import annotations
 

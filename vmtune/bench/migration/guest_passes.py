@@ -130,12 +130,12 @@ def _between(
     wall_ms = now.at_ms - before.at_ms
     if wall_ms <= 0:
         return None
-    # A report may stand for several passes, and tells how long one of them took on average.
+    # A report may cover several passes, and has their average duration.
     numbers = itertools.pairwise([before.number, *(p.number for p in reported)])
     parts = zip(reported, numbers, strict=True)
     worked_ms = sum(p.duration_us * max(0, last - first) for p, (first, last) in parts) / 1000
     guest_ms = (now.guest_us - before.guest_us) / 1000
-    # Where the guest's clock has gone back, it cannot tell how long it rested.
+    # If the guest's clock was set back, its rest is unknown.
     rest_ms = guest_ms - worked_ms if guest_ms >= 0 else _usual_rest(found) * count
     # The two clocks differ by a few milliseconds of the report's way: no rest is negative, and
     # none is so long that the passes took less than the guest says.

@@ -88,7 +88,7 @@ class LibvirtStage:
 
 def complaints(log: str) -> list[str]:
     """The lines that QEMU itself has written to libvirt's log of a domain: not libvirt's own, and
-    not the command line and environment, whose lines go on in the next."""
+    not the command line and environment, which continue in the next line."""
     lines = [line.strip() for line in log.splitlines()]
     found = []
     for before, line in zip(["", *lines], lines, strict=False):

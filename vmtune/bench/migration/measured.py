@@ -1,4 +1,4 @@
-"""A run's migration: planned, carried out by the engine's session, ended at its limits, judged."""
+"""A run's migration: planned, run by the engine's session, ended at its limits, judged."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from vmtune.model.tunables.tunable import Value
 
 _ENDS_WITHIN_S = 60.0
 """How long a migration may take to end once it was cancelled."""
-# The VM is the run's own: that libvirt marks it as tainted harms nobody.
+# The VM is the run's own: it does no harm that libvirt marks it as tainted.
 _PERMISSIONS = Permissions(destination_command_line=True)
 
 

@@ -20,10 +20,10 @@ DEFAULT_FOLDER = Path("/run/vmtune-bench")
 
 @dataclass(frozen=True, slots=True)
 class DirectPlace:
-    """Two QEMUs on this machine, driven by their monitors.
+    """Two QEMUs on this machine, managed by their monitors.
 
     :param qemu: the program, by path or by name.
-    :param data_folder: where it finds its firmware (``-L``); None: where it was installed.
+    :param data_folder: where QEMU finds its firmware (``-L``); None: where it was installed.
     :param folder: each run keeps its sockets in a folder of its own in here. The path has to be
         short: a socket's path has at most 107 characters.
     """

@@ -112,7 +112,7 @@ class Stderr:
         poll.register(self._read_end, select.POLLIN)
         while True:
             poll.poll()
-            with self._lock:  # whoever finds the pipe empty finds it counted, too
+            with self._lock:  # a reader that finds the pipe empty finds it counted, too
                 data = os.read(self._read_end, _READ_BYTES)
                 self._counter.add(data)
             if not data:

@@ -1,4 +1,4 @@
-"""What a run records while it goes on, all on one clock."""
+"""What a run records, all on one clock."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ QUICK_DOWNTIME_LIMIT_MS = 100
 
 @dataclass(frozen=True, slots=True)
 class BenchHosts:
-    """The two hosts and the QEMU that scenarios are to be run on.
+    """The two hosts and the QEMU on which scenarios run.
 
     :param host: where the source runs; *destination* the other one.
     :param qemu: a QEMU of the kind that both run, as it was probed.

@@ -38,7 +38,7 @@ class Mark:
 class Marks:
     """All of them, in the order of time.
 
-    :param silences: when the guest was not heard.
+    :param silences: when no heartbeat arrived from the guest.
     :param longest: of them, during the migration; None where there was none.
     :param downtime: as QEMU reports it, at about the switchover: QEMU does not report when exactly.
     """
@@ -96,7 +96,7 @@ def _iterations(record: RunRecord) -> Iterator[Mark]:
 
 
 def _silences(record: RunRecord, window: Window) -> tuple[Silence, ...]:
-    """The longest, and not those that nobody would notice."""
+    """The longest ones, without those too short to notice."""
     shown = [
         s
         for s in record.silences

@@ -118,7 +118,7 @@ def _stretch(
 def _beside(
     across: Scale, marks: Marks, switchover: Mark | None
 ) -> Iterator[tuple[str, float, str, str]]:
-    """Words beside the switchover, and beside the longest silence."""
+    """Labels next to the switchover and the longest silence."""
     if switchover is not None:
         x = across(switchover.at)
         fits = x + 5 + _width(switchover.label) <= RIGHT

@@ -2,8 +2,8 @@
 
 What counts: runs that completed or were cancelled at their scenario's limit. Those that failed
 are counted and have no values; runs that a person cancelled and warm-ups say nothing about an arm
-and are not to be given. Of a run that was cancelled at its limit, all that grows for as long as a
-migration goes on is known only to be more than what it had come to.
+and are not to be given. Of a run that was cancelled at its limit, each metric that grows while a
+migration runs is known only to exceed its last value.
 
 Runs of different environments are compared, but get no verdict unless it is said in what they
 differ on purpose.
@@ -62,10 +62,10 @@ _GROWING = frozenset(
         "memory_region_updates_by_guest",
     }
 )
-"""What grows for as long as a migration goes on, or a boot."""
+"""Metrics that grow while a migration or a boot runs."""
 assert {TIME, ELAPSED, SHARE} | _GROWING <= METRICS.keys()
 LIMITS = {TIME: ELAPSED, BOOT_TIME: BOOT_LIMIT}
-"""Of what was given up at its scenario's limit: what is known to be more than what."""
+"""For a run that was ended at its scenario's limit: the lower bounds of its metrics."""
 _ONE_MS = 1.0
 _UNITS = {
     Unit.COUNT: "",
@@ -91,7 +91,7 @@ class CellPlan:
 class Plan:
     """What is compared with what; fixed before the runs where there is a campaign.
 
-    :param against: pairs of arms, the one that is held against first: (A, B).
+    :param against: pairs of arms, the baseline first: (A, B).
     :param margin: as a share: 0.05 is 5 %.
     :param meant: paths of the environment, or their beginnings, in which the arms differ on
         purpose: ``qemu``. An empty one stands for all.
@@ -222,7 +222,7 @@ def _contrast(
 def _spreads(
     plan: Plan, cell: str, metrics: Sequence[Metric], runs: Sequence[ReportRun]
 ) -> Iterable[Spread]:
-    """The values of the arms that are held against none."""
+    """The values of the arms that are compared with none."""
     compared = {arm for pair in plan.against for arm in pair}
     for arm in plan.arms:
         if arm.name in compared:

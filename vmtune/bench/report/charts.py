@@ -34,7 +34,7 @@ class Interval:
     :param band: the margin: where it begins and how wide it is.
     :param zero: no effect at all.
     :param reach: both ends of the interval; none without one.
-    :param ends: each end: where, whether it goes on beyond the axis, and which way is inwards.
+    :param ends: each end: where, whether it continues beyond the axis, and which way is inwards.
     """
 
     label: str
@@ -63,7 +63,7 @@ class Point:
 class StripRow:
     """An arm's points.
 
-    :param base: others are held against it.
+    :param base: others are compared with it.
     :param box: from quartile to quartile.
     """
 

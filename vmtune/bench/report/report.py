@@ -98,7 +98,7 @@ class EnvironmentDifference:
     """One thing in which the environments differ.
 
     :param field: its path: ``kernel.release``.
-    :param values: of each environment, in their order; null where it does not tell.
+    :param values: of each environment, in their order; null if unknown.
     :param meant: the arms differ in it on purpose.
     """
 
@@ -109,7 +109,7 @@ class EnvironmentDifference:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How a metric's values lie, of an arm that is held against none."""
+    """How a metric's values lie, of an arm that is compared with none."""
 
     metric: str
     summary: Summary

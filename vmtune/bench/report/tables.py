@@ -170,7 +170,7 @@ def _results_table(pair: PairResults) -> TextTable:
 
 
 def figures_table(pair: PairResults) -> TextTable:
-    """What the verdicts were computed from, for who wants to check them."""
+    """The data of the verdicts, so that readers can check them."""
     rows = tuple(
         (each.title, *each.runs, each.rank, each.level, each.test, each.p, each.adjusted_p,
          each.delta, each.better_in, each.noise_floor)
@@ -180,7 +180,7 @@ def figures_table(pair: PairResults) -> TextTable:
 
 
 def spread_tables(report: Report, cell: ReportCell) -> Iterator[TextTable]:
-    """The values of each arm that is held against none, where there are any."""
+    """The values of each arm that is compared with none, if any."""
     for arm in dict.fromkeys(each.summary.arm for each in cell.spreads):
         found = [each for each in cell.spreads if each.summary.arm == arm]
         runs = found[0].summary.runs

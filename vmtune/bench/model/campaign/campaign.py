@@ -92,7 +92,7 @@ class CampaignPlace(StrEnum):
     """Between what the VM migrates. Blocks and boots are measured on one QEMU of this machine."""
 
     DIRECT = "direct"
-    """Two QEMUs on this machine, driven by their monitors."""
+    """Two QEMUs on this machine, managed by their monitors."""
     LAB = "lab"
     """The two libvirt hosts of the lab."""
 
@@ -111,9 +111,9 @@ class OtherEnvironment(StrEnum):
     """What becomes of the verdict when the runs were made in environments that differ."""
 
     REFUSE = "refuse"
-    """There is none: the difference is told instead."""
+    """There is none: the difference is reported instead."""
     ALLOW = "allow"
-    """There is one, and the difference is told with it."""
+    """There is one, and the difference is reported with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,10 +152,10 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """The published table that a report puts beside the results.
+    """The published table that a report shows next to the results.
 
-    :param scale: by how many times the sizes here are smaller than the source's, where a matrix
-        is repeated in small: ``{"region_bytes": 8}``.
+    :param scale: by how many times the sizes here are smaller than the source's, if a matrix is
+        repeated at a smaller size: ``{"region_bytes": 8}``.
     """
 
     reference: Name

@@ -130,7 +130,7 @@ class BootMatrix:
     """What the boot benchmark measures.
 
     :param count_regions: count the updates of KVM's memory regions by QEMU's trace events.
-    :param most_seconds: a boot that takes longer is given up, and counts as such.
+    :param most_seconds: a boot that takes longer is ended, and counts as not converged.
     """
 
     guests: tuple[BootGuest, ...] = (BootGuest.PROJECT,)

@@ -17,11 +17,11 @@ class CampaignState(StrEnum):
 
     RUNNING = "running"
     PAUSED = "paused"
-    """No run is begun until somebody resumes it; the one that was under way ran to its end."""
+    """No run starts until it is resumed; the run that was active ran to its end."""
     COMPLETED = "completed"
     CANCELLED = "cancelled"
     FAILED = "failed"
-    """It could not go on, by a fault that resuming does not mend."""
+    """It stopped because of a fault that resuming does not fix."""
 
     @property
     def ended(self) -> bool:
@@ -42,7 +42,7 @@ assert set(NEXT) == set(CampaignState), "a state without its followers"
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What a campaign can find, and how long it takes: told before its first run.
+    """What a campaign can detect, and how long it takes: shown before its first run.
 
     :param detectable: the smallest ratio above 1 that 80 % of such campaigns would call better
         or worse; downwards it is 1 divided by it. None where so few blocks never give a verdict.
@@ -61,7 +61,7 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True)
 class CampaignRecord:
-    """A campaign that was ordered, with all that was left open in its file filled in.
+    """A requested campaign, with all that was left open in its file filled in.
 
     :param host: the machine that runs it.
     :param reason: why it is paused, or failed; empty where a person said so.

@@ -1,7 +1,7 @@
 """What a metric is: one row of a table of metrics.
 
 The tables themselves, one for each kind of benchmark, are in
-:mod:`vmtune.bench.model.metrics.table` and the modules beside it.
+:mod:`vmtune.bench.model.metrics.table` and the modules next to it.
 """
 
 from __future__ import annotations

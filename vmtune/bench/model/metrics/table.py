@@ -238,7 +238,7 @@ PRIMARY: Mapping[ScenarioKind, str] = {
     ScenarioKind.BLOCK: "iops",
     ScenarioKind.BOOT: BOOT_TIME,
 }
-"""The metric that a verdict is about unless somebody says otherwise."""
+"""The default primary metric of a verdict."""
 assert all(name in METRICS_OF[kind] for kind, name in PRIMARY.items())
 assert set(PRIMARY) == set(ScenarioKind)
 

@@ -61,7 +61,7 @@ class BootMark:
 class BootRecord:
     """Everything that was recorded of a boot.
 
-    :param ended_ms: when it reached user space, was given up, or was found dead.
+    :param ended_ms: when it reached user space, was ended at its limit, or was found dead.
     :param region_updates: by the name of QEMU's trace event, how often it came in all; None
         where that was not counted.
     :param cpu_ms: user and system time of QEMU's process; None where it could not be read.

@@ -34,7 +34,7 @@ class RunState(StrEnum):
     """The migration completed, also when the guest was paused to get there; the load ran to its
     end; the guest booted."""
     NOT_CONVERGED = "not converged"
-    """Given up by the benchmark at the scenario's limit of time or iterations."""
+    """Ended by the benchmark at the scenario's limit of time or iterations."""
     FAILED = "failed"
     """The migration, the load or the boot failed, or what it needs could not be brought up."""
     CANCELLED = "cancelled"
@@ -92,7 +92,7 @@ class GuestPass:
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """A gap in the guest's heartbeat, as heard on the host: from its last beat to the next."""
+    """A gap in the guest's heartbeat, as received on the host: from the last beat to the next."""
 
     at_ms: float
     duration_ms: float
@@ -177,7 +177,8 @@ class Run:
         the guest's workload, the limits; for blocks and boots what is measured.
     :param values: the tunables of the arm: scenario and profile together.
     :param qemu: which QEMU, by the name that the settings give it.
-    :param options: what else its order says: whether to use KVM, which findings stop nothing.
+    :param options: the other options of the request: whether to use KVM, which findings are
+        overridden.
     :param host: the machine's name, where it ran.
     :param fingerprint: of the environment in which it ran; empty where that is not known.
     :param environment: what the fingerprint stands for (:mod:`vmtune.bench.machine.environment`);

@@ -1,7 +1,6 @@
 """A run's record in parts: what there is once, and what there is many times, by name.
 
-Series are stored in chunks, given out page by page and exported as columns; all of that goes by
-this table.
+Series are stored in chunks, given out page by page and exported as columns; all by this table.
 """
 
 from __future__ import annotations

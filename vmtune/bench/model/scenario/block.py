@@ -35,7 +35,7 @@ LEAST_NODE_BYTES, MOST_NODE_BYTES = MIB, 1 << 44
 MOST_LOAD_S = 3600
 USUAL_RUNTIME_S, USUAL_RAMP_S = 10, 2
 AROUND_S = 2
-"""What looking at QEMU before and after the load takes."""
+"""The time that sampling QEMU before and after the load takes."""
 
 VIRTIO_QUEUES, VIRTIO_QUEUE_SIZE = "virtio_blk_queues", "virtio_blk_queue_size"
 """With either, QEMU has a virtio disk with such queues. Nothing uses it, but its queues define
@@ -56,7 +56,7 @@ class BlockScenario(Named):
     :param size_bytes: of the node.
     :param runtime_s: the load that counts; *ramp_s* is the load before it.
     :param iothread: requests are handled by an iothread, else by the main loop; on a running VM by
-        whatever the node is on.
+        the node's own thread.
     :param values: the tunables of the QEMU; an arm's may be laid over them
         (:meth:`with_values`).
     :param name: ``family/variant``; left out, it follows from the other parts but the values.
@@ -171,7 +171,7 @@ def from_json(raw: object, where: str = "") -> BlockScenario:
 
 
 class LoadPhase(StrEnum):
-    """Where a look at QEMU belongs."""
+    """The part of the measurement to which a sample of QEMU belongs."""
 
     BEFORE = "before"
     DURING = "during"
@@ -181,7 +181,7 @@ class LoadPhase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ProcessSample:
-    """What a QEMU takes of its host, as /proc tells.
+    """What a QEMU uses of its host, read from /proc.
 
     :param at_ms: on the measurement's timeline.
     :param maps: its memory maps, of which *stacks* are coroutines' stacks.
@@ -230,12 +230,12 @@ class BlockRecord:
     begins (0 ms) when QEMU is up and tuned, and its node is exported.
 
     :param qemu: its version.
-    :param load_ms: when fio was started; None if it came to that never. *load_ended_ms* when it
+    :param load_ms: when fio was started; None if it never was. *load_ended_ms* when it
         had ended, or QEMU had.
-    :param measured_ms: when what fio counts began and ended, its ramp left out; None where fio
-        told nothing.
+    :param measured_ms: when what fio counts began and ended, its ramp left out; None if fio
+        reported nothing.
     :param fio: fio's JSON, whole; None where it wrote none.
-    :param fio_said: what it wrote beside.
+    :param fio_said: its other output.
     :param fio_status: its exit status, below 0 for a signal; None where it never ran.
     :param qemu_said: the last that QEMU wrote to its standard error.
     :param qemu_ended: how it ended by itself (``died of SIGABRT``); empty where it did not.

@@ -19,7 +19,7 @@ from vmtune.documents.strict import Reader, short
 from vmtune.errors import Problem
 
 VM_NAME, VM_HOST = "vm_name", "vm_host"
-"""Where a run's options say which VM it was on, beside its scenario's target."""
+"""The key in a run's options for the host of its VM, besides its scenario's target."""
 MOST_NAME = 255
 """Characters of a node's name, or of a disk's path in the guest."""
 
@@ -35,7 +35,7 @@ def _vm(reader: Reader, raw: object, where: str) -> UUID | None:
 
 @dataclass(frozen=True, slots=True)
 class LiveTarget:
-    """Which VM, and what of it.
+    """A VM, and the part of it to load.
 
     :param node: a block node of its QEMU, which is exported read-only.
     :param device: a disk as its guest calls it (``/dev/vdb``), which fio reads in the guest.

@@ -54,7 +54,7 @@ class BootScenario(Named):
 
     :param count_regions: count the updates of KVM's memory regions by QEMU's trace events.
     :param most_seconds: when the guest has not reached user space by then, counted from the
-        start of QEMU's process, the boot is given up: it has not converged.
+        start of QEMU's process, the boot is ended: it has not converged.
     :param values: the tunables of :data:`SETTABLE` that QEMU is started with.
     :param name: ``family/variant``; left out, it follows from the other parts but the values.
     :raise InvalidInput: with a problem for each field that cannot be accepted.

@@ -1,7 +1,7 @@
 """Scenarios: what one measurement of a live migration is to do, all of it.
 
-A scenario is a VM, what its guest does, the tunables, what is done while it migrates, and when to
-give up. It is written as JSON or TOML::
+A scenario is a VM, what its guest does, the tunables, what is done while it migrates, and its
+limits. It is written as JSON or TOML::
 
     [[scenario]]
     name = "mine/busy"
@@ -41,7 +41,7 @@ MOST_ITERATIONS = 10_000
 MOST_SECONDS = 7 * 24 * 3600
 MOST_SCENARIOS = 1000
 GUEST_NEEDS_BYTES = 16 * MIB
-"""Memory that the guest's program and the firmware's tables take beside the region."""
+"""Memory that the guest's program and the firmware's tables take besides the region."""
 
 _Seconds = Annotated[int, Interval(ge=0, le=MOST_SECONDS)]
 

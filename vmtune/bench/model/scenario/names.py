@@ -1,5 +1,5 @@
-"""Names of scenarios: ``family/variant``. A name stands for one setup, so that runs of one name
-can be held against each other."""
+"""Names of scenarios: ``family/variant``. A name stands for one setup, so that runs of one name can
+be compared."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Campaigns: planned, carried out run by run."""
+"""Campaigns: planned, and run one run at a time."""

@@ -1,4 +1,4 @@
-"""Campaigns: ordered, followed, paused, resumed, cancelled."""
+"""Campaigns: requested, watched, paused, resumed, cancelled."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class CampaignStatus:
 
     :param done: runs that have a result, warm-up included.
     :param states: how many of all its runs, repeated ones included, are in each state.
-    :param left_s: about how long it goes on; None where it has ended.
+    :param left_s: the estimated remaining time in seconds; None where it has ended.
     """
 
     record: CampaignRecord
@@ -139,7 +139,7 @@ class CampaignService:
         return campaign, seen
 
     async def _fixed(self, arm: Arm) -> tuple[Arm, Revision | None]:
-        """*arm* with the revision that its runs are made with, whatever becomes of the profile."""
+        """*arm* with a fixed revision for its runs, even if the profile changes."""
         if not arm.profile:
             return arm, None
         if arm.revision is None:
@@ -149,7 +149,7 @@ class CampaignService:
         return replace(arm, revision=revision.number), revision
 
     async def start(self, document: object) -> CampaignStatus:
-        """Order a campaign. It goes on as a job.
+        """Request a campaign. It runs as a job.
 
         :raise InvalidInput: with a problem for each part that cannot be accepted.
         :raise NotFound: a profile, revision or reference that there is not.
@@ -222,7 +222,7 @@ class CampaignService:
         return await self._change(name, CampaignState.PAUSED)
 
     async def resume(self, name: str) -> CampaignStatus:
-        """Go on with a campaign that was paused.
+        """Resume a paused campaign.
 
         :raise NotFound: no such campaign.
         :raise TooLate: it has ended.

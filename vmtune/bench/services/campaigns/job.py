@@ -1,9 +1,9 @@
-"""How a campaign is carried out: one run after the other, each through the run service.
+"""The job of a campaign: one run after the other, each through the run service.
 
 What was done is read from the runs themselves, each of which says which measurement it is. So a
-service that died goes on where it was: a run that was interrupted says nothing, is kept as
-interrupted, and is repeated in its place. An attempt's id follows from the campaign, its place
-and its number, so that none is ordered twice.
+service resumes a campaign where it stopped: an interrupted run has no result, is kept as
+interrupted, and is repeated in its place. An attempt's id follows from the campaign, its place and
+its number, so that none is requested twice.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _STOPPING = "jobs_not_running"
 
 
 class CampaignJob:
-    """Carries campaigns out."""
+    """Runs campaigns."""
 
     def __init__(
         self,
@@ -150,7 +150,7 @@ class CampaignJob:
         return await self._profiles.revision(arm.profile, arm.revision)
 
     async def _end_of(self, id: UUID, progress: _Progress) -> Run:
-        """Wait for a run's end, telling how far the campaign is."""
+        """Wait for a run's end, and publish the campaign's progress."""
         await self._jobs.submit(RUN_KIND, str(id))  # does nothing where it is known
         waiting = asyncio.ensure_future(self._jobs.wait(str(id)))
         try:
@@ -225,7 +225,7 @@ class _Progress:
         self._begun = time.monotonic()
 
     def tell(self) -> None:
-        """Tell those who listen now."""
+        """Publish to the current subscribers."""
         passed = (time.monotonic() - self._begun) / max(self._typical_s, 0.001)
         of_it = min(passed, _MOST_OF_A_RUN)
         done = self._done + of_it

@@ -65,7 +65,7 @@ def request_of(
     slot: Slot | None = None,
     id: UUID | None = None,
 ) -> RunRequest:
-    """What the run service is asked for.
+    """The request to the run service.
 
     :raise InvalidInput: the parts of the campaign contradict each other.
     """
@@ -86,7 +86,7 @@ def request_of(
 
 
 def run_id(campaign: UUID, planned: PlannedRun, attempt: int) -> UUID:
-    """The same for the same attempt, so that no run is ordered twice."""
+    """The same for the same attempt, so that no run is requested twice."""
     return uuid5(campaign, f"{planned.number}/{attempt}")
 
 

@@ -26,7 +26,7 @@ _PAGE = 1000
 
 @dataclass(frozen=True, slots=True)
 class RunArm:
-    """Runs that are held against others.
+    """Runs that are compared with others.
 
     :param name: as the report calls them.
     """

@@ -1,4 +1,4 @@
-"""Holding runs against each other: arms of a campaign, or any runs by what they are."""
+"""Comparisons of runs: arms of a campaign, or any runs by a filter."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ _NOT_ENDED = "the campaign goes on: a verdict before its last block would be one
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What somebody wants compared.
+    """A requested comparison.
 
-    :param a: what is held against: an arm of *campaign*, or a filter over runs; empty for all
+    :param a: the baseline: an arm of *campaign*, or a filter over runs; empty for all
         pairs of the campaign.
-    :param b: what is held against it, likewise.
+    :param b: what is compared with it, likewise.
     :param campaign: by its id, or the newest of that name.
     :param metrics: only these; the first is the primary one where there is no campaign. Empty
         for all.
@@ -85,7 +85,7 @@ class ComparisonService:
         self._now = now
 
     async def compare(self, asked: Asked) -> Report:
-        """Hold B against A.
+        """Compare B with A.
 
         :raise InvalidInput: it is not said what is compared, or there is nothing to compare.
         :raise NotFound: no such campaign or reference.
@@ -287,8 +287,8 @@ def _all(store: Store, wanted: RunFilter) -> list[Run]:
 
 
 def _cells(arms: Sequence[RunArm]) -> tuple[list[str], tuple[str, ...]]:
-    """The scenarios that both sides ran, one cell each; where each side ran one of its own
-    these are held against each other. With a note on what is left out."""
+    """The scenarios that both sides ran, one cell each; if each side ran one of its own, these are
+    compared. With a note on what is left out."""
     of_a, of_b = (sorted({run.scenario for run in arm.runs}) for arm in arms)
     if len(of_a) == len(of_b) == 1:
         return [of_a[0] if of_a == of_b else f"{of_b[0]} against {of_a[0]}"], ()
@@ -312,7 +312,7 @@ def _some(names: Sequence[str]) -> str:
 
 def _only(report: Report, names: set[str]) -> Report:
     """*report* with the metrics that are wanted. The p-values stay adjusted for how many there
-    are: which of them are looked at was chosen afterwards."""
+    are: which of them to show was chosen afterwards."""
     cells = tuple(
         replace(
             cell,

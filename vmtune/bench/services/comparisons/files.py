@@ -47,7 +47,7 @@ def to_csv(report: Report) -> str:
 
 
 def _html(report: Report) -> str:
-    from vmtune.bench.report.render import to_html  # noqa: PLC0415 - only where it is asked for
+    from vmtune.bench.report.render import to_html  # noqa: PLC0415 - only on request
 
     return to_html(report)
 

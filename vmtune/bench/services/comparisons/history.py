@@ -1,4 +1,5 @@
-"""A metric of a scenario over time: when it changed, and what of the environment with it."""
+"""A metric of a scenario over time: when it changed, and which parts of the environment changed
+with it."""
 
 from __future__ import annotations
 
@@ -89,7 +90,7 @@ class History:
 
 
 class HistoryService:
-    """Tells how a metric went over time."""
+    """Gives the history of a metric."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -170,7 +171,7 @@ class HistoryService:
         return tuple(self._shift(points, c.at, c.comparison, metric) for c in found), ""
 
     def _observations(self, metric: Metric, runs: Sequence[Measured]) -> list[Observation]:
-        """What is known of each value: of what was given up, that it is more than its limit."""
+        """The known bound of each value: a run ended at its limit gives a lower bound."""
         given_up = [run.id for run in runs if run.state is RunState.NOT_CONVERGED]
         least = LIMITS.get(metric.name)
         limits = self._store.runs.metrics(given_up, [least]) if least and given_up else {}
@@ -226,7 +227,7 @@ class HistoryService:
 
 
 def _setup(run: Measured) -> str:
-    """The same for runs that can be held against each other over time."""
+    """The same for runs that can be compared over time."""
     return json.dumps([run.host, run.place, run.qemu, run.profile, dict(run.values)],
                       sort_keys=True)  # fmt: skip
 

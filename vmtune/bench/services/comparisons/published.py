@@ -18,7 +18,7 @@ from vmtune.storage import Store
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What is put beside.
+    """The published source to show.
 
     :param table: only this one; empty for all that own runs have a metric for.
     """
@@ -31,7 +31,7 @@ class Published:
 def sentences(
     published: Published, report: Report, runs: Mapping[str, Run], store: Store
 ) -> Iterator[str]:
-    """For each cell and pair of arms: the published effect that stands beside the own one; for an
+    """For each cell and pair of arms: the published effect that belongs to the own one; for an
     arm that is compared with nothing, the published figure."""
     source = published.source
     tables = [t for t in source.tables.values() if published.table in ("", t.name) and t.metric]
@@ -59,7 +59,7 @@ def sentences(
 
 
 def _figure(published: Published, table: Table, own: Facts | None) -> str:
-    """The published figure that an arm stands beside, and in what the two differ."""
+    """The published figure that matches an arm, and in what the two differ."""
     what = f"table {table.name}"
     if own is None:
         return f"{what}: no own run that can be held against it"

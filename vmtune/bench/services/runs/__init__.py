@@ -1,1 +1,1 @@
-"""Benchmark runs: ordered, queued, carried out, recorded."""
+"""Benchmark runs: requested, queued, run, recorded."""

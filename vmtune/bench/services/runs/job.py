@@ -1,8 +1,7 @@
-"""How a run is carried out: it waits for its turn, measures, and is recorded whole.
+"""The job of a run: it waits for its turn, measures, and is recorded whole.
 
-A run that was interrupted by the end of the service is not repeated: half a measurement cannot
-be gone on with, and whoever wants another orders another. It is recorded as interrupted, and
-what still runs for it is ended.
+A run that was interrupted by the end of the service is not repeated, since half a measurement
+cannot be resumed. It is recorded as interrupted, and its remaining processes are ended.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ Runner = Callable[[AnyOrder, Callable[[RunProgress], None]], Awaitable[RunResult
 
 
 class RunJob:
-    """Carries runs out, one at a time."""
+    """Runs benchmark runs, one at a time."""
 
     def __init__(
         self,
@@ -199,7 +198,7 @@ class RunJob:
 
 
 def event_data(run: Run) -> dict[str, object]:
-    """What an event tells of a run."""
+    """An event's data about a run."""
     return {
         "state": run.state.value,
         "scenario": run.scenario,

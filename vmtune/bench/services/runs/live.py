@@ -87,7 +87,7 @@ class LiveRuns:
     async def order(
         self, run: Run, scenario: BlockScenario
     ) -> tuple[LiveOrder | GuestOrder, LiveVm]:
-        """What is to be done for *run*, where it was ordered.
+        """What to do for *run*, as requested.
 
         :raise VmtuneError: the VM is no longer there.
         """

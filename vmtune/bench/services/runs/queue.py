@@ -12,7 +12,7 @@ from vmtune.bench.model.runs.run import Run
 
 
 class RunQueue:
-    """Gives each run the machine to itself, the first ordered first."""
+    """Gives each run the machine to itself, in the order of requests."""
 
     def __init__(self) -> None:
         self._busy = False

@@ -1,4 +1,4 @@
-"""Benchmark runs: ordered, queued, cancelled, taken over from files."""
+"""Benchmark runs: requested, queued, cancelled, imported from files."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Json = Any  # any JSON
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """A run that somebody asks for.
+    """A requested run.
 
     :param scenario: one of the table by name, or one of one's own as JSON.
     :param changes: parts of a scenario as JSON, laid over it.
@@ -51,7 +51,7 @@ class RunRequest:
     :param values: tunables as people write them, laid over all; null unsets one.
     :param qemu: a QEMU by its name in the settings; empty for the installed one.
     :param kvm: None: where this machine can. For migrations alone, as *overrides* are.
-    :param overrides: codes of preflight findings that are to stop nothing.
+    :param overrides: codes of preflight findings that are overridden.
     :param host_load: what else the machine does meanwhile.
     :param slot: of which campaign it is.
     :param id: where the caller has to know it beforehand.
@@ -112,15 +112,14 @@ class RunService:
         self._host = host_name()
 
     async def start(self, request: RunRequest) -> QueuedRun:
-        """Order a run. It waits for its turn, and goes on as a job.
+        """Request a run. It waits for its turn, and runs as a job.
 
         :raise InvalidInput: a scenario, a value or a QEMU that there is not, or that contradicts
             another.
         :raise NotFound: no such profile or revision.
         :raise Blocked: this machine or this QEMU cannot do it.
         :raise DuplicateName: there is a run of that id.
-        :raise OperationInProgress: the VM that it is to be on migrates, is being applied to, or
-            measured.
+        :raise OperationInProgress: its VM migrates, is being applied to, or measured.
         :raise VmtuneError: that VM cannot be measured, as :meth:`LiveRuns.check` has it.
         """
         revision = await self._revision(request)
@@ -205,7 +204,7 @@ class RunService:
         await self._live.clear()
 
     async def cancel(self, id: UUID) -> QueuedRun:
-        """Ask for a run's end; it is cancelled once all is taken down.
+        """Cancel a run; it is cancelled once all is taken down.
 
         :raise NotFound: no such run.
         :raise TooLate: it has ended.
@@ -358,7 +357,7 @@ _NOT_FOR_KIND = {
 
 
 def _options(request: RunRequest) -> dict[str, Json]:
-    """What of the order the other columns do not say."""
+    """The parts of the request that have no column."""
     found: dict[str, Json] = {}
     if request.kvm is not None:
         found["kvm"] = request.kvm

@@ -1,7 +1,7 @@
 """Scenarios as they are offered and chosen.
 
-A name stands for one setup, so that runs of one name can be held against each other: what is
-run in small is called ``family/variant.quick``, and what was changed gets a name of its own.
+A name stands for one setup, so that runs of one name can be compared: a smaller setup is called
+``family/variant.quick``, and what was changed gets a name of its own.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class OfferedScenario:
 
 
 class ScenarioService:
-    """Tells which scenarios there are, and which can be run on this machine."""
+    """Lists the scenarios, and which can be run on this machine."""
 
     def __init__(self, places: BenchPlaces) -> None:
         self._places = places

@@ -158,7 +158,7 @@ class BenchPlaces:
             if program not in self._bench_hosts:
                 self._bench_hosts[program] = await self._look(place, use_kvm)
         bench_hosts = self._bench_hosts[program]
-        # An operator may have mended what stood against a scenario.
+        # An operator may have fixed what prevented a scenario.
         host = replace(bench_hosts.host, sysctls=dict(await asyncio.to_thread(self._sysctls)))
         return replace(bench_hosts, host=host, destination=host)
 
