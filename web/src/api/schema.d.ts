@@ -2070,12 +2070,12 @@ export interface components {
          *     begins (0 ms) when QEMU is up and tuned, and its node is exported.
          *
          *     :param qemu: its version.
-         *     :param load_ms: when fio was started; None if it came to that never. *load_ended_ms* when it
+         *     :param load_ms: when fio was started; None if it never was. *load_ended_ms* when it
          *         had ended, or QEMU had.
-         *     :param measured_ms: when what fio counts began and ended, its ramp left out; None where fio
-         *         told nothing.
+         *     :param measured_ms: when what fio counts began and ended, its ramp left out; None if fio
+         *         reported nothing.
          *     :param fio: fio's JSON, whole; None where it wrote none.
-         *     :param fio_said: what it wrote beside.
+         *     :param fio_said: its other output.
          *     :param fio_status: its exit status, below 0 for a signal; None where it never ran.
          *     :param qemu_said: the last that QEMU wrote to its standard error.
          *     :param qemu_ended: how it ended by itself (``died of SIGABRT``); empty where it did not.
@@ -2161,7 +2161,7 @@ export interface components {
          * BootRecord
          * @description Everything that was recorded of a boot.
          *
-         *     :param ended_ms: when it reached user space, was given up, or was found dead.
+         *     :param ended_ms: when it reached user space, was ended at its limit, or was found dead.
          *     :param region_updates: by the name of QEMU's trace event, how often it came in all; None
          *         where that was not counted.
          *     :param cpu_ms: user and system time of QEMU's process; None where it could not be read.
@@ -2977,7 +2977,7 @@ export interface components {
          * @description One thing in which the environments differ.
          *
          *     :param field: its path: ``kernel.release``.
-         *     :param values: of each environment, in their order; null where it does not tell.
+         *     :param values: of each environment, in their order; null if unknown.
          *     :param meant: the arms differ in it on purpose.
          */
         EnvironmentDifference: {
@@ -3826,7 +3826,7 @@ export interface components {
         };
         /**
          * LoadPhase
-         * @description Where a look at QEMU belongs.
+         * @description The part of the measurement to which a sample of QEMU belongs.
          * @enum {string}
          */
         LoadPhase: "before" | "during" | "after";
@@ -4473,7 +4473,7 @@ export interface components {
         };
         /**
          * ProcessSample
-         * @description What a QEMU takes of its host, as /proc tells.
+         * @description What a QEMU uses of its host, read from /proc.
          *
          *     :param at_ms: on the measurement's timeline.
          *     :param maps: its memory maps, of which *stacks* are coroutines' stacks.
@@ -5999,7 +5999,7 @@ export interface components {
         };
         /**
          * Spread
-         * @description How a metric's values lie, of an arm that is held against none.
+         * @description How a metric's values lie, of an arm that is compared with none.
          */
         Spread: {
             /** Metric */
