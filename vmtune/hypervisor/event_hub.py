@@ -10,8 +10,8 @@ from collections.abc import AsyncGenerator
 from vmtune.hypervisor.protocol import DriverEvent
 
 _MOST_WAITING = 10_000
-"""A watcher that falls further behind loses the oldest events: events are hints to look,
-and who looks late sees the present state anyway."""
+"""A watcher that falls further behind loses the oldest events: events are hints to read the state,
+and a late reader sees the present state anyway."""
 
 
 class Subscription:
@@ -41,7 +41,7 @@ class Subscription:
 
 
 class EventHub:
-    """Passes each published event to every subscription that somebody still holds."""
+    """Passes each published event to every live subscription."""
 
     def __init__(self) -> None:
         self._subscriptions: weakref.WeakSet[Subscription] = weakref.WeakSet()
@@ -60,7 +60,7 @@ class EventHub:
         return _drain(self.subscribe())
 
     def publish(self, event: DriverEvent) -> None:
-        """Tell every watcher. Call it from the event loop's own thread."""
+        """Publish to every subscription. Call it from the event loop's own thread."""
         for subscription in tuple(self._subscriptions):
             subscription.put(event)
 

@@ -1,6 +1,6 @@
 """Whether this service may still change anything, asked just before each change is sent.
 
-Where several services share the work, each drives its hosts on a lease. One that was stopped for
+If several services share the work, each manages its hosts on a lease. One that was stopped for
 a while (SIGSTOP, a suspended machine, a database out of reach) may have lost it without knowing.
 """
 
@@ -26,7 +26,7 @@ class Guard(Protocol):
 
 
 class Open:
-    """The guard of a service that shares with nobody."""
+    """The guard of a service that shares no hosts."""
 
     async def wait(self) -> None:
         """It always holds."""

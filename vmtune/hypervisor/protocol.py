@@ -18,14 +18,14 @@ from vmtune.model.tunables.tunable import Value
 
 
 class EventKind(StrEnum):
-    """What a driver tells its watchers."""
+    """What a driver reports to its watchers."""
 
     MIGRATION_STATUS = "migration status"
     MIGRATION_ITERATION = "migration iteration"
     VM_STATE = "vm state"
     CONNECTION_LOST = "connection lost"
     CONNECTED = "connected"
-    """Events were missed before it, and are told from now on."""
+    """Events before it may be missing; later ones are reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class ArrivingXml(Protocol):
 
 
 class MigrationHandle(Protocol):
-    """A migration that this driver started and whose end it will hear of."""
+    """A migration that this driver started and whose end it will learn."""
 
     @property
     def done(self) -> bool:
@@ -97,10 +97,10 @@ class Driver(Protocol):
 
     @property
     def uri(self) -> str:
-        """The host's address, as it was given."""
+        """The host's address, as given."""
 
     async def close(self) -> None:
-        """Give up connections and threads. Nothing on the host changes."""
+        """Close connections and threads. Nothing on the host changes."""
 
     async def host_facts(self) -> HostFacts:
         """Probe the host."""
@@ -118,7 +118,7 @@ class Driver(Protocol):
         """Set values in the order given; neighbours of one kind go together.
 
         Stops after the first group of neighbours that has a refusal. What was set by then
-        stays set: putting it back is the caller's work, who has journaled what was there.
+        stays set: the caller restores it from its journal.
 
         :raise CommandRefused: with the field ``values.<tunable>`` where one is to blame.
         """
@@ -144,8 +144,8 @@ class Driver(Protocol):
         """
 
     async def outgoing(self) -> Sequence[UUID]:
-        """The VMs that migrate away right now, whoever started it. Where a QEMU would have to be
-        connected to first, it is left out."""
+        """The VMs that migrate away right now, no matter what started it. Where a QEMU would have
+        to be connected to first, it is left out."""
 
     async def completed(self, vm: UUID) -> Totals | None:
         """The figures of the VM's last completed migration, asked on its destination."""
@@ -178,7 +178,7 @@ class Driver(Protocol):
         """
 
     async def resume(self, vm: UUID) -> None:
-        """Let a paused guest go on. Harmless when repeated."""
+        """Resume a paused guest. Harmless when repeated."""
 
     async def measure_dirty_rates(self, vm: UUID, over_ms: int) -> None:
         """Begin to measure how fast each vCPU dirties memory, also while it migrates: at the
@@ -200,7 +200,7 @@ class Driver(Protocol):
     async def export_node(self, vm: UUID, export: Export) -> None:
         """Export a block node of the VM's QEMU by NBD, on a unix socket of its machine.
 
-        :raise Conflict: QEMU has an NBD server, of somebody else.
+        :raise Conflict: QEMU has an NBD server of another program.
         :raise CommandRefused: there is no such node, or it is not vmtune's own and would be
             writable. Nothing is left of it then.
         """
@@ -215,8 +215,8 @@ class Driver(Protocol):
         """
 
     async def reset_after_migration(self, vm: UUID) -> None:
-        """Put what :meth:`start_migration` set on this side back to what it was, where
-        nobody else does it (libvirt does). Where this driver does not know what was there
+        """Restore what :meth:`start_migration` set on this side, unless libvirt does it.
+        Where this driver does not know what was there
         (it was started anew), the ``migrate`` route's settings go to QEMU's defaults.
         Harmless when repeated.
 

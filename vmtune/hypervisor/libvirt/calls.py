@@ -137,7 +137,7 @@ class Domain:
             self._raw.migrateToURI3(destination, dict(parameters), flags)
 
     def abort_job(self) -> None:
-        """Ask for the end of what the VM is at."""
+        """Cancel the VM's current job."""
         with self._errors():
             self._raw.abortJob()
 
@@ -152,7 +152,7 @@ class Domain:
             self._raw.suspend()
 
     def resume(self) -> None:
-        """Let the guest go on."""
+        """Resume the guest."""
         with self._errors():
             self._raw.resume()
 
@@ -266,8 +266,8 @@ class Connection:
         return int(info[2]), int(info[1]) << 20
 
     def available_memory(self) -> int | None:
-        """Bytes that are free, or that the host's caches would give back; None where libvirt
-        cannot tell."""
+        """Bytes that are free, or that the host's caches would give back; None if libvirt does not
+        know."""
         try:
             with self.errors():
                 found: Mapping[str, int] = self._raw.getMemoryStats(-1, 0)
@@ -278,7 +278,7 @@ class Connection:
         return sum(int(found.get(name, 0)) for name in ("free", "buffers", "cached")) << 10
 
     def watch(self, on_event: EventCallback, on_close: Callable[[str], None]) -> None:
-        """Be told of events until the connection is closed, in libvirt's event thread."""
+        """Receive events until the connection is closed, in libvirt's event thread."""
 
         def listener(name: str) -> Callable[..., None]:
             def tell(_: object, raw: Any, *details: Any) -> None:  # any: as the event has it

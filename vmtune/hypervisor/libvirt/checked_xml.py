@@ -1,4 +1,4 @@
-"""XML from elsewhere, looked at before it is read into a tree.
+"""XML from elsewhere, checked before it is parsed into a tree.
 
 A document type can define entities that grow to gigabytes or that read files; deep nesting ends
 in a recursion somewhere. libvirt writes neither, so what has them is not libvirt's.

@@ -87,7 +87,8 @@ class Link:
         connection = await self.connection()
         workers = self._waiting if waits else self._quick
         try:
-            # Who gives up waiting does not stop the call: the thread stays taken until it ends.
+            # A caller that stops waiting does not stop the call: the thread stays taken until it
+            # ends.
             return await asyncio.shield(workers.submit(lambda: call(connection)))
         except OutcomeUnknown:
             self._lose(connection, "a call failed")
@@ -103,7 +104,7 @@ class Link:
         if self._closed:
             raise HostUnreachable(f"vmtune has let go of {self._uri}", field="uri")
         if self._opening is None or self._opening.done():
-            # One at a time: an attempt that hangs is waited for by all who come meanwhile.
+            # One at a time: later callers wait for an attempt that hangs.
             self._opening = asyncio.create_task(self._connect(), name=f"open {self._uri}")
         try:
             async with asyncio.timeout(_OPEN_WITHIN_S):
@@ -147,7 +148,7 @@ class Link:
         return connection
 
     def _lose(self, connection: Connection, why: str) -> None:
-        """Forget a connection that is gone, tell the watchers, and try to get it back."""
+        """Forget a lost connection, tell the watchers, and reconnect."""
         if self._connection is not connection:
             return
         self._connection = None
@@ -157,7 +158,7 @@ class Link:
             self._reconnecting = asyncio.create_task(self._reconnect(), name="libvirt-reconnect")
 
     async def _reconnect(self) -> None:
-        """For the watchers' sake: whoever calls connects anyway."""
+        """For the watchers only: each call connects anyway."""
         attempt = 0
         while not self._closed and self._connection is None:
             await asyncio.sleep(_RETRY_S[min(attempt, len(_RETRY_S) - 1)])

@@ -56,7 +56,7 @@ def parse(text: str) -> Element:
 
     :raise InvalidInput: it is none that libvirt writes.
     """
-    return ElementTree.fromstring(check_xml(text))  # noqa: S314 - which has been looked at
+    return ElementTree.fromstring(check_xml(text))  # noqa: S314 - checked before
 
 
 def read_domain(text: str) -> DomainXml:

@@ -1,5 +1,4 @@
-"""Changes to a domain's XML that leave everything else as it was, comments and foreign
-namespaces included."""
+"""Changes to a domain's XML that keep everything else, comments and foreign namespaces included."""
 
 from __future__ import annotations
 
@@ -92,8 +91,8 @@ def edit_destination_xml(
     argument for each of *values*. None where *live* will do as it is.
 
     Such arguments of an earlier migration are part of the live XML; those that the
-    *persistent* one does not have are left out, so that a value holds for the migration
-    that it was asked for and no longer.
+    *persistent* one does not have are left out, so that a value applies only to the migration that
+    requested it.
 
     :param values: tunables of the destination alone.
     :raise CommandRefused: one that QEMU takes in no other way; with its field.
@@ -128,7 +127,7 @@ def edit_arriving_xml(xml: str, values: Mapping[str, Value]) -> str | None:
     """The XML of a VM that is about to arrive, with a ``-global`` argument for each of
     *values* instead of those that it has for them. None where it will do as it is.
 
-    Other such arguments stay: whose they are cannot be told from this XML.
+    Other such arguments stay: this XML does not show their owner.
 
     :param values: of :data:`~vmtune.model.migration.arriving.GIVEN_ON_ARRIVAL`.
     """
@@ -186,7 +185,7 @@ def _add_arguments(document: Document, *words: str) -> None:
 
 def _parse(xml: str) -> Document:
     """:raise InvalidInput: it is none that libvirt writes."""
-    return minidom.parseString(check_xml(xml))  # noqa: S318 - which has been looked at
+    return minidom.parseString(check_xml(xml))  # noqa: S318 - checked before
 
 
 def _root(document: Document) -> Element:

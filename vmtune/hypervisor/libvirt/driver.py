@@ -61,9 +61,9 @@ class LibvirtDriver:
     """A :class:`~vmtune.hypervisor.protocol.Driver` for a libvirt daemon's QEMUs.
 
     Reading a QEMU goes through libvirt's monitor passthrough, which marks the guest as
-    tainted (``custom-monitor``). What libvirt wants to know of goes through its own calls:
+    tainted (``custom-monitor``). What libvirt must know goes through its own calls:
     migrations, iothreads, the configuration. The downtime limit could too, but then it would
-    not be set or refused as a whole with the parameters beside it.
+    not be set or refused as a whole with the other parameters.
 
     While a VM arrives by a migration, libvirt answers no question to its QEMU, nor gives its
     XML: its facts are then few, and its readings say why they are missing.
@@ -101,7 +101,7 @@ class LibvirtDriver:
 
     @property
     def uri(self) -> str:
-        """The daemon's address, as it was given."""
+        """The daemon's address, as given."""
         return self._uri
 
     @property
@@ -110,8 +110,8 @@ class LibvirtDriver:
         return self._peer_uri
 
     async def close(self) -> None:
-        """Let go of the connection. Migrations run on, and whoever waits for one is told
-        that its end is unknown."""
+        """Close the connection. Migrations continue; callers that wait for one get an unknown
+        end."""
         for migration in self._migrations.values():
             migration.let_go()
         await self._link.close()
@@ -146,7 +146,7 @@ class LibvirtDriver:
         return await self._link.ask(call)
 
     async def vm_facts(self, vm: UUID) -> VmFacts:
-        """Probe a VM. One that does not run is told by its configuration."""
+        """Probe a VM. One that does not run is described by its configuration."""
         record = await self._look_up(vm)
         if not record.status.has_monitor:
             return facts_by_xml(record)
@@ -250,13 +250,12 @@ class LibvirtDriver:
             raise qemu_write.blamed(refusal, changes) from refusal
 
     async def start_migration(self, order: MigrateOrder, destination: Driver) -> MigrationHandle:
-        """Begin a peer-to-peer migration: the source's daemon carries it out by itself.
+        """Begin a peer-to-peer migration: the source's daemon runs it by itself.
 
         Values of the destination alone go into its QEMU's command line, which marks the guest
         as tainted (``custom-argv``); the persistent configuration does not get them.
 
-        :raise CommandRefused: it could not be begun. What libvirt refuses later, the handle
-            tells.
+        :raise CommandRefused: it could not be begun. The handle reports what libvirt refuses later.
         """
         if not isinstance(destination, LibvirtDriver):
             raise CommandRefused(
@@ -305,7 +304,7 @@ class LibvirtDriver:
         """The VM's outgoing migration; on its destination there is none.
 
         One that this driver started is ``setup`` while libvirt prepares the destination:
-        QEMU, which has not heard of it, then still tells of the one before.
+        QEMU does not know of it yet and still reports the previous one.
         """
         status, _ = await self._status(vm)
         if status.arriving:
@@ -353,7 +352,7 @@ class LibvirtDriver:
         return read_totals(job)
 
     async def abort_migration(self, vm: UUID) -> None:
-        """Ask for its end, whoever started it.
+        """Cancel it, no matter what started it.
 
         :raise TooLate: in post-copy, or ended already.
         """
@@ -391,7 +390,7 @@ class LibvirtDriver:
         return (await self._status(vm))[0].state
 
     async def pause(self, vm: UUID) -> None:
-        """Stop the guest; libvirt lets it go on when its migration has ended."""
+        """Stop the guest; libvirt resumes it when its migration has ended."""
 
         def call(connection: Connection) -> None:
             domain = connection.domain(vm)
@@ -401,7 +400,7 @@ class LibvirtDriver:
         await self._link.change(call)
 
     async def resume(self, vm: UUID) -> None:
-        """Let the guest go on."""
+        """Resume the guest."""
 
         def call(connection: Connection) -> None:
             domain = connection.domain(vm)
@@ -424,8 +423,8 @@ class LibvirtDriver:
         return await block_export.list_nodes(self._monitor(vm))
 
     async def export_node(self, vm: UUID, export: Export) -> None:
-        """Export a block node by NBD. libvirt does not know: a backup or a copy of storage that
-        it is asked for meanwhile fails."""
+        """Export a block node by NBD. libvirt does not know: a backup or a copy of storage that is
+        requested meanwhile fails."""
         await block_export.add_export(self._monitor(vm), export)
 
     async def remove_export(self, vm: UUID) -> None:
@@ -437,7 +436,7 @@ class LibvirtDriver:
         return GuestAgent(LibvirtChannel(self._link, vm))
 
     async def reset_after_migration(self, vm: UUID) -> None:
-        """Wait until libvirt has put back what it set, which it does on both sides however the
+        """Wait until libvirt has restored what it set, which it does on both sides however the
         migration ends. It does so after QEMU has said that it is over, and would overwrite
         what is set in between.
 

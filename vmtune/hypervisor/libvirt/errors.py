@@ -28,8 +28,8 @@ def translate(number: int, message: str, alive: bool, uri: str) -> VmtuneError:
     """The error that a call on an open connection ended with.
 
     :param number: libvirt's error code.
-    :param alive: whether the connection still is. The code does not tell: what a daemon
-        meets on its own way to another host carries the same one.
+    :param alive: whether the connection still is. The code does not show it: errors between a
+        daemon and another host have the same code.
     """
     if not alive:
         return OutcomeUnknown(

@@ -1,4 +1,4 @@
-"""A libvirt host's facts, and what /proc tells of a daemon that runs on this machine."""
+"""A libvirt host's facts, and what /proc shows of a daemon that runs on this machine."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class LocalDaemon:
     """A libvirt daemon on this machine, by its process.
 
     It may live in namespaces of its own, as a container's does: then its files are reached
-    through its process, and settings that belong to a network are asked for in its network.
+    through its process, and settings that belong to a network are read in its network.
     """
 
     pid: int

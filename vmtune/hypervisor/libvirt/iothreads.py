@@ -46,9 +46,9 @@ def names_to_read(changes: Sequence[Change]) -> set[str]:
 def set_iothreads(domain: Domain, changes: Sequence[Change], before: Mapping[str, Reading]) -> None:
     """Set *changes* in their order, and stop at the first refusal. Blocks.
 
-    A thread-pool limit goes with the other one as it is: libvirt takes what it was never
-    told for -1, and refuses a least of more than that. It compares the two before QEMU is
-    told, which would keep what it refuses (util/async.c).
+    A thread-pool limit goes with the other one as it is: libvirt takes a limit that was never set
+    for -1, and refuses a greater minimum. It compares the two before it asks QEMU, which would keep
+    a refused value (util/async.c).
 
     :param before: readings of :func:`names_to_read`.
     :raise CommandRefused: with the field of the tunable.

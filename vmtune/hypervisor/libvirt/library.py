@@ -50,7 +50,7 @@ def load_library() -> Library:
     :raise SetupError: libvirt-python is not installed; what to install.
     """
     try:
-        import libvirt  # noqa: PLC0415 - who drives no libvirt host needs none
+        import libvirt  # noqa: PLC0415 - not needed without libvirt hosts
         import libvirt_qemu  # noqa: PLC0415
     except ImportError as error:
         raise SetupError(
@@ -59,7 +59,7 @@ def load_library() -> Library:
             remedy="install the packages libvirt-dev, pkg-config, gcc and python3-dev, then "
             "`pip install libvirt-python`",
         ) from error
-    # Else libvirt prints every error to stderr, beside raising it.
+    # Else libvirt prints every error to stderr, besides raising it.
     libvirt.registerErrorHandler(lambda *_: None, None)
     libvirt.virEventRegisterDefaultImpl()
 

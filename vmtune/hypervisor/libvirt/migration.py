@@ -16,8 +16,8 @@ from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.tunable import LibvirtKind, Route, Tunable, Value
 
 UNLIMITED_MIB_PER_S = 8796093022207
-"""libvirt's greatest bandwidth, the most that fits QEMU's int64 in bytes. 0 would mean the
-limit that somebody set with virDomainMigrateSetMaxSpeed."""
+"""libvirt's greatest bandwidth, the most that fits QEMU's int64 in bytes. 0 would mean the limit
+set with virDomainMigrateSetMaxSpeed."""
 
 _COMPRESSION = "compression"
 _COMPRESSED = "VIR_MIGRATE_COMPRESSED"
@@ -40,7 +40,7 @@ def migration_arguments(values: Mapping[str, Value]) -> MigrationArguments:
     """The ``migrate`` route's *values* as libvirt's flags and typed parameters.
 
     Off, ``none`` and what libvirt decides on its own (see the table) need no argument:
-    libvirt switches off what it is not asked for.
+    libvirt switches off what is not requested.
 
     :raise CommandRefused: a bandwidth that is no whole number of MiB/s, or a tunable that is
         not libvirt's to set; with its field.
@@ -106,7 +106,7 @@ class LibvirtMigration:
     """A :class:`~vmtune.hypervisor.protocol.MigrationHandle`.
 
     It has a connection and a daemon thread of its own: the call takes as long as the
-    migration does. When this process ends, however it ends, the daemons carry on.
+    migration does. The daemons continue when this process ends in any way.
     """
 
     def __init__(self) -> None:
@@ -121,7 +121,7 @@ class LibvirtMigration:
         guard: Guard = OPEN,
     ) -> None:
         """Return once the call has been handed to libvirt: a peer-to-peer migration, which the
-        source's daemon carries out.
+        source's daemon runs.
 
         :param destination: the other daemon's URI, as the source's reaches it.
         :param connect: opens a connection; blocks.
@@ -175,7 +175,7 @@ class LibvirtMigration:
             raise error
 
     def let_go(self) -> None:
-        """Wait no longer. The migration itself goes on."""
+        """Stop waiting. The migration continues."""
         self._ended.cancel()
 
 

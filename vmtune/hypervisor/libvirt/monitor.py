@@ -74,7 +74,7 @@ class LibvirtMonitor:
         await self._turn.acquire()
         task = asyncio.ensure_future(run())
         task.add_done_callback(lambda _: self._turn.release())
-        # The turn ends when libvirt has answered, even if nobody waits for it any more.
+        # The turn ends when libvirt has answered, even if its caller no longer waits.
         return await asyncio.shield(task)
 
     def _send(self, connection: Connection, text: str, asks: bool) -> str:

@@ -14,8 +14,8 @@ _Work = Callable[[], None]
 
 
 class Workers:
-    """A few threads, started as they are needed. They are daemons: a call that hangs in
-    libvirt keeps nobody from ending the process, as a ThreadPoolExecutor would.
+    """A few threads, started as they are needed. They are daemons: a call that hangs in libvirt
+    does not prevent the process from ending, as a ThreadPoolExecutor would.
 
     :param most: how many calls may be under way at once; the others wait.
     """
@@ -57,13 +57,13 @@ def settle(
     future: asyncio.Future[_T], call: Callable[[], _T], finished: Callable[[], None] | None = None
 ) -> None:
     """Run *call* in this thread and give *future*, which belongs to an event loop, its
-    result. Nobody is told where that loop has ended meanwhile."""
+    result. If that loop has ended meanwhile, the result is dropped."""
     result: _T | None = None
     error: BaseException | None = None
     if not future.cancelled():
         try:
             result = call()
-        except BaseException as caught:  # whoever waits gets it
+        except BaseException as caught:  # the waiting caller gets it
             error = caught
 
     def tell() -> None:

@@ -1,4 +1,4 @@
-"""Looks at this machine for the doctor: /proc, /sys, /dev, and what the kernel says when asked."""
+"""Probes this machine for host diagnostics: /proc, /sys, /dev, and system calls."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _version_of(name: str) -> Version | None:
 
 @dataclass(frozen=True, slots=True)
 class Probes:
-    """How a machine is looked at. Tests give a folder, and answers, of their own.
+    """How a machine is probed. Tests give a folder, and answers, of their own.
 
     :param root: where /proc, /sys and /dev are.
     :param kvm: asks /dev/kvm; *ring_reset* how it empties dirty rings; *gathers* a network card.
@@ -103,7 +103,7 @@ class _Look:
 
 
 def examine(probes: Probes | None = None) -> Examined:
-    """Look at this machine. Changes nothing; blocks for some milliseconds."""
+    """Probe this machine. Changes nothing; blocks for some milliseconds."""
     probes = probes or Probes()
     look = _Look(probes.root)
     kernel = look.text("proc/sys/kernel/osrelease", "the kernel's version")

@@ -36,9 +36,9 @@ class LocalHost:
 
 
 def read_local_host(root: Path = Path("/")) -> LocalHost:
-    """Look at this machine.
+    """Probe this machine.
 
-    :param root: where /proc, /etc and /dev are looked for.
+    :param root: the folder that holds /proc, /etc and /dev.
     """
     sysctls = {
         name: int(text)

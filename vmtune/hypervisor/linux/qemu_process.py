@@ -1,4 +1,4 @@
-"""A local QEMU process, as /proc shows it: what no monitor command tells."""
+"""A local QEMU process, as /proc shows it: what no monitor command reports."""
 
 from __future__ import annotations
 

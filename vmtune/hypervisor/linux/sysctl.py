@@ -1,7 +1,7 @@
 """Sysctls of this machine: the live value and sysctl.d's, with a journal of what was before.
 
 Each change is journaled first, then written for the next boot, then made; and the journal's entry
-goes last. Whatever is interrupted in between, doing it again ends it.
+goes last. A repeat completes a change that was interrupted anywhere in between.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Journal = Mapping[str, Entry]
 
 class Sysctls:
     """Writes the sysctls of :data:`~vmtune.model.host.limits.SYSCTLS`. Needs root for the real
-    ones. Safe for several processes at once, who wait for each other.
+    ones. Safe for several processes at once, which wait for each other.
 
     :param journal: the file that remembers what was before; its folder has to exist.
     :param proc: where the kernel's settings are; *etc* those for the next boot.
@@ -53,22 +53,22 @@ class Sysctls:
         return found
 
     def journal(self) -> dict[str, Entry]:
-        """What was changed and not yet put back.
+        """What was changed and not yet restored.
 
         :raise SetupError: the journal cannot be understood.
         """
         return read_journal(self._journal)
 
     def reach(self, wishes: Wishes) -> None:
-        """Bring every limit to what is wished for.
+        """Set every limit to its requested value.
 
-        :raise CommandRefused: the kernel or a file system does not take it: what was begun is
-            in the journal, and is ended or put back when this is done again.
+        :raise CommandRefused: the kernel or a file system does not take it: what was begun is in
+            the journal, and is completed or restored by the next call.
         """
         with self._alone():
             entries = self.journal()
             live = self.live()
-            # Also those that nobody asks for any more.
+            # Also those without a request.
             names = [name for name in SYSCTLS if name in wishes or name in entries]
             steps = {
                 name: next_step(wishes.get(name, Wish()), entries.get(name), live[name])

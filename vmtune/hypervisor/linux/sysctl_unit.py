@@ -1,4 +1,4 @@
-"""A service without privileges has its wishes carried out by the root unit vmtune-limits."""
+"""A service without privileges has its limits set by the root unit vmtune-limits."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from vmtune.hypervisor.linux.sysctl import PROC_SYS, Sysctls, Wishes, read_journ
 from vmtune.model.host.limits import Entry, Step, Wish, next_step
 
 ROOT_JOURNAL = Path("/var/lib/vmtune-limits/journal.json")
-"""The unit's own: who may ask for limits must not say what they were before."""
+"""The unit's own: a process that may request limits must not write their previous values."""
 _LOOK_EVERY_S = 0.05
 _TELL_EVERY_S = 1.0
 
 
 class UnitSysctls:
-    """Waits until systemd's path unit has seen the wishes and its service carried them out.
+    """Waits until systemd's path unit has seen the wishes and its service has set them.
 
     The wishes are in the file that the unit watches by the time that :meth:`reach` is called.
     systemd forgets a change that it sees while the service still ends after the one before
-    (src/core/path.c: what PathChanged watches is not looked at again then), so the file is
-    touched until they are carried out.
+    (src/core/path.c: what PathChanged watches is not checked again then), so the file is touched
+    until they are set.
 
-    :param journal: the root part's, which everybody may read.
+    :param journal: the root part's, which is readable by all.
     :param wishes: the file.
     """
 
@@ -50,7 +50,7 @@ class UnitSysctls:
         return self._seen.live()
 
     def journal(self) -> dict[str, Entry]:
-        """What the root part has changed and not yet put back."""
+        """What the root part has changed and not yet restored."""
         return read_journal(self._journal)
 
     def reach(self, wishes: Wishes) -> None:

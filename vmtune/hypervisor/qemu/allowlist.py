@@ -1,7 +1,7 @@
 """The QMP commands that leave vmtune, and no others.
 
-Who holds a QEMU's monitor can end it, give it the host's files and run programs. So each
-command is looked at before it is sent: its name has to be in the tables below, which follow
+A client of a QEMU's monitor can end it, give it the host's files and run programs. So each command
+is checked before it is sent: its name has to be in the tables below, which follow
 from the tunables, from how a QEMU is probed and migrated, and from what benchmarks count; and
 where a command can do more than vmtune needs, so do its arguments. A tunable pack may add names
 (not arguments) that the operator lists in the setting ``allow_qmp_commands``, and properties and
@@ -79,11 +79,11 @@ def _names(kind: QmpKind) -> frozenset[str]:
 
 _CAPABILITIES = _names(QmpKind.CAPABILITY) | {"events"}
 MADE_UP = "vmtune-asks-only"
-"""A parameter that no QEMU has: asked with it, one says what is wrong beside, and sets nothing."""
+"""A parameter that no QEMU has: given it, QEMU reports the first error and sets nothing."""
 _PARAMETERS = _names(QmpKind.PARAMETER) | {"tls-creds", "tls-hostname", "tls-authz", MADE_UP}
 _PROPERTIES = _names(QmpKind.IOTHREAD) | _names(QmpKind.MAIN_LOOP)
 OBJECT_FOLDERS = ("/objects", "/machine/peripheral", "/machine/peripheral-anon")
-"""Where QEMU has the objects that somebody made."""
+"""Where QEMU has the objects that users made."""
 _RING_EVENTS = "kvm_dirty_ring_"
 
 
@@ -151,7 +151,7 @@ def _consented(command: str, arguments: Arguments, more: Collection[str]) -> boo
 def check(command: str, arguments: Arguments | None, more: Collection[str] = ()) -> None:
     """Let a command through to a QEMU.
 
-    :param more: what the operator allows beside: names of commands, and consents to objects
+    :param more: what the operator also allows: names of commands, and consents to objects
         (:func:`vmtune.model.tunables.packs.access.consent_to_qom`).
     :raise CommandRefused: it is not sent, and why; code ``qmp_not_allowed``.
     """

@@ -29,7 +29,7 @@ _FORMATTED_WITHIN_S = 600.0
 
 @dataclass(frozen=True, slots=True)
 class BlockNode:
-    """A block node of a QEMU, by the name that somebody gave it.
+    """A block node of a QEMU, by its given name.
 
     :param driver: ``qcow2``, ``raw``, ``file``, ...
     """
@@ -80,7 +80,7 @@ async def list_nodes(monitor: Monitor) -> Sequence[BlockNode]:
 async def add_export(monitor: Monitor, export: Export) -> None:
     """Start the NBD server and export the node; neither is there where that fails.
 
-    :raise Conflict: QEMU has an NBD server, of somebody else.
+    :raise Conflict: QEMU has an NBD server of another program.
     :raise CommandRefused: as QEMU says; there is no such node, or it cannot be written to.
     """
     address = {"type": "unix", "data": {"path": str(export.socket)}}
@@ -117,7 +117,7 @@ async def _add_scratch(monitor: Monitor, export: Export) -> None:
 
 
 async def remove_export(monitor: Monitor, *, scratch: bool) -> None:
-    """Remove the export with whoever is connected to it, and stop its server. Harmless where
+    """Remove the export, disconnect its clients, and stop its server. Harmless where
     there is neither. A server that exports something else is another's, and is left alone.
 
     :param scratch: remove vmtune's node as well.

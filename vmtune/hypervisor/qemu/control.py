@@ -8,7 +8,7 @@ from vmtune.hypervisor.qemu.replies import reading_reply
 from vmtune.model.host.dirty_rates import DirtyRates, read_query_dirty_rate
 
 ALREADY_MEASURING = "already_measuring"
-"""Code of the refusal where somebody else measures dirty rates."""
+"""Code of the refusal while another client measures dirty rates."""
 
 _IN_MS = {"calc-time-unit": "millisecond"}
 _BUSY = "already being measured"  # qmp_calc_dirty_rate in QEMU's migration/dirtyrate.c

@@ -1,7 +1,7 @@
 """QEMU's guest agent: run a program in the guest.
 
-The protocol is the guest agent's (QEMU qga/qapi-schema.json), a command and its answer in JSON, by
-whatever leads to the agent: the unix socket of its channel
+The protocol is the guest agent's (QEMU qga/qapi-schema.json), a command and its answer in JSON,
+over a link to the agent: the unix socket of its channel
 (:mod:`vmtune.hypervisor.qmp.agent_socket`), or libvirt, which holds that socket.
 """
 
@@ -49,7 +49,7 @@ class Channel(Protocol):
     async def ask(self, request: Mapping[str, Any]) -> Mapping[str, Any]:  # any JSON
         """What the agent answers: an object with ``return``, or ``error``.
 
-        :raise CommandRefused: as whoever leads there words the agent's refusal.
+        :raise CommandRefused: in the link's words for the agent's refusal.
         :raise HostUnreachable: nobody answers: no agent runs in the guest, or it hangs.
         :raise OutcomeUnknown: the agent was lost while it ran.
         """
@@ -72,7 +72,7 @@ class GuestAgent:
     async def execute(self, command: str, arguments: Mapping[str, Any]) -> Any:  # any JSON
         """Run one command of the agent.
 
-        :raise CommandRefused: in the agent's words; it may have been told to take no such command.
+        :raise CommandRefused: in the agent's words; it may be configured to refuse the command.
         :raise HostUnreachable: nobody answers: no agent runs in the guest, or it hangs.
         :raise OutcomeUnknown: the agent was lost while it ran.
         """
@@ -132,7 +132,7 @@ class GuestAgent:
 
 
 def _check(command: str, arguments: Mapping[str, Any]) -> None:  # any JSON
-    """Whoever talks to an agent may do anything in the guest: vmtune runs fio there.
+    """A client of an agent may do anything in the guest: vmtune only runs fio there.
 
     :raise CommandRefused: it is something else.
     """

@@ -1,4 +1,4 @@
-"""A QEMU monitor, whoever holds it: a QMP socket, libvirt, or a fake."""
+"""A QEMU monitor, reached by a QMP socket, libvirt, or a fake."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _STATES = {
     "io-error": VmState.PAUSED,
 }
 
-# libvirt's "no limit" is the greatest int64 that is whole MiB/s; nobody means such a number.
+# libvirt's "no limit" is the greatest int64 that is whole MiB/s; no operator means such a number.
 _NO_LIMIT_BYTES_PER_S = 1 << 62
 
 

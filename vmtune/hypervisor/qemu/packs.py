@@ -126,7 +126,7 @@ class PackProbe:
 
 
 async def list_objects(monitor: Monitor) -> Objects:
-    """The objects that somebody made, by type.
+    """The objects that users made, by type.
 
     :raise VmtuneError: as :meth:`Monitor.execute` does, but for a refusal.
     """

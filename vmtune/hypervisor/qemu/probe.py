@@ -51,7 +51,7 @@ class _Fixed:
 
 @dataclass(slots=True)
 class _Seen:
-    """What was read; None and absent kinds were not asked for."""
+    """What was read; None and absent kinds were not requested."""
 
     capabilities: Mapping[str, bool] | None = None
     parameters: Mapping[str, Value] | None = None
@@ -64,8 +64,8 @@ class KnownObjects:
     """What was last read of QEMU's objects, so that it need not be asked again.
 
     :param main_loop: the id of its main-loop object; empty where none was seen.
-    :param pools: thread-pool limits by object path and property: what a refused one is put
-        back to.
+    :param pools: thread-pool limits by object path and property: the value to which a refused one
+        is restored.
     """
 
     main_loop: str = ""
@@ -102,7 +102,7 @@ class QemuProbe:
         return KnownObjects(self._main_loop, self._pools)
 
     async def facts(self, vm: UUID, name: str) -> VmFacts:
-        """Everything that a monitor and /proc tell. *boot_readings* stay empty: a monitor
+        """Everything that a monitor and /proc report. *boot_readings* stay empty: a monitor
         has no persistent configuration.
 
         :raise VmtuneError: as :meth:`Monitor.execute` does.
@@ -154,7 +154,7 @@ class QemuProbe:
         )
 
     async def read(self, tunables: Collection[str]) -> dict[str, Reading]:
-        """The named tunables, by the fewest commands that tell them. Those that are no
+        """The named tunables, by the fewest commands that report them. Those that are no
         setting of QEMU (sysctls) are left out.
 
         :raise SetupError: a tunable of a pack that is not loaded.
@@ -200,10 +200,10 @@ class QemuProbe:
         return methods
 
     async def _ask_compression_methods(self) -> frozenset[str]:
-        """What multifd-compression accepts in this build; empty where QEMU does not tell.
+        """What multifd-compression accepts in this build; empty if QEMU does not report it.
 
-        The schema would tell too, but takes QEMU and us 60 ms (200 KB). Instead each method
-        is offered beside a parameter that no QEMU has: QEMU reads all of them before it
+        The schema has it too, but takes QEMU and us 60 ms (200 KB). Instead each method is sent
+        with a parameter that no QEMU has: QEMU reads all of them before it
         sets any, so it complains of the method or else of the made-up name, and changes
         nothing (the generated visitor of MigrateSetParameters).
         """
@@ -222,7 +222,7 @@ class QemuProbe:
         return ""
 
     async def _see(self, rows: Collection[Tunable]) -> _Seen:
-        """Ask for what *rows* need."""
+        """Query what *rows* need."""
         names: dict[QmpKind, set[str]] = {}
         for row in rows:
             kind = _kind(row)
@@ -342,7 +342,7 @@ def _paths(objects: Iterable[str]) -> dict[str, str]:
 
 
 async def find_main_loop(monitor: Monitor) -> str:
-    """The id of QEMU's main-loop object; empty where nobody has made one.
+    """The id of QEMU's main-loop object; empty if there is none.
 
     :raise VmtuneError: as :meth:`Monitor.execute` does.
     """

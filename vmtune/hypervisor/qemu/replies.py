@@ -1,4 +1,4 @@
-"""Replies that are not what QEMU's schema says: told as such, and never a fault of vmtune's."""
+"""Replies that do not match QEMU's schema are reported as such, never as a fault of vmtune's."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from vmtune.errors import HostUnreachable, VmtuneError
 
 @contextmanager
 def reading_reply(what: str) -> Iterator[None]:
-    """Read a reply within; *what* of the QEMU it tells.
+    """Read a reply in this context; *what* names its content.
 
     :raise HostUnreachable: it has another shape than QEMU's schema says, code
         ``unreadable_reply``. What is true is unknown then, as when no reply comes.

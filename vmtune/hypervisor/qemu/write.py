@@ -32,8 +32,8 @@ async def write(
     capabilities in one command each, which QEMU carries out as a whole or not at all;
     object properties in one go without waiting for each other's answers.
 
-    Stops after the first group that has a refusal: what was set by then stays set. A
-    thread-pool limit that QEMU refused is put back here, since QEMU keeps it although it
+    Stops after the first group that has a refusal: what was set by then stays set. A thread-pool
+    limit that QEMU refused is restored here, since QEMU keeps it although it
     refuses (util/async.c).
 
     :param known: what was read of this QEMU just before; None to ask.
@@ -183,7 +183,7 @@ class _Setting:
 async def _set_properties(monitor: Monitor, changes: Sequence[Change], known: KnownObjects) -> None:
     settings = await _settings(monitor, changes, known.main_loop)
     pools = [s for s in settings if s.is_pool and s.key not in known.pools]
-    # Ask first what to put back: QEMU keeps a thread-pool limit that it refuses.
+    # First read the value to restore: QEMU keeps a thread-pool limit that it refuses.
     gets = [monitor.execute("qom-get", pool.place) for pool in pools]
     sets = [monitor.execute("qom-set", {**s.place, "value": s.change.value}) for s in settings]
     replies = await _answers(*gets, *sets)

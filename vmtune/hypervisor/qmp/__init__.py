@@ -1,1 +1,1 @@
-"""QEMUs without libvirt: each is driven by its QMP socket."""
+"""QEMUs without libvirt: each is managed by its QMP socket."""

@@ -68,7 +68,7 @@ class SocketChannel:
             self._guard.check()
             return await self._ask(request)
         except asyncio.CancelledError:
-            self._drop()  # an answer may be on its way that nobody waits for
+            self._drop()  # an answer may still arrive for a caller that stopped waiting
             raise
         except (OSError, EOFError, TimeoutError, ValueError) as error:
             await self.close()

@@ -50,7 +50,7 @@ class QmpDriver:
     ``*.sock`` or ``*.qmp``, are in one folder. They have to run on this machine.
 
     A QEMU without ``-uuid`` is known by a UUID made from its ``-name``, or else from its
-    socket's path. Events come from QEMUs that were listed or asked for.
+    socket's path. Events come from QEMUs that were listed or queried.
 
     :param uri: ``qmp+unix:///FOLDER``.
     :param migration_address: where its QEMUs listen for a migration; empty for a unix
@@ -84,12 +84,11 @@ class QmpDriver:
 
     @property
     def uri(self) -> str:
-        """The folder, as it was given."""
+        """The folder, as given."""
         return self._uri
 
     async def close(self) -> None:
-        """Let go of all monitors. Migrations run on, and whoever waits for one is told
-        that its end is unknown."""
+        """Close all monitors. Migrations continue; callers that wait for one get an unknown end."""
         self._hub.close()
         await asyncio.gather(*(migration.let_go() for migration in tuple(self._migrations)))
         qemus, self._qemus = self._qemus, {}
@@ -180,11 +179,11 @@ class QmpDriver:
         """Begin a live migration to a QEMU of the same UUID that waits with ``-incoming
         defer`` in another folder.
 
-        What is set on either side is put back by :meth:`reset_after_migration` of its driver.
+        :meth:`reset_after_migration` of each side's driver restores what is set there.
 
         :raise CommandRefused: it could not be begun; both sides are as before, but for one
-            thing: a QEMU that has begun to listen cannot be told to stop.
-        :raise OutcomeUnknown: it may have begun, so nothing was put back.
+            thing: a QEMU that has begun to listen cannot be stopped from it.
+        :raise OutcomeUnknown: it may have begun, so nothing was restored.
         """
         if not isinstance(destination, QmpDriver):
             raise CommandRefused(
@@ -214,8 +213,8 @@ class QmpDriver:
             return read_query_migrate(reply, at_ms)
 
     async def outgoing(self) -> Sequence[UUID]:
-        """Of the QEMUs that are connected, those that migrate away: others may be somebody
-        else's to talk to. A destination tells of no RAM."""
+        """Of the QEMUs that are connected, those that migrate away: the others' monitors may be in
+        use. A destination reports no RAM."""
         leaving: list[UUID] = []
         for qemu in tuple(self._qemus.values()):
             if qemu.known and qemu.monitor.connected:
@@ -275,7 +274,7 @@ class QmpDriver:
         await qemu.monitor.execute("stop")
 
     async def resume(self, vm: UUID) -> None:
-        """Let the guest go on."""
+        """Resume the guest."""
         qemu = await self._find(vm)
         await qemu.monitor.execute("cont")
 
@@ -308,8 +307,8 @@ class QmpDriver:
         return GuestAgent(SocketChannel(socket, self._guard))
 
     async def reset_after_migration(self, vm: UUID) -> None:
-        """Put this side back to what was there before the migration, or to QEMU's defaults
-        where this driver did not start it. Harmless when repeated.
+        """Restore this side's values from before the migration, or set QEMU's defaults if this
+        driver did not start it. Harmless when repeated.
 
         :raise CommandRefused: a migration is still active.
         """
@@ -342,7 +341,7 @@ class QmpDriver:
         """
         found = self._connected(vm)
         if found is None and self._scanning is not None:
-            # Somebody is looking already: most often it finds this one too.
+            # A scan is already running: most often it finds this one too.
             await asyncio.wait([self._scanning])
             found = self._connected(vm)
         if found is not None:

@@ -1,4 +1,4 @@
-"""A live migration between two QEMUs that are driven by their monitors alone."""
+"""A live migration between two QEMUs that are managed by their monitors alone."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CAPABILITIES = [r for r in _MIGRATE if r.qmp and r.qmp.kind is QmpKind.CAPABILI
 
 
 class Endpoint:
-    """One of the two QEMUs, and what has to be set there to have it as it was before."""
+    """One of the two QEMUs, and what has to be set there to restore it."""
 
     def __init__(self, name: str, qemu: Qemu) -> None:
         self.name = name
@@ -36,7 +36,7 @@ class Endpoint:
 
     async def prepare(self, values: Mapping[str, Value]) -> None:
         """Set *values*, and switch off every capability for migrations that they do not
-        name, so that what runs is what was asked for. Parameters that are not named stay.
+        name, so that what runs is what was requested. Parameters that are not named stay.
 
         :raise CommandRefused: QEMU refused one, which is named, and the side too.
         """
@@ -63,8 +63,8 @@ class Endpoint:
             ) from refusal
 
     async def put_back(self) -> None:
-        """Set what was there before, as far as QEMU lets it. Errors are passed over: the
-        first one, which led here, is the one to tell."""
+        """Set what was there before, as far as QEMU lets it. Errors are passed over: the first one,
+        which led here, is reported."""
         monitor = self.qemu.monitor
         try:
             await write(monitor, self.prior, BUILT_IN)
@@ -118,10 +118,9 @@ class DirectMigration:
     async def begin(self, address: str) -> None:
         """Prepare both sides, make the destination listen, and start.
 
-        :param address: what the destination listens on; empty for a socket beside its
-            monitor.
+        :param address: what the destination listens on; empty for a socket next to its monitor.
         :raise OutcomeUnknown: the connection was lost at the start: it may have begun.
-        :raise VmtuneError: it could not be begun; both sides were put back.
+        :raise VmtuneError: it could not be started; both sides were restored.
         """
         begins = False
         try:
@@ -197,7 +196,7 @@ class DirectMigration:
         self._follower.add_done_callback(lambda _: call())
 
     async def let_go(self) -> None:
-        """Stop following. The migration itself goes on."""
+        """Stop following. The migration continues."""
         if self._follower is not None and not self._follower.done():
             self._follower.cancel()
             await asyncio.wait([self._follower])

@@ -64,10 +64,10 @@ class QmpMonitor:
     """A :class:`~vmtune.hypervisor.qmp.qemu.Link` over a socket that QEMU listens on.
 
     :param path: the socket.
-    :param on_event: is told each event's name and data.
-    :param on_lost: is told when a connection ended that nobody here closed.
+    :param on_event: receives each event's name and data.
+    :param on_lost: is called when a connection ends that vmtune did not close.
     :param greeting_timeout_s: QEMU serves one client at a time and leaves others waiting
-        for its greeting, so silence means that somebody else is connected.
+        for its greeting, so silence means that another client is connected.
     :param reply_timeout_s: how long a command may take.
     :param more_commands: see :func:`vmtune.hypervisor.qemu.allowlist.check`.
     :param guard: lets through what changes something.
@@ -105,12 +105,12 @@ class QmpMonitor:
         """Connect unless connected. :attr:`connections` counts: QEMU may be another then.
 
         :raise MonitorBusy: no greeting came.
-        :raise HostUnreachable: nobody listens on the socket, or it may not be opened.
+        :raise HostUnreachable: no process listens on the socket, or it may not be opened.
         """
         async with self._connecting:
             if not self.connected:
                 if self._keeper is not None:
-                    await asyncio.wait([self._keeper])  # it is telling of the loss
+                    await asyncio.wait([self._keeper])  # it is reporting the loss
                 await self.close()
                 await self._connect()
 
@@ -168,7 +168,7 @@ class QmpMonitor:
         try:
             client = await self._greeted()
         except _NoGreeting:
-            # An event came instead: QEMU sends its first ones also to who connects while it
+            # An event came instead: QEMU sends its first ones also to clients that connect while it
             # is still starting, before the greeting. Now it has started.
             client = await self._greeted()
         self._client = client
@@ -198,14 +198,14 @@ class QmpMonitor:
         return client
 
     async def _open(self, stream: socket.socket) -> None:
-        """Connect the socket, and learn who is behind it."""
+        """Connect the socket, and identify the QEMU behind it."""
         try:
             while True:
                 try:
                     stream.connect(str(self.path))
                     break
                 except BlockingIOError:
-                    # Its queue is full of clients that wait, or have given up meanwhile.
+                    # Its queue is full of clients that wait, or have stopped waiting.
                     await asyncio.sleep(_QUEUE_AGAIN_S)
         except (FileNotFoundError, ConnectionRefusedError) as error:
             raise HostUnreachable(f"no QEMU listens on {self.path}", code=NO_QEMU) from error

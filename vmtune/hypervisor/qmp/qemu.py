@@ -1,4 +1,4 @@
-"""One QEMU behind a socket: who it is, and what is remembered of it while it lives."""
+"""One QEMU behind a socket: its identity, and its cached state while it lives."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NO_UUID = UUID(int=0)
 
 
 OnEvent = Callable[[str, Mapping[str, Any]], None]  # any JSON: an event's data
-"""Is told each event's name and data."""
+"""Receives each event's name and data."""
 
 
 class Link(Monitor, Protocol):
@@ -49,14 +49,14 @@ class Link(Monitor, Protocol):
 
 
 MakeLink = Callable[[Path, OnEvent, Callable[[], None]], Link]
-"""Makes the link of a path; the last argument is told when a connection was lost."""
+"""Makes the link of a path; the last argument is called when a connection was lost."""
 
 
 class Qemu:
     """A QEMU that listens on *path*. What is remembered is forgotten with each connection,
     since the socket may be another QEMU's by then.
 
-    :param heard: is told each event's name and data; *lost* when the connection ended.
+    :param heard: receives each event's name and data; *lost* is called when the connection ended.
     :param tunables: what is read of it, packs included.
     """
 
@@ -81,7 +81,7 @@ class Qemu:
 
     @property
     def known(self) -> bool:
-        """Whether it has said who it is, or its command line has."""
+        """Whether its identity is known, from itself or its command line."""
         return self.uuid != _NO_UUID
 
     @property
@@ -91,8 +91,8 @@ class Qemu:
         return self._probe
 
     async def connect(self) -> None:
-        """Connect unless connected, and learn who it is. Those who call meanwhile share
-        the attempt, so that a silent monitor costs its timeout once.
+        """Connect unless connected, and learn its identity. Concurrent callers share the attempt,
+        so that a silent monitor costs its timeout once.
 
         :raise VmtuneError: as :meth:`Link.connect` does.
         """
@@ -100,14 +100,14 @@ class Qemu:
             return
         if self._attempt is None or self._attempt.done():
             self._attempt = asyncio.create_task(self._connect(), name=f"connect {self.path}")
-            # Nobody may be left to hear how it ended.
+            # There may be no caller left for its result.
             self._attempt.add_done_callback(lambda task: task.cancelled() or task.exception())
         attempt = self._attempt
         try:
             await asyncio.shield(attempt)
         except asyncio.CancelledError:
             if not attempt.cancelled():
-                raise  # not the attempt, but who waits for it
+                raise  # not the attempt, but its waiting caller
             raise HostUnreachable(f"vmtune let go of {self.path}") from None
 
     async def close(self) -> None:
@@ -137,7 +137,7 @@ class Qemu:
         self.name = name or self.path.stem
 
     def _recognise(self) -> None:
-        """Who it is by its command line, while somebody else has its monitor."""
+        """Its identity by its command line, while another client has its monitor."""
         process = self._process()
         if process is None or not any(str(self.path) in a for a in process.arguments() or ()):
             return  # out of sight, or no QEMU
