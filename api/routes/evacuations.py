@@ -18,8 +18,8 @@ from vmtune.api.schemas.evacuations import (
     EvacuationPage,
     EvacuationPlanView,
     EvacuationView,
-    LeavingVmPage,
-    LeavingVmView,
+    EvacuationVmPage,
+    EvacuationVmView,
 )
 from vmtune.model.evacuation.evacuation import EvacuationState
 from vmtune.services.evacuations.plan import EvacuationRequest
@@ -108,10 +108,10 @@ async def list_leaving_vms(
     evacuation: UUID,
     limit: Limit = 50,
     after: After = None,
-) -> LeavingVmPage:
+) -> EvacuationVmPage:
     """The VMs of an evacuation in order of migration, with their states."""
     page = await on.evacuations.vms(name, evacuation, after, limit)
-    return LeavingVmPage(items=[LeavingVmView.of(vm) for vm in page.items], next=page.next)
+    return EvacuationVmPage(items=[EvacuationVmView.of(vm) for vm in page.items], next=page.next)
 
 
 @router.delete(

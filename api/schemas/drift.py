@@ -26,27 +26,27 @@ class DriftScanAsked(Model):
     hosts: list[str] = Field(description="The scans have ended when none is `pending`.")
 
 
-class FoundView(Model):
+class ScanResultView(Model):
     """Result of a scan of a host."""
 
-    looked_at: int = Field(description="Running VMs that were compared to their profile.")
+    checked: int = Field(description="Running VMs that were compared to their profile.")
     drifted: int = Field(description="VMs that drift.")
-    nothing_wanted: int = Field(
+    without_profile: int = Field(
         description="Running VMs without an application or assignment: skipped."
     )
-    left_out: int = Field(description="Running VMs with an active operation or migration: skipped.")
+    skipped: int = Field(description="Running VMs with an active operation or migration: skipped.")
     failed: int = Field(description="Running VMs that did not answer: their state is unchanged.")
     took_ms: int
 
     @classmethod
-    def of(cls, found: ScanResult) -> FoundView:
+    def of(cls, result: ScanResult) -> ScanResultView:
         return cls(
-            looked_at=found.looked_at,
-            drifted=found.drifted,
-            nothing_wanted=found.nothing_wanted,
-            left_out=found.left_out,
-            failed=found.failed,
-            took_ms=found.took_ms,
+            checked=result.checked,
+            drifted=result.drifted,
+            without_profile=result.without_profile,
+            skipped=result.skipped,
+            failed=result.failed,
+            took_ms=result.took_ms,
         )
 
 
@@ -57,7 +57,7 @@ class DriftScanView(Model):
     pending: bool = Field(description="A requested scan has not ended yet.")
     ended_at: datetime | None = Field(description="Null before the first scan.")
     service: str = Field(description="The service that scanned; empty for a single service.")
-    found: FoundView | None = Field(description="Null before the first scan.")
+    result: ScanResultView | None = Field(description="Null before the first scan.")
     problems: list[ProblemItem] = Field(
         description="Why the host or some of its VMs did not answer; the first few."
     )
@@ -69,8 +69,8 @@ class DriftScanView(Model):
             pending=scan.pending,
             ended_at=scan.ended_at,
             service=scan.service,
-            found=FoundView.of(scan.found) if scan.found else None,
-            problems=problems_of(scan.found.problems if scan.found else ()),
+            result=ScanResultView.of(scan.result) if scan.result else None,
+            problems=problems_of(scan.result.problems if scan.result else ()),
         )
 
 

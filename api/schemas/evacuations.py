@@ -12,8 +12,8 @@ from vmtune.api.schemas.plans import FindingView
 from vmtune.model.evacuation.evacuation import (
     EvacuationPlan,
     EvacuationState,
-    LeavingState,
-    LeavingVm,
+    EvacuationVm,
+    EvacuationVmState,
     Order,
 )
 from vmtune.model.findings.table import Severity
@@ -72,14 +72,14 @@ class EvacuationCreate(Model):
         )
 
 
-class LeavingVmView(Model):
+class EvacuationVmView(Model):
     """One VM of an evacuation."""
 
     vm: UUID
     name: str
     memory_bytes: int = Field(description="0 if it is not running.")
     priority: int = Field(description="The value of its label `priority`.")
-    state: LeavingState
+    state: EvacuationVmState
     destination: str | None = Field(description="Null if there is none.")
     reason: str = Field(description="Why it is not moved; empty otherwise.")
     findings: list[FindingView] = Field(description="Findings of the preflight.")
@@ -88,7 +88,7 @@ class LeavingVmView(Model):
     migration: UUID | None = Field(description="Null until it starts.")
 
     @classmethod
-    def of(cls, vm: LeavingVm) -> LeavingVmView:
+    def of(cls, vm: EvacuationVm) -> EvacuationVmView:
         blockers = (
             f.code
             for f in vm.findings
@@ -109,7 +109,7 @@ class LeavingVmView(Model):
         )
 
 
-class LeavingVmPage(Page[LeavingVmView]):
+class EvacuationVmPage(Page[EvacuationVmView]):
     """VMs of an evacuation, in order of migration."""
 
 
@@ -126,7 +126,7 @@ class EvacuationPlanView(Model):
     refused: dict[str, str] = Field(
         description="Hosts that cannot receive any of its VMs, and why."
     )
-    vms: list[LeavingVmView] = Field(description="In order of migration.")
+    vms: list[EvacuationVmView] = Field(description="In order of migration.")
 
     @classmethod
     def of(cls, plan: EvacuationPlan) -> EvacuationPlanView:
@@ -137,7 +137,7 @@ class EvacuationPlanView(Model):
             left=len(plan.left),
             considered=list(plan.considered),
             refused=dict(plan.refused),
-            vms=[LeavingVmView.of(vm) for vm in plan.vms],
+            vms=[EvacuationVmView.of(vm) for vm in plan.vms],
         )
 
 
@@ -156,10 +156,10 @@ class EvacuationView(Model):
     ended: bool
     reason: str = Field(description="Why it failed; empty if a user cancelled it.")
     total: int = Field(description="VMs.")
-    over: int = Field(description="Number of VMs that are finished.")
+    finished: int = Field(description="Number of VMs that need no more work.")
     moved: int
     left: int = Field(description="Number of running VMs that remain, each with its reason.")
-    states: dict[LeavingState, int] = Field(description="Number of VMs in each state.")
+    states: dict[EvacuationVmState, int] = Field(description="Number of VMs in each state.")
     total_bytes: int = Field(description="Memory of the VMs to move.")
     moved_bytes: int
     created_at: datetime
@@ -181,8 +181,8 @@ class EvacuationView(Model):
             ended=record.state.ended,
             reason=record.reason,
             total=tally.total,
-            over=tally.over,
-            moved=tally.states.get(LeavingState.MOVED, 0),
+            finished=tally.finished,
+            moved=tally.states.get(EvacuationVmState.MOVED, 0),
             left=tally.left,
             states=dict(tally.states),
             total_bytes=tally.total_bytes,

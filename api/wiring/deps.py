@@ -312,11 +312,11 @@ async def _settling(*chores: Callable[[], Awaitable[None]]) -> AsyncIterator[Non
                 except VmtuneError as error:
                     # The database is away for a moment, or another service has taken over.
                     log.warning("a background task failed", reason=error.message)
-                    telemetry.chore_failed()
+                    telemetry.task_failed()
                 except Exception:
                     # Tried again in 15 s; what fails once must not end the looking.
                     log.exception("a background task failed")
-                    telemetry.chore_failed()
+                    telemetry.task_failed()
             await asyncio.sleep(_SETTLE_EVERY_S)
 
     async with _background(settle()):

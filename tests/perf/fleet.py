@@ -92,9 +92,9 @@ def scan(it: LiveFleet, number: int) -> float:
 
     wait_for(over, "the scans to end", SCAN_WITHIN_S)
     took_s = time.monotonic() - begun
-    found = [each["found"] for each in client.items("/drift-scans")]
-    looked_at = sum(each["looked_at"] for each in found)
-    assert looked_at == number, f"of {number} VMs {looked_at} were looked at: {found}"
+    found = [each["result"] for each in client.items("/drift-scans")]
+    checked = sum(each["checked"] for each in found)
+    assert checked == number, f"of {number} VMs {checked} were checked: {found}"
     return took_s
 
 

@@ -68,7 +68,7 @@ _APPLIED = tuple(state for state in ApplicationState if not state.open)
 _PHASES = ("succeeded", "failed", "cancelled")
 JOBS = ("migration", "observed migration", "evacuation", "run", "campaign")
 HOOK_ENDS = ("changed", "unchanged", "refused")
-DRIFT = ("drifted", "as_wanted", "nothing_wanted", "left_out", "failed")
+DRIFT = ("drifted", "matching", "without_profile", "skipped", "failed")
 QUEUES = ("migrations", "runs", "jobs")
 
 _MINUTES = (0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600)
@@ -213,7 +213,7 @@ _ROWS = (
         },
     ),
     _counter(
-        "vmtune_chores_failed_total",
+        "vmtune_periodic_task_failures_total",
         "What the service does by itself every 15 s (settle, tidy), and could not do.",
     ),
     _gauge("vmtune_database_up", "Whether the database answered this scrape: 1 or 0."),

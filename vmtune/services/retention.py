@@ -19,11 +19,11 @@ from vmtune.storage.repositories.retention import Old
 
 log = structlog.get_logger(__name__)
 
-CHORE = "retention"
+TASK = "retention"
 _EVERY_S = 3600.0
 _ASK_EVERY_S = 300.0
 _AT_ONCE_S = 1.0
-"""For how long at once: other chores wait meanwhile."""
+"""For how long at once: other periodic tasks wait meanwhile."""
 _PAGE = 50
 
 
@@ -130,13 +130,13 @@ class RetentionService:
         self._done = Pruned()
 
     async def run(self) -> None:
-        """Continue, or begin where an hour has passed: a chore, called every few seconds."""
+        """Continue, or begin where an hour has passed. Called every few seconds."""
         if self._work is None:
             if self._clock() - self._asked_s < _ASK_EVERY_S:
                 return
             self._asked_s = self._clock()
-            begin = self._store.keeping.begin_chore
-            if not await asyncio.to_thread(begin, CHORE, _EVERY_S):
+            begin = self._store.keeping.begin_task
+            if not await asyncio.to_thread(begin, TASK, _EVERY_S):
                 return
             act = Act(SERVICE, "", "retention")
             self._work, self._done = prune(self._store, self._keeping, act, self._now), Pruned()

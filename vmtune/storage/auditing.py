@@ -108,7 +108,7 @@ NOT_AUDITED: Mapping[str, str] = {
     "evacuation_vms": "follows from evacuations and migrations",
     "tunings": "follows from applications and what was read",
     "drift_scans": "follows from what was read",
-    "chores": "says when the service last applied retention",
+    "periodic_tasks": "says when the service last applied retention",
     "audit_cuts": "has an entry of its own",
     "sample_chunks": "measured",
     "reaper_chunks": "measured",

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from vmtune.bench.model.campaign.record import CampaignState
 from vmtune.bench.model.runs.run import RunState
-from vmtune.model.evacuation.evacuation import EvacuationState, LeavingState
+from vmtune.model.evacuation.evacuation import EvacuationState, EvacuationVmState
 from vmtune.model.migration.record import Kept, MigrationState
 from vmtune.model.plan.outcome import ApplicationState
 from vmtune.storage.database import Database
@@ -29,7 +29,7 @@ from vmtune.storage.tables.core import (
     SampleChunkRow,
     TuningRow,
 )
-from vmtune.storage.tables.evacuations import EvacuationRow, LeavingVmRow, SlotRow
+from vmtune.storage.tables.evacuations import EvacuationRow, EvacuationVmRow, SlotRow
 from vmtune.storage.tables.retention import AuditCutRow
 
 _AnySelect = Select[*tuple[Any, ...]]  # any: of any columns
@@ -89,10 +89,10 @@ RULES = (
     ),
     Rule(
         "unknown_migration",
-        select(LeavingVmRow.name, LeavingVmRow.migration).where(
-            LeavingVmRow.migration.is_not(None),
-            LeavingVmRow.state != LeavingState.ORDERED.value,
-            ~exists().where(MigrationRow.id == LeavingVmRow.migration),
+        select(EvacuationVmRow.name, EvacuationVmRow.migration).where(
+            EvacuationVmRow.migration.is_not(None),
+            EvacuationVmRow.state != EvacuationVmState.REQUESTED.value,
+            ~exists().where(MigrationRow.id == EvacuationVmRow.migration),
         ),
         "an evacuation moved {} by the migration {}, which there is not",
     ),

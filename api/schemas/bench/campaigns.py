@@ -78,7 +78,7 @@ class CampaignView(Model):
     runs: dict[RunState, int] = Field(
         description="Number of runs in each state; interrupted runs are repeated."
     )
-    left_s: float | None = Field(description="Estimated remaining time; null after its end.")
+    remaining_s: float | None = Field(description="Estimated remaining time; null after its end.")
     forecast: ForecastView
     created_at: datetime
     ended_at: datetime | None
@@ -109,7 +109,7 @@ def _fields(status: CampaignStatus) -> dict[str, Any]:  # any: CampaignView's
         "total": campaign.run_count,
         "done": status.done,
         "runs": dict(status.states),
-        "left_s": None if status.left_s is None else round(status.left_s),
+        "remaining_s": None if status.remaining_s is None else round(status.remaining_s),
         "forecast": ForecastView.of(record.forecast),
         "created_at": record.created_at,
         "ended_at": record.ended_at,

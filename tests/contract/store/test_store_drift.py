@@ -45,15 +45,15 @@ def test_what_is_asked_for_is_due_until_a_scan_answers_it(store: Store) -> None:
     assert scans.ask(["a", "gone"]) == ("a",)
     assert scans.ask(["a"]) == ("a",)
     (asked,) = scans.due(0)
-    assert (asked.host, asked.asked, asked.pending, asked.found) == ("a", 2, True, None)
+    assert (asked.host, asked.asked, asked.pending, asked.result) == ("a", 2, True, None)
     scans.note("a", asked.asked, FOUND)
     made = scans.get("a")
-    assert (made.pending, made.found) == (False, FOUND)
+    assert (made.pending, made.result) == (False, FOUND)
     assert made.ended_at is not None
     assert scans.due(0) == ()
     scans.ask()
     assert [scan.host for scan in scans.due(0)] == ["a", "b"]
-    assert scans.get("a").found == FOUND, "what was found stays until there is more"
+    assert scans.get("a").result == FOUND, "what was found stays until there is more"
 
 
 def test_one_that_was_asked_for_meanwhile_is_made_again(store: Store) -> None:
@@ -89,7 +89,7 @@ def test_scans_are_listed_page_by_page_also_those_that_were_not_made(store: Stor
     first = store.drift_scans.list(limit=1)
     assert first.items == (DriftScan("a"),)
     (second,) = store.drift_scans.list(after=first.next).items
-    assert (second.host, second.found) == ("b", FOUND)
+    assert (second.host, second.result) == ("b", FOUND)
     of_b = store.drift_scans.list(reach=Reach(frozenset({"b"})))
     assert [scan.host for scan in of_b.items] == ["b"]
     assert [scan.host for scan in store.drift_scans.list(host="a").items] == ["a"]

@@ -111,13 +111,13 @@ def test_what_was_written_to_meanwhile_is_thinned_later(
 
 
 def test_one_of_several_is_told_that_it_is_time(store: Store, clock: Clock) -> None:
-    assert store.keeping.begin_chore("x", 60)
-    assert not store.keeping.begin_chore("x", 60)
-    assert store.keeping.begin_chore("y", 60)
+    assert store.keeping.begin_task("x", 60)
+    assert not store.keeping.begin_task("x", 60)
+    assert store.keeping.begin_task("y", 60)
     clock.time += timedelta(seconds=60)
-    assert store.keeping.begin_chore("x", 60)
+    assert store.keeping.begin_task("x", 60)
     clock.time -= DAY
-    assert store.keeping.begin_chore("x", 60), "the clock was set back"
+    assert store.keeping.begin_task("x", 60), "the clock was set back"
 
 
 def note(store: Store, count: int) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from vmtune.errors import Conflict, NotFound
 from vmtune.model.access.scopes import Reach
-from vmtune.model.evacuation.evacuation import EvacuationState, LeavingState, LeavingVm
+from vmtune.model.evacuation.evacuation import EvacuationState, EvacuationVm, EvacuationVmState
 from vmtune.model.findings.table import Finding
 from vmtune.model.migration.admission import Limits
 from vmtune.model.migration.record import Migration, MigrationState
@@ -82,15 +82,17 @@ def test_services_that_decide_at_once_keep_the_limits_together(url: str) -> None
         assert one.slots.counts() == (35, 5)
 
 
-def leaving(number: int, state: LeavingState = LeavingState.WAITING, to: str = "b") -> LeavingVm:
+def leaving(
+    number: int, state: EvacuationVmState = EvacuationVmState.WAITING, to: str = "b"
+) -> EvacuationVm:
     finding = Finding("vm_cannot_migrate", "", {"reason": "no"})
-    return LeavingVm(
+    return EvacuationVm(
         UUID(int=number), f"vm{number}", number << 30, 0, state, to, "", (finding,), ("a_code",)
     )
 
 
 def test_an_evacuation_is_kept_with_its_vms(store: Store) -> None:
-    vms = [leaving(1), leaving(2, LeavingState.NOT_RUNNING, ""), leaving(3)]
+    vms = [leaving(1), leaving(2, EvacuationVmState.NOT_RUNNING, ""), leaving(3)]
     made = store.evacuations.begin("a", vms, destinations=["b"], stop_after_failures=3)
     assert store.evacuations.get(made.id, "a") == made
     assert store.evacuations.vms(made.id) == tuple(vms)
@@ -99,13 +101,15 @@ def test_an_evacuation_is_kept_with_its_vms(store: Store) -> None:
     rest = store.evacuations.vm_page(made.id, first.next, limit=2)
     assert [vm.name for vm in rest.items] == ["vm3"]
     assert store.evacuations.promised(["a", "b"]) == {"b": 4 << 30}
-    moved = store.evacuations.note(made.id, UUID(int=1), LeavingState.MOVED, migration=UUID(int=9))
+    moved = store.evacuations.note(
+        made.id, UUID(int=1), EvacuationVmState.MOVED, migration=UUID(int=9)
+    )
     assert (moved.destination, moved.migration) == ("b", UUID(int=9))
     tally = store.evacuations.tallies([made.id])[made.id]
-    assert (tally.total, tally.over, tally.left) == (3, 2, 0)
+    assert (tally.total, tally.finished, tally.left) == (3, 2, 0)
     assert (tally.moved_bytes, tally.total_bytes) == (1 << 30, 4 << 30)
     with pytest.raises(NotFound):
-        store.evacuations.note(made.id, UUID(int=7), LeavingState.MOVED)
+        store.evacuations.note(made.id, UUID(int=7), EvacuationVmState.MOVED)
     with pytest.raises(NotFound):
         store.evacuations.get(made.id, "b")
 
@@ -130,9 +134,9 @@ def test_one_at_a_time_of_a_host_and_none_to_a_host_that_is_emptied(store: Store
         with pytest.raises(Conflict) as caught:
             store.evacuations.begin(host, [vm])
         assert caught.value.problems[0].code == code
-    store.evacuations.note(made.id, UUID(int=1), LeavingState.ORDERED, migration=UUID(int=9))
+    store.evacuations.note(made.id, UUID(int=1), EvacuationVmState.REQUESTED, migration=UUID(int=9))
     assert (store.evacuations.arriving("b"), store.evacuations.arriving("a")) == (1, 0)
-    store.evacuations.note(made.id, UUID(int=1), LeavingState.MOVED)
+    store.evacuations.note(made.id, UUID(int=1), EvacuationVmState.MOVED)
     assert store.evacuations.arriving("b") == 0
     store.evacuations.add(made.id, [leaving(5), leaving(6)])
     assert [vm.name for vm in store.evacuations.vms(made.id)] == ["vm1", "vm5", "vm6"]

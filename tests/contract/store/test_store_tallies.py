@@ -52,12 +52,12 @@ def test_what_is_open_is_counted_and_what_has_ended_is_not(store: Store, host: H
 def test_the_last_scans_of_all_hosts_are_added_up(store: Store, clock: Clock) -> None:
     for name in ("a", "b", "c"):
         store.hosts.add(Host(name, f"qemu+ssh://{name}/system", "", "", clock()))
-    store.drift_scans.note("a", 0, ScanResult(looked_at=5, drifted=2, nothing_wanted=7, failed=1))
+    store.drift_scans.note("a", 0, ScanResult(checked=5, drifted=2, without_profile=7, failed=1))
     first = store.drift_scans.get("a").ended_at
-    store.drift_scans.note("b", 0, ScanResult(looked_at=3, drifted=1, left_out=4))
+    store.drift_scans.note("b", 0, ScanResult(checked=3, drifted=1, skipped=4))
     tally = store.tallies.now()
     assert tally.drift == {
-        "drifted": 3, "as_wanted": 5, "nothing_wanted": 7, "left_out": 4, "failed": 1
+        "drifted": 3, "matching": 5, "without_profile": 7, "skipped": 4, "failed": 1
     }  # fmt: skip
     assert tally.oldest_scan == first
 

@@ -25,7 +25,7 @@ from vmtune.errors import Problem
 from vmtune.model.access.audit import Act
 from vmtune.model.access.scopes import SERVICE, Identity, Kind, Reach, Rights, Scope
 from vmtune.model.access.tokens import Token
-from vmtune.model.evacuation.evacuation import EvacuationState, LeavingState, LeavingVm
+from vmtune.model.evacuation.evacuation import EvacuationState, EvacuationVm, EvacuationVmState
 from vmtune.model.findings.table import Finding
 from vmtune.model.host.inventory import EventTopic, Host
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
@@ -107,9 +107,11 @@ def fill(store: Store) -> None:
     store.fleet.claim("a", joined.name, "")
     store.fleet.order("0123", "migration", "a")
     leaving = [
-        LeavingVm(VM, "guest", 1 << 30, 7, LeavingState.WAITING, "b", overrides=("optmem_low",)),
-        LeavingVm(
-            OTHER, "other", 2 << 30, 0, LeavingState.BLOCKED, "b", "QEMU says: no",
+        EvacuationVm(
+            VM, "guest", 1 << 30, 7, EvacuationVmState.WAITING, "b", overrides=("optmem_low",)
+        ),
+        EvacuationVm(
+            OTHER, "other", 2 << 30, 0, EvacuationVmState.BLOCKED, "b", "QEMU says: no",
             (Finding("vm_cannot_migrate", "", {"reason": "no"}),),
         ),
     ]  # fmt: skip
@@ -118,7 +120,7 @@ def fill(store: Store) -> None:
     silent = Problem(f"vms.{VM}", "monitor_busy", "another client holds it", "let go of it")
     store.drift_scans.ask(["a"])
     store.drift_scans.note("a", 1, ScanResult(2, 1, 3, 1, 1, 40, (silent,)))
-    store.keeping.begin_chore("keep house", 3600)
+    store.keeping.begin_task("retention", 3600)
     for subject in ("1", "2", "3"):
         store.events.append(EventTopic.MIGRATION, subject, {"state": "active"})
 

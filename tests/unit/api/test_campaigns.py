@@ -40,7 +40,7 @@ async def test_a_campaign_from_order_to_comparison(bench: Api) -> None:
     assert ordered["forecast"]["runs"] == 13
     assert ordered["forecast"]["detectable_percent"] > 5
     done = await ended(bench, ordered["id"])
-    assert (done["state"], done["done"], done["left_s"]) == ("completed", 13, None)
+    assert (done["state"], done["done"], done["remaining_s"]) == ("completed", 13, None)
     assert done["runs"] == {"completed": 13}
     assert done["campaign"]["arms"][1]["values"] == {"multifd": True}
     assert (await bench.get("/campaigns/mine"))["id"] == ordered["id"]

@@ -35,11 +35,11 @@ async def test_a_scan_finds_what_drifts_and_it_is_told_from_then_on(api: Api) ->
     done = await drifting(api)
     assert (await api.get("/drifts"))["items"] == [], "nobody has looked yet"
     before = await api.get("/hosts/a")
-    assert before["drift"]["found"] is None
+    assert before["drift"]["result"] is None
     a, b = await scanned(api)
     assert (a["host"], b["host"]) == ("a", "b")
-    assert (a["found"]["looked_at"], a["found"]["drifted"]) == (1, 1)
-    assert b["found"]["looked_at"] == 0
+    assert (a["result"]["checked"], a["result"]["drifted"]) == (1, 1)
+    assert b["result"]["checked"] == 0
     for driver in api.drivers.values():
         driver.reachable = False  # from now on nobody is asked
     (drift,) = (await api.get("/drifts?host=a"))["items"]
@@ -47,14 +47,14 @@ async def test_a_scan_finds_what_drifts_and_it_is_told_from_then_on(api: Api) ->
     assert (drift["vm"], drift["host"], tuning["application"]) == (str(VM), "a", done["id"])
     assert (tuning["differing"], tuning["since"]) == (["downtime_limit_ms"], tuning["as_of"])
     assert (await api.get("/drifts?host=b"))["items"] == []
-    assert (await api.get("/hosts/a"))["drift"]["found"] == a["found"]
+    assert (await api.get("/hosts/a"))["drift"]["result"] == a["result"]
 
 
 async def test_one_host_alone_is_looked_at(api: Api) -> None:
     await drifting(api)
     assert [scan["host"] for scan in await scanned(api, {"host": "b"})] == ["b"]
     (of_a,) = (await api.get("/drift-scans?host=a"))["items"]
-    assert (of_a["pending"], of_a["found"], of_a["ended_at"]) == (False, None, None)
+    assert (of_a["pending"], of_a["result"], of_a["ended_at"]) == (False, None, None)
 
 
 async def test_a_host_that_does_not_answer_says_why(api: Api) -> None:

@@ -20,7 +20,7 @@ from tests.support.api import PREFIX, Api, admin_token, running_api
 from tests.support.fakes import VM
 from tests.unit.api.test_route_scopes import ROUTES
 from vmtune.model.access.scopes import EVERYTHING, NOBODY, Identity, Kind, Reach, Rights
-from vmtune.model.evacuation.evacuation import EvacuationState, LeavingState, LeavingVm
+from vmtune.model.evacuation.evacuation import EvacuationState, EvacuationVm, EvacuationVmState
 from vmtune.model.host.inventory import Event, EventTopic
 from vmtune.model.migration.record import MigrationState
 from vmtune.model.plan.outcome import ApplicationState
@@ -82,7 +82,7 @@ async def foreign(tmp_path: Path) -> AsyncIterator[Foreign]:
             store.applications.finish(done.id, ApplicationState.APPLIED)
             moved = store.migrations.begin(vm=VM, vm_name="vm", source="a", destination="c")
             store.migrations.update(moved.id, state=MigrationState.CANCELLED)
-            leaving = LeavingVm(VM, "vm", 1 << 30, 0, LeavingState.NOT_PLACED)
+            leaving = EvacuationVm(VM, "vm", 1 << 30, 0, EvacuationVmState.NOT_PLACED)
             evacuated = store.evacuations.begin("a", [leaving])
             store.evacuations.enter(evacuated.id, EvacuationState.INCOMPLETE)
             assigned = store.assignments.add(Target.HOST, "a", "p")

@@ -105,7 +105,7 @@ def test_how_far_it_is_is_told() -> None:
     record: dict[str, Any] = {"name": "mine", "state": "paused", "reason": "no lab is up"}
     assert shown.read(record)
     assert shown.stage == "mine  paused: no lab is up"
-    data = {"share": 0.5, "done": 2, "total": 5, "left_s": 600, "block": 1, "arm": "tuned"}
+    data = {"share": 0.5, "done": 2, "total": 5, "remaining_s": 600, "block": 1, "arm": "tuned"}
     shown.advance(data)
     assert (shown.share, shown.figures) == (0.5, "run 3 of 5, block 1, tuned; about 10 min left")
     shown.advance({**data, "share": 0.25, "block": 0})

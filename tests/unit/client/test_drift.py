@@ -8,7 +8,7 @@ from tests.support.stub_service import StubService, page
 from tests.unit.client.conftest import Vmtune
 
 SCAN = {
-    "host": "rack1", "pending": True, "ended_at": None, "service": "", "found": None,
+    "host": "rack1", "pending": True, "ended_at": None, "service": "", "result": None,
     "problems": [],
 }  # fmt: skip
 
@@ -36,8 +36,8 @@ def test_drift_is_shown_once_it_was_looked_for(real: Api, vmtune: Vmtune) -> Non
 
 def test_why_some_could_not_be_asked_is_shown(service: StubService, vmtune: Vmtune) -> None:
     problem = {"field": "vms.x", "code": "monitor_busy", "message": "taken", "remedy": "let go"}
-    counts = {"looked_at": 0, "drifted": 0, "nothing_wanted": 0, "left_out": 0, "failed": 1}
-    made = {"found": {**counts, "took_ms": 5}, "ended_at": "2026-11-21T09:00:00Z"}
+    counts = {"checked": 0, "drifted": 0, "without_profile": 0, "skipped": 0, "failed": 1}
+    made = {"result": {**counts, "took_ms": 5}, "ended_at": "2026-11-21T09:00:00Z"}
     scan = {**SCAN, **made, "pending": False, "problems": [problem]}
     service.on("GET", "/drifts", page())
     service.on("GET", "/drift-scans", page(scan))

@@ -81,10 +81,10 @@ def test_how_far_all_and_each_are(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shown.read(record)
     assert not shown.read(record)
     assert shown.stage == "1 of 3 VMs moved"
-    shown.advance({"share": 0.5, "vms": {"DB1": 0.25, "WEB": 0.5}, "left_s": 30})
+    shown.advance({"share": 0.5, "vms": {"DB1": 0.25, "WEB": 0.5}, "remaining_s": 30})
     assert shown.figures == "db1 25%, web 50%, about 30 s left"
     monkeypatch.setattr(sys, "stderr", _Terminal())
-    shown.advance({"share": 0.4, "vms": {"DB1": 0.2}, "left_s": None})
+    shown.advance({"share": 0.4, "vms": {"DB1": 0.2}, "remaining_s": None})
     assert shown.share == 0.5  # never back, neither for all nor for one
     assert shown.figures.split() == ["db1", "━" * 6 + "┄" * 18, "25%"]
     shown.read({**record, "state": "completed", "ended": True, "moved": 3})

@@ -1,4 +1,4 @@
-"""Keeping house: once an hour, in one service, a little at a time."""
+"""Retention: once an hour, in one service, a little at a time."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ async def test_a_second_at_a_time_and_once_an_hour(
     await service.run()  # finds that it is done
     migrated(store)
     clock.time += timedelta(days=40)
-    store.keeping.begin_chore(keeping_service.CHORE, 3600)  # another service was first
+    store.keeping.begin_task(keeping_service.TASK, 3600)  # another service was first
     await service.run()
     assert kept(store).count(Kept.THINNED) == 3
     clock.time += timedelta(hours=1)

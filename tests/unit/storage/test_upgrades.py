@@ -16,7 +16,7 @@ from tests.support.records import make_record
 from tests.support.rounds import REPORT
 from vmtune.bench.model.runs.run import RunState
 from vmtune.errors import OperationInProgress, SchemaMismatch, SetupError
-from vmtune.model.evacuation.evacuation import EvacuationState, LeavingState
+from vmtune.model.evacuation.evacuation import EvacuationState, EvacuationVmState
 from vmtune.model.migration.record import Kept, MigrationState
 from vmtune.model.plan.outcome import ApplicationState
 from vmtune.model.plan.tuning_state import TuningState
@@ -103,17 +103,40 @@ def test_an_older_database_is_upgraded_and_keeps_what_it_holds(dump: Path, tmp_p
         assert done.samples_kept is Kept.WHOLE
         since_0009 = dump.stem >= "0009"
         scan = store.drift_scans.get("a")
-        assert (scan.pending, scan.found is not None) == (False, since_0009)
+        assert (scan.pending, scan.result is not None) == (False, since_0009)
         integrity = store.audit.check()
         assert (integrity.broken_at, integrity.dropped) == (None, 2 if since_0009 else 0)
-        assert store.keeping.begin_chore("keep house", 3600)
+        assert store.keeping.begin_task("retention", 3600)
+
+
+def test_states_of_vms_in_evacuations_and_periodic_tasks_are_renamed(tmp_path: Path) -> None:
+    url = load(DUMPS / "0009.sql", tmp_path / "vmtune.db")
+    with closing(sqlite3.connect(tmp_path / "vmtune.db")) as connection, connection:
+        for position, state in enumerate(("ordered", "gone")):
+            connection.execute(
+                "UPDATE evacuation_vms SET state = ? WHERE position = ?", (state, position)
+            )
+        connection.execute("UPDATE chores SET begun_at = '2999-01-01 00:00:00.000000'")
+    upgrade(url)
+    with closing(sqlite3.connect(tmp_path / "vmtune.db")) as connection:
+        tasks = list(connection.execute("SELECT name, begun_at FROM periodic_tasks"))
+        assert tasks == [("retention", "2999-01-01 00:00:00.000000")]
+    with Store.open(url) as store:
+        (found,) = store.evacuations.unfinished()
+        assert [vm.state for vm in store.evacuations.vms(found.id)] == [
+            EvacuationVmState.REQUESTED,
+            EvacuationVmState.HANDLED_BY_OTHERS,
+        ]
+        scan = store.drift_scans.get("a")
+        assert scan.result is not None
+        assert (scan.result.checked, scan.result.without_profile, scan.result.skipped) == (2, 3, 1)
 
 
 def _holds_an_evacuation(store: Store) -> None:
     (found,) = store.evacuations.unfinished()
     assert (found.host, found.state, found.max_outgoing) == ("a", EvacuationState.PAUSED, 1)
     first, second = store.evacuations.vms(found.id)
-    assert (first.state, first.overrides) == (LeavingState.WAITING, ("optmem_low",))
+    assert (first.state, first.overrides) == (EvacuationVmState.WAITING, ("optmem_low",))
     assert [finding.code for finding in second.findings] == ["vm_cannot_migrate"]
     assert store.evacuations.promised(["b"]) == {"b": 1 << 30}
 

@@ -12,7 +12,7 @@ from vmtune.client.views.progress import Progression
 from vmtune.model.migration.record import progress as never_back
 
 _BAR = 24
-_LEFT = ("blocked", "not placed", "failed", "aborted", "not started", "gone")
+_LEFT = ("blocked", "not placed", "failed", "aborted", "not started", "moved or stopped by others")
 
 
 def path_of(host: str, id: str = "") -> str:
@@ -52,7 +52,7 @@ class EvacuationProgression(Progression):
             vm: never_back(share, self._shares.get(vm, 0.0)) for vm, share in shares.items()
         }
         self.figures = self._bars() if sys.stderr.isatty() else self._words()
-        left = data.get("left_s")
+        left = data.get("remaining_s")
         if left:
             self.figures += f"{chr(10) if sys.stderr.isatty() else ', '}about {left:.0f} s left"
 
@@ -136,7 +136,7 @@ def lines(record: Document, vms: Sequence[Document]) -> Iterator[str]:
                 "moved",
                 f"{render.size(record['moved_bytes'])} of {render.size(record['total_bytes'])}",
             ),
-            ("ordered", render.moment(record["created_at"])),
+            ("created", render.moment(record["created_at"])),
             ("ended", render.moment(record["ended_at"])),
         ]
     )

@@ -55,12 +55,12 @@ NEXT: Mapping[EvacuationState, frozenset[EvacuationState]] = {
 assert set(NEXT) == set(EvacuationState), "a state without its followers"
 
 
-class LeavingState(StrEnum):
+class EvacuationVmState(StrEnum):
     """Where one VM of an evacuation stands."""
 
     WAITING = "waiting"
     """Its migration is not requested yet."""
-    ORDERED = "ordered"
+    REQUESTED = "requested"
     """Its migration's record has the rest."""
     MOVED = "moved"
     FAILED = "failed"
@@ -72,24 +72,28 @@ class LeavingState(StrEnum):
     """No host can take it."""
     NOT_RUNNING = "not running"
     """There is nothing to migrate live."""
-    GONE = "gone"
+    HANDLED_BY_OTHERS = "moved or stopped by others"
     """It was moved or shut off by others meanwhile."""
-    NOT_BEGUN = "not begun"
+    NOT_STARTED = "not started"
     """The evacuation ended before its turn."""
 
     @property
-    def over(self) -> bool:
+    def ended(self) -> bool:
         """It will not change any more."""
-        return self not in (LeavingState.WAITING, LeavingState.ORDERED)
+        return self not in (EvacuationVmState.WAITING, EvacuationVmState.REQUESTED)
 
     @property
     def left(self) -> bool:
         """The VM still runs there, as far as is known, once the evacuation is over."""
-        return self not in (LeavingState.MOVED, LeavingState.NOT_RUNNING, LeavingState.GONE)
+        return self not in (
+            EvacuationVmState.MOVED,
+            EvacuationVmState.NOT_RUNNING,
+            EvacuationVmState.HANDLED_BY_OTHERS,
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class LeavingVm:
+class EvacuationVm:
     """One VM of an evacuation.
 
     :param memory_bytes: 0 where it does not run.
@@ -102,7 +106,7 @@ class LeavingVm:
     name: str
     memory_bytes: int
     priority: int
-    state: LeavingState
+    state: EvacuationVmState
     destination: str = ""
     reason: str = ""
     findings: tuple[Finding, ...] = ()
@@ -120,19 +124,19 @@ class EvacuationPlan:
 
     host: str
     order: Order
-    vms: tuple[LeavingVm, ...]
+    vms: tuple[EvacuationVm, ...]
     considered: tuple[str, ...] = ()
     refused: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def movable(self) -> tuple[LeavingVm, ...]:
+    def movable(self) -> tuple[EvacuationVm, ...]:
         """Those that would be migrated."""
-        return tuple(vm for vm in self.vms if vm.state is LeavingState.WAITING)
+        return tuple(vm for vm in self.vms if vm.state is EvacuationVmState.WAITING)
 
     @property
-    def left(self) -> tuple[LeavingVm, ...]:
+    def left(self) -> tuple[EvacuationVm, ...]:
         """Those that run and would stay."""
-        return tuple(vm for vm in self.vms if vm.state.over and vm.state.left)
+        return tuple(vm for vm in self.vms if vm.state.ended and vm.state.left)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +171,7 @@ class Tally:
     :param total_bytes: memory of all that were to move; *moved_bytes* of those that did.
     """
 
-    states: Mapping[LeavingState, int]
+    states: Mapping[EvacuationVmState, int]
     total_bytes: int
     moved_bytes: int
 
@@ -177,14 +181,14 @@ class Tally:
         return sum(self.states.values())
 
     @property
-    def over(self) -> int:
+    def finished(self) -> int:
         """Those that are over."""
-        return sum(count for state, count in self.states.items() if state.over)
+        return sum(count for state, count in self.states.items() if state.ended)
 
     @property
     def left(self) -> int:
         """Those that stay where they are."""
-        return sum(c for state, c in self.states.items() if state.over and state.left)
+        return sum(c for state, c in self.states.items() if state.ended and state.left)
 
 
 def migration_id(evacuation: UUID, vm: UUID) -> UUID:
@@ -199,7 +203,7 @@ def priority_of(labels: Mapping[str, str]) -> int:
     return int(text) if digits.isascii() and digits.isdigit() and len(digits) < 10 else 0
 
 
-def place_in_order(vm: LeavingVm, order: Order) -> tuple[int, int, str]:
+def place_in_order(vm: EvacuationVm, order: Order) -> tuple[int, int, str]:
     """VMs move in ascending order of this."""
     match order:
         case Order.PRIORITY:

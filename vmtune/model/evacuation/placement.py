@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from vmtune import units
-from vmtune.model.evacuation.evacuation import LeavingVm
+from vmtune.model.evacuation.evacuation import EvacuationVm
 from vmtune.model.host.facts import Connection, HostFacts
 from vmtune.units import Unit
 
@@ -60,7 +60,7 @@ def why_not(host: HostFacts, source: HostFacts) -> str:
 
 
 def place(
-    vms: Iterable[LeavingVm],
+    vms: Iterable[EvacuationVm],
     hosts: Collection[Candidate],
     refused: Mapping[tuple[UUID, str], str] | None = None,
 ) -> Placement:
@@ -98,7 +98,7 @@ def place(
 
 
 def _why_nowhere(
-    vm: LeavingVm,
+    vm: EvacuationVm,
     hosts: Collection[Candidate],
     room: Mapping[str, int | None],
     refused: Mapping[tuple[UUID, str], str],

@@ -14,19 +14,19 @@ from vmtune.model.plan.tuning_state import Tuning
 class ScanResult:
     """The result of one scan of a host.
 
-    :param looked_at: running VMs that were compared with what is wanted.
+    :param checked: running VMs that were compared with what is wanted.
     :param drifted: those of them that run otherwise than what was applied.
-    :param nothing_wanted: running VMs without wanted values: their QEMU was not asked.
-    :param left_out: running VMs that were busy with other work, or that moved meanwhile.
+    :param without_profile: running VMs without wanted values: their QEMU was not asked.
+    :param skipped: running VMs that were busy with other work, or that moved meanwhile.
     :param failed: running VMs that could not be asked; their state is unchanged.
     :param took_ms: from listing the VMs to storing the last answer.
     :param problems: why the host, or a VM, could not be asked; at most the first few.
     """
 
-    looked_at: int = 0
+    checked: int = 0
     drifted: int = 0
-    nothing_wanted: int = 0
-    left_out: int = 0
+    without_profile: int = 0
+    skipped: int = 0
     failed: int = 0
     took_ms: int = 0
     problems: tuple[Problem, ...] = ()
@@ -39,7 +39,7 @@ class DriftScan:
     :param asked: number of requests so far; *answered*: the last request that the last scan
         answers. Counted, since the clocks of two services may differ.
     :param service: which one made it; empty if one service uses the database.
-    :param ended_at: None where none was made yet; *found* is None then.
+    :param ended_at: None where none was made yet; *result* is None then.
     """
 
     host: str
@@ -47,7 +47,7 @@ class DriftScan:
     answered: int = 0
     service: str = ""
     ended_at: datetime | None = None
-    found: ScanResult | None = None
+    result: ScanResult | None = None
 
     @property
     def pending(self) -> bool:

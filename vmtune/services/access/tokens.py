@@ -270,7 +270,7 @@ class TokenService:
                 self._proven.popitem(last=False)
         return right
 
-    # Chores.
+    # Periodic task.
 
     async def note_uses(self) -> None:
         """Store when tokens were used last."""

@@ -17,8 +17,8 @@ from vmtune.model.evacuation.evacuation import (
     Evacuation,
     EvacuationPlan,
     EvacuationState,
-    LeavingState,
-    LeavingVm,
+    EvacuationVm,
+    EvacuationVmState,
     Tally,
 )
 from vmtune.model.host.inventory import EventTopic
@@ -116,7 +116,7 @@ class EvacuationService:
         record = await asyncio.to_thread(self._store.evacuations.get, id, host)
         return await self._status(record)
 
-    async def vms(self, host: str, id: UUID, after: str | None, limit: int) -> Page[LeavingVm]:
+    async def vms(self, host: str, id: UUID, after: str | None, limit: int) -> Page[EvacuationVm]:
         """Its VMs in the order of moving.
 
         :raise NotFound: the host has no such evacuation.
@@ -176,7 +176,9 @@ class EvacuationService:
     def _hold(self, id: UUID, held: bool) -> None:
         """Keep what it has in the queue from beginning, or let it again."""
         vms = self._store.evacuations.vms(id)
-        ordered = [vm.migration for vm in vms if vm.state is LeavingState.ORDERED and vm.migration]
+        ordered = [
+            vm.migration for vm in vms if vm.state is EvacuationVmState.REQUESTED and vm.migration
+        ]
         self._store.slots.hold(ordered, held)
 
     async def cancel(self, host: str, id: UUID) -> EvacuationStatus:

@@ -25,8 +25,8 @@ from vmtune.jobs.kinds import EVACUATION_KIND
 from vmtune.model.evacuation.evacuation import (
     Evacuation,
     EvacuationState,
-    LeavingState,
-    LeavingVm,
+    EvacuationVm,
+    EvacuationVmState,
     end_of,
     migration_id,
 )
@@ -104,13 +104,13 @@ class EvacuationJob:
     async def _move_all(self, record: Evacuation) -> str:
         """Why it stopped before its end; empty where it did not."""
         vms = await asyncio.to_thread(self._store.evacuations.vms, record.id)
-        failures = sum(vm.state is LeavingState.FAILED for vm in vms)
-        waiting = deque(vm for vm in vms if vm.state is LeavingState.WAITING)
-        begun = [vm for vm in vms if vm.state is LeavingState.ORDERED]
+        failures = sum(vm.state is EvacuationVmState.FAILED for vm in vms)
+        waiting = deque(vm for vm in vms if vm.state is EvacuationVmState.WAITING)
+        begun = [vm for vm in vms if vm.state is EvacuationVmState.REQUESTED]
         most = record.max_outgoing or _AHEAD * self._admission.limits.outgoing
         progress = Progress(self._bus, record, vms)
         woken = self._woken[record.id]
-        moving: dict[asyncio.Task[LeavingVm], LeavingVm] = {}
+        moving: dict[asyncio.Task[EvacuationVm], EvacuationVm] = {}
         try:
             for vm in begun:
                 moving[asyncio.create_task(self._mover.move(record, vm))] = vm
@@ -128,8 +128,8 @@ class EvacuationJob:
                     if found is not None and not found:
                         return ""
                     for vm in found or ():
-                        progress.over(vm)
-                        if not vm.state.over:
+                        progress.ended(vm)
+                        if not vm.state.ended:
                             waiting.append(vm)
                     if found:
                         continue
@@ -137,15 +137,15 @@ class EvacuationJob:
                 for task in [task for task in moving if task.done()]:
                     del moving[task]
                     vm = task.result()
-                    failures += vm.state is LeavingState.FAILED
-                    progress.over(vm)
+                    failures += vm.state is EvacuationVmState.FAILED
+                    progress.ended(vm)
                 progress.tell({vm.vm: self._mover.share(record, vm) for vm in moving.values()})
         finally:
             await _cancel_all(moving)
 
     async def _added_vms(
         self, record: Evacuation, known: Collection[UUID]
-    ) -> Sequence[LeavingVm] | None:
+    ) -> Sequence[EvacuationVm] | None:
         """VMs that have arrived on the host since the plan, planned now; None while some are still
         arriving."""
         if await asyncio.to_thread(self._store.evacuations.arriving, record.host):
@@ -166,9 +166,9 @@ class EvacuationJob:
         if record.state.ended:
             return
         vms = await asyncio.to_thread(self._store.evacuations.vms, record.id)
-        ordered: list[LeavingVm] = []
+        ordered: list[EvacuationVm] = []
         for vm in vms:
-            if not vm.state.over and await self._mover.is_known(migration_id(record.id, vm.vm)):
+            if not vm.state.ended and await self._mover.is_known(migration_id(record.id, vm.vm)):
                 ordered.append(replace(vm, migration=migration_id(record.id, vm.vm)))
         await asyncio.gather(*(self._mover.abort(record, vm) for vm in ordered))
         cancelled = broken is None
@@ -179,8 +179,8 @@ class EvacuationJob:
 
     async def _skip_waiting(self, record: Evacuation, why: str) -> None:
         for vm in await asyncio.to_thread(self._store.evacuations.vms, record.id):
-            if not vm.state.over:
-                await self._mover.note(record, vm, LeavingState.NOT_BEGUN, why)
+            if not vm.state.ended:
+                await self._mover.note(record, vm, EvacuationVmState.NOT_STARTED, why)
 
     async def _enter(self, id: UUID, state: EvacuationState, reason: str = "") -> None:
         record = await asyncio.to_thread(self._store.evacuations.enter, id, state, reason)
@@ -196,7 +196,7 @@ def _too_many(failures: int, most: int | None) -> str:
     return f"{failures} migration{'s' if failures > 1 else ''} failed, and it was to stop then"
 
 
-async def _first_done(moving: Collection[asyncio.Task[LeavingVm]], woken: asyncio.Event) -> None:
+async def _first_done(moving: Collection[asyncio.Task[EvacuationVm]], woken: asyncio.Event) -> None:
     """Wait until one has ended, somebody has changed something, or a second has passed."""
     looking = asyncio.create_task(woken.wait())
     try:
@@ -208,7 +208,7 @@ async def _first_done(moving: Collection[asyncio.Task[LeavingVm]], woken: asynci
         await asyncio.gather(looking, return_exceptions=True)
 
 
-async def _cancel_all(tasks: Collection[asyncio.Task[LeavingVm]]) -> None:
+async def _cancel_all(tasks: Collection[asyncio.Task[EvacuationVm]]) -> None:
     """Cancel the tasks; the migrations that they wait for continue."""
     for task in tasks:
         task.cancel()

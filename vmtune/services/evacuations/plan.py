@@ -17,8 +17,8 @@ from vmtune.model.evacuation.evacuation import (
     NOT_MOVED,
     RUNNING_STATES,
     EvacuationPlan,
-    LeavingState,
-    LeavingVm,
+    EvacuationVm,
+    EvacuationVmState,
     Order,
     place_in_order,
     priority_of,
@@ -88,7 +88,7 @@ class EvacuationPlanner:
         listed = [vm for vm in listing.vms if vm.summary.uuid not in exclude]
         found = await gathered(listed, lambda vm: self._leaving(request, vm))
         search = _DestinationSearch(self, request, source)
-        waiting = [vm for vm in found if vm.state is LeavingState.WAITING]
+        waiting = [vm for vm in found if vm.state is EvacuationVmState.WAITING]
         placed = {vm.vm: vm for vm in await search.settle(waiting)}
         vms = sorted(
             (placed.get(vm.vm, vm) for vm in found),
@@ -103,8 +103,8 @@ class EvacuationPlanner:
         )
 
     async def find_other_destination(
-        self, request: EvacuationRequest, vm: LeavingVm, tried: Collection[str]
-    ) -> LeavingVm:
+        self, request: EvacuationRequest, vm: EvacuationVm, tried: Collection[str]
+    ) -> EvacuationVm:
         """Another destination for one VM, where those that were *tried* cannot take it now."""
         source = await self._hosts.facts(request.host)
         search = _DestinationSearch(self, request, source)
@@ -113,7 +113,7 @@ class EvacuationPlanner:
         (placed,) = await search.settle([vm])
         return placed
 
-    async def room(self, host: str, exclude: LeavingVm) -> int | None:
+    async def room(self, host: str, exclude: EvacuationVm) -> int | None:
         """How much a host may still give, beside what is promised to others than *exclude*."""
         facts = await self._hosts.facts(host)
         promised = await asyncio.to_thread(self._store.evacuations.promised, [host])
@@ -139,24 +139,24 @@ class EvacuationPlanner:
         if problems:
             raise InvalidInput("the destinations cannot be accepted", problems=problems)
 
-    async def _leaving(self, request: EvacuationRequest, seen: SeenVm) -> LeavingVm:
+    async def _leaving(self, request: EvacuationRequest, seen: SeenVm) -> EvacuationVm:
         uuid, name, state = seen.summary.uuid, seen.summary.name, seen.summary.state
         wanted = (*request.overrides, *request.vm_overrides.get(uuid, ()))
-        vm = LeavingVm(
+        vm = EvacuationVm(
             uuid,
             name,
             0,
             priority_of(seen.labels),
-            LeavingState.WAITING,
+            EvacuationVmState.WAITING,
             overrides=tuple(dict.fromkeys(wanted)),
         )
         if state not in RUNNING_STATES:
-            return replace(vm, state=LeavingState.NOT_RUNNING, reason=NOT_MOVED[state])
+            return replace(vm, state=EvacuationVmState.NOT_RUNNING, reason=NOT_MOVED[state])
         try:
             driver = await self._hosts.driver(request.host)
             facts = await driver.vm_facts(uuid)
         except VmtuneError as error:
-            return replace(vm, state=LeavingState.BLOCKED, reason=error.message)
+            return replace(vm, state=EvacuationVmState.BLOCKED, reason=error.message)
         return replace(vm, memory_bytes=facts.memory_bytes)
 
     async def candidates(
@@ -210,20 +210,20 @@ class EvacuationPlanner:
         ]
         return sorted(usable, key=lambda name: uuid5(mix, name).int), {}
 
-    async def preflight(self, request: EvacuationRequest, vm: LeavingVm) -> LeavingVm:
+    async def preflight(self, request: EvacuationRequest, vm: EvacuationVm) -> EvacuationVm:
         """*vm* with what the preflight for its destination finds."""
         try:
             planned = await self._plans.plan(vm.vm, request.profile, destination=vm.destination)
         except VmtuneError as error:
-            return replace(vm, state=LeavingState.BLOCKED, reason=error.message)
+            return replace(vm, state=EvacuationVmState.BLOCKED, reason=error.message)
         if planned.plan.host != request.host:
             why = f"it is on {planned.plan.host} by now"
-            return replace(vm, state=LeavingState.GONE, reason=why)
+            return replace(vm, state=EvacuationVmState.HANDLED_BY_OTHERS, reason=why)
         findings = planned.plan.findings
         blockers = planned.plan.blockers(frozenset(vm.overrides))
         if blockers:
             why = "; ".join(f"{each.message} ({each.code})" for each in blockers)
-            return replace(vm, state=LeavingState.BLOCKED, reason=why, findings=findings)
+            return replace(vm, state=EvacuationVmState.BLOCKED, reason=why, findings=findings)
         return replace(vm, findings=findings)
 
 
@@ -241,23 +241,23 @@ class _DestinationSearch:
         self.refused: dict[str, str] = {}
         self.refusals: dict[tuple[UUID, str], str] = {}
 
-    async def settle(self, vms: Sequence[LeavingVm]) -> list[LeavingVm]:
+    async def settle(self, vms: Sequence[EvacuationVm]) -> list[EvacuationVm]:
         """Each with its destination, or blocked, or not placed."""
-        settled: dict[UUID, LeavingVm] = {}
+        settled: dict[UUID, EvacuationVm] = {}
         open_vms = {vm.vm: vm for vm in vms}
         tries = dict.fromkeys(open_vms, 0)
-        taken: list[LeavingVm] = []
+        taken: list[EvacuationVm] = []
         while open_vms:
             placement = await self._place(list(open_vms.values()), taken)
             for uuid, why in placement.unplaced.items():
                 vm = open_vms.pop(uuid)
                 tried = settled.get(uuid)  # refused by the hosts that had room: told by those
-                settled[uuid] = tried or replace(vm, state=LeavingState.NOT_PLACED, reason=why)
+                settled[uuid] = tried or replace(vm, state=EvacuationVmState.NOT_PLACED, reason=why)
             pairs = [replace(open_vms[u], destination=name) for u, name in placement.placed.items()]
             for vm in await gathered(pairs, self._preflight):
                 tries[vm.vm] += 1
                 settled[vm.vm] = vm
-                refused = vm.state is LeavingState.BLOCKED
+                refused = vm.state is EvacuationVmState.BLOCKED
                 if refused and tries[vm.vm] < MOST_TRIES and not _same_anywhere(vm.findings):
                     self.refusals[vm.vm, vm.destination] = vm.reason
                     continue
@@ -266,10 +266,10 @@ class _DestinationSearch:
                     taken.append(vm)
         return [settled[vm.vm] for vm in vms]
 
-    async def _preflight(self, vm: LeavingVm) -> LeavingVm:
+    async def _preflight(self, vm: EvacuationVm) -> EvacuationVm:
         return await self._planner.preflight(self._request, vm)
 
-    async def _place(self, vms: Sequence[LeavingVm], taken: Sequence[LeavingVm]) -> Placement:
+    async def _place(self, vms: Sequence[EvacuationVm], taken: Sequence[EvacuationVm]) -> Placement:
         while True:
             placement = place(vms, _room_left(self.hosts, taken), self.refusals)
             if not placement.unplaced or not await self._load_candidates():
@@ -289,7 +289,7 @@ class _DestinationSearch:
         return True
 
 
-def _room_left(hosts: Sequence[Candidate], taken: Iterable[LeavingVm]) -> list[Candidate]:
+def _room_left(hosts: Sequence[Candidate], taken: Iterable[EvacuationVm]) -> list[Candidate]:
     """The hosts with the room that is left beside *taken*."""
     room = {host.name: host.room_bytes for host in hosts}
     for vm in taken:

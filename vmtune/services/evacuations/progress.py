@@ -6,7 +6,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from uuid import UUID
 
-from vmtune.model.evacuation.evacuation import Evacuation, LeavingState, LeavingVm
+from vmtune.model.evacuation.evacuation import Evacuation, EvacuationVm, EvacuationVmState
 from vmtune.model.host.inventory import EventTopic
 from vmtune.services.events import EventBus
 
@@ -14,7 +14,7 @@ from vmtune.services.events import EventBus
 class Progress:
     """How far all of it is, and each VM that is under way."""
 
-    def __init__(self, bus: EventBus, record: Evacuation, vms: Sequence[LeavingVm]) -> None:
+    def __init__(self, bus: EventBus, record: Evacuation, vms: Sequence[EvacuationVm]) -> None:
         self._bus = bus
         self._id = record.id
         self._host = record.host
@@ -27,7 +27,7 @@ class Progress:
         """All its VMs."""
         return self._states.keys()
 
-    def over(self, vm: LeavingVm) -> None:
+    def ended(self, vm: EvacuationVm) -> None:
         """One is over, or was added."""
         self._states[vm.vm] = vm
 
@@ -37,25 +37,25 @@ class Progress:
         :param shares: of each VM that is under way, how far it is.
         """
         vms = self._states.values()
-        to_move = [vm for vm in vms if not (vm.state.over and vm.migration is None)]
+        to_move = [vm for vm in vms if not (vm.state.ended and vm.migration is None)]
         total = sum(max(vm.memory_bytes, 1) for vm in to_move) or 1
         done = sum(
-            max(vm.memory_bytes, 1) * (1.0 if vm.state.over else shares.get(vm.vm, 0.0))
+            max(vm.memory_bytes, 1) * (1.0 if vm.state.ended else shares.get(vm.vm, 0.0))
             for vm in to_move
         )
         share = min(done / total, 1.0)
         data = {
             "share": round(share, 4),
             "host": self._host,
-            "over": sum(vm.state.over for vm in vms),
-            "moved": sum(vm.state is LeavingState.MOVED for vm in vms),
+            "finished": sum(vm.state.ended for vm in vms),
+            "moved": sum(vm.state is EvacuationVmState.MOVED for vm in vms),
             "total": len(vms),
-            "left_s": self._left_s(share),
+            "remaining_s": self._remaining_s(share),
             "vms": {str(vm): round(each, 4) for vm, each in shares.items()},
         }
         self._bus.progress(EventTopic.EVACUATION, self._id, data)
 
-    def _left_s(self, share: float) -> float | None:
+    def _remaining_s(self, share: float) -> float | None:
         """About how long it goes on; None before that can be told."""
         if self._first is None:
             self._first = share

@@ -31,8 +31,8 @@ from vmtune.jobs.kinds import MIGRATION_KIND
 from vmtune.model.evacuation.evacuation import (
     Evacuation,
     EvacuationState,
-    LeavingState,
-    LeavingVm,
+    EvacuationVm,
+    EvacuationVmState,
     migration_id,
 )
 from vmtune.model.host.inventory import EventTopic
@@ -77,18 +77,18 @@ class VmMover:
         self._job = job
         self._jobs = jobs
 
-    def share(self, record: Evacuation, vm: LeavingVm) -> float:
+    def share(self, record: Evacuation, vm: EvacuationVm) -> float:
         """How far its migration is, from 0 to 1."""
         return self._job.share(migration_id(record.id, vm.vm))
 
-    async def move(self, record: Evacuation, vm: LeavingVm) -> LeavingVm:
+    async def move(self, record: Evacuation, vm: EvacuationVm) -> EvacuationVm:
         """Migrate one VM; return how it then stands. Retries while the database is away: what was
         done by then is found again."""
         for _ in range(_STORE_TRIES):
             try:
-                if vm.state is LeavingState.WAITING:
+                if vm.state is EvacuationVmState.WAITING:
                     vm = await self._order(record, vm)
-                return vm if vm.state.over else await self._follow(record, vm)
+                return vm if vm.state.ended else await self._follow(record, vm)
             except SetupError as error:
                 if any(problem.code == _STOPPING for problem in error.problems):
                     raise
@@ -98,7 +98,7 @@ class VmMover:
                 await asyncio.sleep(_STORE_RETRY_S)
         return await self._follow(record, vm)
 
-    async def abort(self, record: Evacuation, vm: LeavingVm) -> None:
+    async def abort(self, record: Evacuation, vm: EvacuationVm) -> None:
         """End its migration, and note how it ended."""
         assert vm.migration is not None, "it was ordered"
         with suppress(TooLate, NotFound):
@@ -108,11 +108,11 @@ class VmMover:
     async def note(
         self,
         record: Evacuation,
-        vm: LeavingVm,
-        state: LeavingState,
+        vm: EvacuationVm,
+        state: EvacuationVmState,
         reason: str = "",
         migration: UUID | None = None,
-    ) -> LeavingVm:
+    ) -> EvacuationVm:
         """Store how a VM stands, and publish it."""
         noted = await asyncio.to_thread(
             self._store.evacuations.note,
@@ -136,7 +136,7 @@ class VmMover:
             return False
         return True
 
-    async def _order(self, record: Evacuation, vm: LeavingVm) -> LeavingVm:
+    async def _order(self, record: Evacuation, vm: EvacuationVm) -> EvacuationVm:
         """Order its migration, unless that was done; or say why it cannot be."""
         id = migration_id(record.id, vm.vm)
         if not await self.is_known(id):
@@ -146,14 +146,14 @@ class VmMover:
                 return await self.note(record, vm, against.state, against.reason)
         known = await asyncio.to_thread(self._store.migrations.get, id)
         vm = replace(vm, destination=known.destination)
-        ordered = await self.note(record, vm, LeavingState.ORDERED, migration=id)
+        ordered = await self.note(record, vm, EvacuationVmState.REQUESTED, migration=id)
         if (await self._current(record)).state is EvacuationState.PAUSED:
             await asyncio.to_thread(self._store.slots.hold, [id], True)
             if (await self._current(record)).state is not EvacuationState.PAUSED:
                 await asyncio.to_thread(self._store.slots.hold, [id], False)
         return ordered
 
-    async def _submit(self, record: Evacuation, vm: LeavingVm, id: UUID) -> LeavingVm:
+    async def _submit(self, record: Evacuation, vm: EvacuationVm, id: UUID) -> EvacuationVm:
         """:raise _DestinationRefused: it cannot be ordered."""
         vm = await self._with_room(record, vm)
         tried: set[str] = set()
@@ -173,26 +173,26 @@ class VmMover:
             except OperationInProgress as error:
                 # An application ends soon; a migration that is not ours takes it elsewhere.
                 if tries == _BUSY_TRIES - 1:
-                    raise _DestinationRefused(LeavingState.FAILED, str(error)) from error
+                    raise _DestinationRefused(EvacuationVmState.FAILED, str(error)) from error
                 await asyncio.sleep(_BUSY_RETRY_S)
             except Blocked as error:
                 tried.add(vm.destination)
                 if len(tried) >= MOST_TRIES:
-                    raise _DestinationRefused(LeavingState.BLOCKED, str(error)) from error
+                    raise _DestinationRefused(EvacuationVmState.BLOCKED, str(error)) from error
                 vm = await self._replace_destination(record, vm, str(error), tried)
             except (Conflict, NotFound, InvalidInput) as error:
                 gone = any(p.code in _GONE for p in error.problems) or isinstance(error, NotFound)
-                state = LeavingState.GONE if gone else LeavingState.BLOCKED
+                state = EvacuationVmState.HANDLED_BY_OTHERS if gone else EvacuationVmState.BLOCKED
                 raise _DestinationRefused(state, str(error)) from error
             except SetupError:
                 raise
             except VmtuneError as error:
-                raise _DestinationRefused(LeavingState.FAILED, str(error)) from error
+                raise _DestinationRefused(EvacuationVmState.FAILED, str(error)) from error
             else:
                 return vm
         raise AssertionError("its last try either succeeds or raises")
 
-    async def _with_room(self, record: Evacuation, vm: LeavingVm) -> LeavingVm:
+    async def _with_room(self, record: Evacuation, vm: EvacuationVm) -> EvacuationVm:
         """*vm* with a destination that can take it now; much may have changed since the plan."""
         unfinished = await asyncio.to_thread(self._store.evacuations.unfinished)
         if vm.destination and vm.destination not in {other.host for other in unfinished}:
@@ -207,8 +207,8 @@ class VmMover:
         )
 
     async def _replace_destination(
-        self, record: Evacuation, vm: LeavingVm, why: str, tried: Collection[str] = ()
-    ) -> LeavingVm:
+        self, record: Evacuation, vm: EvacuationVm, why: str, tried: Collection[str] = ()
+    ) -> EvacuationVm:
         """*vm* with another destination.
 
         :raise _DestinationRefused: it can go nowhere."""
@@ -218,13 +218,13 @@ class VmMover:
                 request, vm, {vm.destination, *tried}
             )
         except HostUnreachable as error:
-            raise _DestinationRefused(LeavingState.FAILED, str(error)) from error
-        if found.state is not LeavingState.WAITING:
-            known = found.state is LeavingState.NOT_PLACED
+            raise _DestinationRefused(EvacuationVmState.FAILED, str(error)) from error
+        if found.state is not EvacuationVmState.WAITING:
+            known = found.state is EvacuationVmState.NOT_PLACED
             raise _DestinationRefused(found.state, why if known else found.reason)
-        return await self.note(record, replace(found, reason=""), LeavingState.WAITING)
+        return await self.note(record, replace(found, reason=""), EvacuationVmState.WAITING)
 
-    async def _follow(self, record: Evacuation, vm: LeavingVm) -> LeavingVm:
+    async def _follow(self, record: Evacuation, vm: EvacuationVm) -> EvacuationVm:
         """Wait for the end of its migration."""
         assert vm.migration is not None, "it was ordered"
         id = str(vm.migration)
@@ -237,16 +237,16 @@ class VmMover:
             await asyncio.sleep(_UNKNOWN_RETRY_S)  # it is settled as soon as its hosts answer
         return await self._result(record, vm, known)
 
-    async def _result(self, record: Evacuation, vm: LeavingVm, known: Migration) -> LeavingVm:
+    async def _result(self, record: Evacuation, vm: EvacuationVm, known: Migration) -> EvacuationVm:
         match known.state:
             case MigrationState.COMPLETED:
-                return await self.note(record, vm, LeavingState.MOVED)
+                return await self.note(record, vm, EvacuationVmState.MOVED)
             case MigrationState.CANCELLED:
                 return await self.note(
-                    record, vm, LeavingState.ABORTED, "its migration was aborted"
+                    record, vm, EvacuationVmState.ABORTED, "its migration was aborted"
                 )
         why = known.failure or known.state.value
-        return await self.note(record, vm, LeavingState.FAILED, why)
+        return await self.note(record, vm, EvacuationVmState.FAILED, why)
 
     async def _current(self, record: Evacuation) -> Evacuation:
         return await asyncio.to_thread(self._store.evacuations.get, record.id)
@@ -255,7 +255,7 @@ class VmMover:
 class _DestinationRefused(Exception):
     """Why a VM's migration cannot be ordered."""
 
-    def __init__(self, state: LeavingState, reason: str) -> None:
+    def __init__(self, state: EvacuationVmState, reason: str) -> None:
         super().__init__(reason)
         self.state = state
         self.reason = reason

@@ -182,9 +182,9 @@ def request_answered(method: str, route: str, status: int, duration_s: float) ->
     of.labels(method, route, str(status)).observe(duration_s)
 
 
-def chore_failed() -> None:
+def task_failed() -> None:
     """What the service does by itself could not be done this time."""
-    _COUNTERS["vmtune_chores_failed_total"].inc()
+    _COUNTERS["vmtune_periodic_task_failures_total"].inc()
 
 
 def note_build(version: str, schema: str, service: str) -> None:

@@ -152,7 +152,7 @@ class DriftService:
         log.info(
             "scanned for drift",
             host=host,
-            looked_at=found.looked_at,
+            checked=found.checked,
             drifted=found.drifted,
             failed=found.failed,
             took_ms=found.took_ms,
@@ -209,14 +209,14 @@ class DriftService:
         seen = [look for look in looks if isinstance(look, Seen)]
         problems = [*untold, *(look for look in looks if isinstance(look, Problem))]
         noted = await self._note(seen)
-        nothing_wanted = [target.vm for target in targets if not target.desired.profile]
-        await self._forget(nothing_wanted)
+        without_profile = [target.vm for target in targets if not target.desired.profile]
+        await self._forget(without_profile)
         drifted = [one for one in seen if one.vm in noted and _state(one) is TuningState.DRIFTED]
         return ScanResult(
-            looked_at=len(noted),
+            checked=len(noted),
             drifted=len(drifted),
-            nothing_wanted=len(nothing_wanted),
-            left_out=len(present) - len(noted) - len(nothing_wanted) - len(problems),
+            without_profile=len(without_profile),
+            skipped=len(present) - len(noted) - len(without_profile) - len(problems),
             failed=len(problems),
             problems=tuple(problems[:_MOST_PROBLEMS]),
         )

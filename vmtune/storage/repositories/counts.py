@@ -104,9 +104,9 @@ def _drift(session: Session) -> tuple[Mapping[str, int], datetime | None]:
     scan = DriftScanRow
     counted = (
         scan.drifted,
-        scan.looked_at - scan.drifted,
-        scan.nothing_wanted,
-        scan.left_out,
+        scan.checked - scan.drifted,
+        scan.without_profile,
+        scan.skipped,
         scan.failed,
     )
     query = select(func.min(scan.ended_at), *map(func.sum, counted))

@@ -24,7 +24,7 @@ from vmtune.storage.tables.core import ApplicationRow, HostRow, OperationRow, Tu
 from vmtune.storage.tables.retention import DriftScanRow
 
 _SCANS = Mapper(DriftScan, DriftScanRow)
-_RESULT = Mapper(ScanResult, DriftScanRow)
+_RESULTS = Mapper(ScanResult, DriftScanRow)
 
 
 class DriftScanRepository:
@@ -107,8 +107,8 @@ class DriftScanRepository:
             scans = [_of(*row) for row in session.execute(query.where(or_(*wanted)))]
         return tuple(scan for scan in scans if scan.due(now, interval_s))
 
-    def note(self, host: str, answers: int, found: ScanResult) -> None:
-        """Note what a scan has found; nothing where the host was removed meanwhile.
+    def note(self, host: str, answers: int, result: ScanResult) -> None:
+        """Note the result of a scan; nothing where the host was removed meanwhile.
 
         :param answers: how often one had been asked for when it began.
         """
@@ -119,7 +119,7 @@ class DriftScanRepository:
             asked = max(before.asked if before is not None else 0, answers)
             now, service = self._database.now(), self._database.service
             scan = DriftScan(host, asked, answers, service, now)
-            session.merge(_row(scan, found))
+            session.merge(_row(scan, result))
 
     def standing(self, vms: Collection[UUID]) -> Mapping[UUID, Application]:
         """The newest application that stands on each of some VMs."""
@@ -170,12 +170,12 @@ def _drift(vm: VmRow, tuning: TuningRow) -> Drift:
     return Drift(VMS.record(vm), TUNINGS.record(tuning))
 
 
-def _row(scan: DriftScan, found: ScanResult) -> DriftScanRow:
-    return _SCANS.row(scan, **_RESULT.columns(found))
+def _row(scan: DriftScan, result: ScanResult) -> DriftScanRow:
+    return _SCANS.row(scan, **_RESULTS.columns(result))
 
 
 def _of(host: str, row: DriftScanRow | None) -> DriftScan:
     """A host's scan, of its row where it has one."""
     if row is None:
         return DriftScan(host)
-    return _SCANS.record(row, found=_RESULT.record(row) if row.ended_at is not None else None)
+    return _SCANS.record(row, result=_RESULTS.record(row) if row.ended_at is not None else None)

@@ -15,8 +15,8 @@ from vmtune.model.evacuation.evacuation import (
     NEXT,
     Evacuation,
     EvacuationState,
-    LeavingState,
-    LeavingVm,
+    EvacuationVm,
+    EvacuationVmState,
     Order,
     Tally,
 )
@@ -26,10 +26,10 @@ from vmtune.storage.database import Database
 from vmtune.storage.mapping import Mapper, Stored
 from vmtune.storage.paging import Page, check_limit, make_cursor, page, read_cursor
 from vmtune.storage.tables.core import JsonList
-from vmtune.storage.tables.evacuations import EvacuationRow, LeavingVmRow
+from vmtune.storage.tables.evacuations import EvacuationRow, EvacuationVmRow
 
 _OPEN = tuple(state.value for state in EvacuationState if not state.ended)
-_PENDING = tuple(state.value for state in LeavingState if not state.over)
+_PENDING = tuple(state.value for state in EvacuationVmState if not state.ended)
 
 
 def _findings(stored: JsonList) -> tuple[Finding, ...]:
@@ -39,8 +39,8 @@ def _findings(stored: JsonList) -> tuple[Finding, ...]:
 
 _MAP = Mapper(Evacuation, EvacuationRow)
 _VMS = Mapper(
-    LeavingVm,
-    LeavingVmRow,
+    EvacuationVm,
+    EvacuationVmRow,
     name=Stored(storable),
     reason=Stored(storable),
     findings=Stored(load=_findings),
@@ -56,7 +56,7 @@ class EvacuationRepository:
     def begin(
         self,
         host: str,
-        vms: Sequence[LeavingVm],
+        vms: Sequence[EvacuationVm],
         *,
         destinations: Sequence[str] = (),
         order: Order = Order.PRIORITY,
@@ -94,14 +94,16 @@ class EvacuationRepository:
             session.flush()
             return _MAP.record(row)
 
-    def add(self, id: UUID, vms: Sequence[LeavingVm]) -> None:
+    def add(self, id: UUID, vms: Sequence[EvacuationVm]) -> None:
         """Add VMs that came to the host meanwhile, behind those that it has.
 
         :raise NotFound: there is no such evacuation.
         """
         with self._database.write() as session:
             number = _find(session, id).number
-            last = select(func.max(LeavingVmRow.position)).where(LeavingVmRow.evacuation == number)
+            last = select(func.max(EvacuationVmRow.position)).where(
+                EvacuationVmRow.evacuation == number
+            )
             found = session.scalar(last)
             first = 0 if found is None else found + 1
             session.add_all(_row(number, place, vm) for place, vm in enumerate(vms, first))
@@ -109,7 +111,8 @@ class EvacuationRepository:
     def arriving(self, host: str) -> int:
         """How many VMs of evacuations are on their way to a host."""
         query = select(func.count()).where(
-            LeavingVmRow.destination == host, LeavingVmRow.state == LeavingState.ORDERED
+            EvacuationVmRow.destination == host,
+            EvacuationVmRow.state == EvacuationVmState.REQUESTED,
         )
         with self._database.read() as session:
             return session.scalar(query) or 0
@@ -178,20 +181,26 @@ class EvacuationRepository:
         with self._database.read() as session:
             return tuple(map(_MAP.record, session.scalars(query.order_by(EvacuationRow.number))))
 
-    def vms(self, id: UUID) -> tuple[LeavingVm, ...]:
+    def vms(self, id: UUID) -> tuple[EvacuationVm, ...]:
         """All its VMs, in the order of moving."""
         with self._database.read() as session:
-            query = select(LeavingVmRow).where(LeavingVmRow.evacuation == _find(session, id).number)
-            return tuple(map(_VMS.record, session.scalars(query.order_by(LeavingVmRow.position))))
+            query = select(EvacuationVmRow).where(
+                EvacuationVmRow.evacuation == _find(session, id).number
+            )
+            return tuple(
+                map(_VMS.record, session.scalars(query.order_by(EvacuationVmRow.position)))
+            )
 
-    def vm_page(self, id: UUID, after: str | None = None, limit: int = 100) -> Page[LeavingVm]:
+    def vm_page(self, id: UUID, after: str | None = None, limit: int = 100) -> Page[EvacuationVm]:
         """Likewise, page by page."""
         with self._database.read() as session:
-            query = select(LeavingVmRow).where(LeavingVmRow.evacuation == _find(session, id).number)
-            query = query.order_by(LeavingVmRow.position).limit(check_limit(limit) + 1)
+            query = select(EvacuationVmRow).where(
+                EvacuationVmRow.evacuation == _find(session, id).number
+            )
+            query = query.order_by(EvacuationVmRow.position).limit(check_limit(limit) + 1)
             if after is not None:
                 (position,) = read_cursor("evacuation_vms", after, int)
-                query = query.where(LeavingVmRow.position > position)
+                query = query.where(EvacuationVmRow.position > position)
             rows = session.scalars(query).all()
             return page(
                 rows, limit, _VMS.record, lambda row: make_cursor("evacuation_vms", row.position)
@@ -201,20 +210,20 @@ class EvacuationRepository:
         self,
         id: UUID,
         vm: UUID,
-        state: LeavingState,
+        state: EvacuationVmState,
         *,
         reason: str = "",
         destination: str | None = None,
         findings: Sequence[Finding] | None = None,
         migration: UUID | None = None,
-    ) -> LeavingVm:
+    ) -> EvacuationVm:
         """Record where one VM stands; None leaves a field as it is.
 
         :raise NotFound: the evacuation has no such VM.
         """
         with self._database.write() as session:
-            query = select(LeavingVmRow).where(
-                LeavingVmRow.evacuation == _find(session, id).number, LeavingVmRow.vm == vm
+            query = select(EvacuationVmRow).where(
+                EvacuationVmRow.evacuation == _find(session, id).number, EvacuationVmRow.vm == vm
             )
             row = session.scalar(query)
             if row is None:
@@ -230,19 +239,19 @@ class EvacuationRepository:
         query = (
             select(
                 EvacuationRow.id,
-                LeavingVmRow.state,
+                EvacuationVmRow.state,
                 func.count(),
-                func.sum(LeavingVmRow.memory_bytes),
+                func.sum(EvacuationVmRow.memory_bytes),
             )
-            .join(LeavingVmRow, LeavingVmRow.evacuation == EvacuationRow.number)
+            .join(EvacuationVmRow, EvacuationVmRow.evacuation == EvacuationRow.number)
             .where(EvacuationRow.id.in_(ids))
-            .group_by(EvacuationRow.id, LeavingVmRow.state)
+            .group_by(EvacuationRow.id, EvacuationVmRow.state)
         )
         found = {id: Tally({}, 0, 0) for id in ids}
         with self._database.read() as session:
             for id, name, count, memory in session.execute(query):
-                state, before = LeavingState(name), found[id]
-                moved = int(memory) if state is LeavingState.MOVED else 0
+                state, before = EvacuationVmState(name), found[id]
+                moved = int(memory) if state is EvacuationVmState.MOVED else 0
                 counted = state not in _NEVER_MOVED
                 found[id] = replace(
                     before,
@@ -256,15 +265,19 @@ class EvacuationRepository:
         """How much memory the VMs will take that evacuations send to each of these hosts, and
         that have not arrived."""
         query = (
-            select(LeavingVmRow.destination, func.sum(LeavingVmRow.memory_bytes))
-            .where(LeavingVmRow.destination.in_(hosts), LeavingVmRow.state.in_(_PENDING))
-            .group_by(LeavingVmRow.destination)
+            select(EvacuationVmRow.destination, func.sum(EvacuationVmRow.memory_bytes))
+            .where(EvacuationVmRow.destination.in_(hosts), EvacuationVmRow.state.in_(_PENDING))
+            .group_by(EvacuationVmRow.destination)
         )
         with self._database.read() as session:
             return {host: int(memory) for host, memory in session.execute(query)}
 
 
-_NEVER_MOVED = (LeavingState.BLOCKED, LeavingState.NOT_PLACED, LeavingState.NOT_RUNNING)
+_NEVER_MOVED = (
+    EvacuationVmState.BLOCKED,
+    EvacuationVmState.NOT_PLACED,
+    EvacuationVmState.NOT_RUNNING,
+)
 
 
 def _refuse_against_others(session: Session, host: str, destinations: Collection[str]) -> None:
@@ -286,7 +299,7 @@ def _refuse_against_others(session: Session, host: str, destinations: Collection
         )
 
 
-def _row(evacuation: int, position: int, vm: LeavingVm) -> LeavingVmRow:
+def _row(evacuation: int, position: int, vm: EvacuationVm) -> EvacuationVmRow:
     return _VMS.row(vm, evacuation=evacuation, position=position)
 
 

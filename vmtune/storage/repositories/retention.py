@@ -20,7 +20,7 @@ from vmtune.storage.repositories.audit_log import newest_cut
 from vmtune.storage.series.chunks import SAMPLES
 from vmtune.storage.tables.access import AuditRow
 from vmtune.storage.tables.core import MigrationRow, ReaperChunkRow, SampleChunkRow
-from vmtune.storage.tables.retention import AuditCutRow, ChoreRow
+from vmtune.storage.tables.retention import AuditCutRow, PeriodicTaskRow
 
 _ENTRIES_AT_ONCE = 1000
 _ENDED = [state.value for state in MigrationState if state.ended]
@@ -44,16 +44,16 @@ class KeepingRepository:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def begin_chore(self, name: str, every_s: float) -> bool:
-        """Whether it is time for a chore, and it is this service's to do: of several that ask,
-        one is told so. A time that lies ahead was noted before the clock was set back."""
+    def begin_task(self, name: str, every_s: float) -> bool:
+        """Whether it is time for a periodic task, and this service does it: of several that ask,
+        one gets yes. A time that lies ahead was noted before the clock was set back."""
         with self._database.write(durable=False) as session:
             now = self._database.now()
-            row = session.get(ChoreRow, name)
+            row = session.get(PeriodicTaskRow, name)
             if row is not None and abs(now - row.begun_at) < timedelta(seconds=every_s):
                 return False
             service = self._database.service
-            session.merge(ChoreRow(name=name, service=service, begun_at=now))
+            session.merge(PeriodicTaskRow(name=name, service=service, begun_at=now))
             return True
 
     def to_thin(self, before: datetime, limit: int) -> tuple[int, ...]:

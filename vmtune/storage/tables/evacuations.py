@@ -59,7 +59,7 @@ class EvacuationRow(Base):
     ended_at: Mapped[datetime | None]
 
 
-class LeavingVmRow(Base):
+class EvacuationVmRow(Base):
     """One VM of an evacuation; *position* is its place in the order of moving, from 0."""
 
     __tablename__ = "evacuation_vms"

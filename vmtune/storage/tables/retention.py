@@ -1,4 +1,4 @@
-"""The tables of what the service does by itself: scans for drift, and keeping house."""
+"""The tables of drift scans, periodic tasks and retention."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ class DriftScanRow(Base):
     answered: Mapped[int]
     service: Mapped[str] = mapped_column(Plain("service"))
     ended_at: Mapped[datetime | None]
-    looked_at: Mapped[int]
+    checked: Mapped[int]
     drifted: Mapped[int]
-    nothing_wanted: Mapped[int]
-    left_out: Mapped[int]
+    without_profile: Mapped[int]
+    skipped: Mapped[int]
     failed: Mapped[int]
     took_ms: Mapped[int] = mapped_column(Number)
     problems: Mapped[JsonList]
 
 
-class ChoreRow(Base):
+class PeriodicTaskRow(Base):
     """What one of the services on a database does from time to time, and when one last did."""
 
-    __tablename__ = "chores"
+    __tablename__ = "periodic_tasks"
 
     name: Mapped[str] = mapped_column(primary_key=True)
     service: Mapped[str] = mapped_column(Plain("service"))

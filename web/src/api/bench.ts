@@ -232,7 +232,7 @@ export interface CampaignProgress {
   share: number;
   done: number;
   total: number;
-  left_s: number;
+  remaining_s: number;
   block: number;
   arm: string;
   cell: string;

@@ -70,9 +70,9 @@ export const changeEvacuation = (name: string, id: string, what: "pause" | "resu
 export interface EvacuationProgress {
   share: number;
   moved: number;
-  over: number;
+  finished: number;
   total: number;
-  left_s: number | null;
+  remaining_s: number | null;
   /** Of each VM that is under way, by UUID, how far it is. */
   vms: Record<string, number>;
 }

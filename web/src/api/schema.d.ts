@@ -2329,10 +2329,10 @@ export interface components {
                 [key: string]: number;
             };
             /**
-             * Left S
+             * Remaining S
              * @description Estimated remaining time; null after its end.
              */
-            left_s: number | null;
+            remaining_s: number | null;
             forecast: components["schemas"]["ForecastView"];
             /**
              * Created At
@@ -2434,10 +2434,10 @@ export interface components {
                 [key: string]: number;
             };
             /**
-             * Left S
+             * Remaining S
              * @description Estimated remaining time; null after its end.
              */
-            left_s: number | null;
+            remaining_s: number | null;
             forecast: components["schemas"]["ForecastView"];
             /**
              * Created At
@@ -2824,7 +2824,7 @@ export interface components {
              */
             service: string;
             /** @description Null before the first scan. */
-            found: components["schemas"]["FoundView"] | null;
+            result: components["schemas"]["ScanResultView"] | null;
             /**
              * Problems
              * @description Why the host or some of its VMs did not answer; the first few.
@@ -3102,7 +3102,7 @@ export interface components {
              * Vms
              * @description In order of migration.
              */
-            vms: components["schemas"]["LeavingVmView"][];
+            vms: components["schemas"]["EvacuationVmView"][];
         };
         /**
          * EvacuationState
@@ -3153,10 +3153,10 @@ export interface components {
              */
             total: number;
             /**
-             * Over
-             * @description Number of VMs that are finished.
+             * Finished
+             * @description Number of VMs that need no more work.
              */
-            over: number;
+            finished: number;
             /** Moved */
             moved: number;
             /**
@@ -3185,6 +3185,76 @@ export interface components {
             created_at: string;
             /** Ended At */
             ended_at: string | null;
+        };
+        /**
+         * EvacuationVmPage
+         * @description VMs of an evacuation, in order of migration.
+         */
+        EvacuationVmPage: {
+            /** Items */
+            items: components["schemas"]["EvacuationVmView"][];
+            /**
+             * Next
+             * @description Pass it as `after` for the next page; null on the last page.
+             */
+            next: string | null;
+        };
+        /**
+         * EvacuationVmState
+         * @description Where one VM of an evacuation stands.
+         * @enum {string}
+         */
+        EvacuationVmState: "waiting" | "requested" | "moved" | "failed" | "aborted" | "blocked" | "not placed" | "not running" | "moved or stopped by others" | "not started";
+        /**
+         * EvacuationVmView
+         * @description One VM of an evacuation.
+         */
+        EvacuationVmView: {
+            /**
+             * Vm
+             * Format: uuid
+             */
+            vm: string;
+            /** Name */
+            name: string;
+            /**
+             * Memory Bytes
+             * @description 0 if it is not running.
+             */
+            memory_bytes: number;
+            /**
+             * Priority
+             * @description The value of its label `priority`.
+             */
+            priority: number;
+            state: components["schemas"]["EvacuationVmState"];
+            /**
+             * Destination
+             * @description Null if there is none.
+             */
+            destination: string | null;
+            /**
+             * Reason
+             * @description Why it is not moved; empty otherwise.
+             */
+            reason: string;
+            /**
+             * Findings
+             * @description Findings of the preflight.
+             */
+            findings: components["schemas"]["FindingView"][];
+            /**
+             * Blockers
+             * @description Codes of its blockers that can be overridden.
+             */
+            blockers: string[];
+            /** Overrides */
+            overrides: string[];
+            /**
+             * Migration
+             * @description Null until it starts.
+             */
+            migration: string | null;
         };
         /**
          * EventTopic
@@ -3335,39 +3405,6 @@ export interface components {
          * @enum {string}
          */
         "Form-Output": "values" | "time stamps" | "reduction" | "times less";
-        /**
-         * FoundView
-         * @description Result of a scan of a host.
-         */
-        FoundView: {
-            /**
-             * Looked At
-             * @description Running VMs that were compared to their profile.
-             */
-            looked_at: number;
-            /**
-             * Drifted
-             * @description VMs that drift.
-             */
-            drifted: number;
-            /**
-             * Nothing Wanted
-             * @description Running VMs without an application or assignment: skipped.
-             */
-            nothing_wanted: number;
-            /**
-             * Left Out
-             * @description Running VMs with an active operation or migration: skipped.
-             */
-            left_out: number;
-            /**
-             * Failed
-             * @description Running VMs that did not answer: their state is unchanged.
-             */
-            failed: number;
-            /** Took Ms */
-            took_ms: number;
-        };
         /**
          * Group
          * @description What a metric is about.
@@ -3670,76 +3707,6 @@ export interface components {
             labels: {
                 [key: string]: string;
             };
-        };
-        /**
-         * LeavingState
-         * @description Where one VM of an evacuation stands.
-         * @enum {string}
-         */
-        LeavingState: "waiting" | "ordered" | "moved" | "failed" | "aborted" | "blocked" | "not placed" | "not running" | "gone" | "not begun";
-        /**
-         * LeavingVmPage
-         * @description VMs of an evacuation, in order of migration.
-         */
-        LeavingVmPage: {
-            /** Items */
-            items: components["schemas"]["LeavingVmView"][];
-            /**
-             * Next
-             * @description Pass it as `after` for the next page; null on the last page.
-             */
-            next: string | null;
-        };
-        /**
-         * LeavingVmView
-         * @description One VM of an evacuation.
-         */
-        LeavingVmView: {
-            /**
-             * Vm
-             * Format: uuid
-             */
-            vm: string;
-            /** Name */
-            name: string;
-            /**
-             * Memory Bytes
-             * @description 0 if it is not running.
-             */
-            memory_bytes: number;
-            /**
-             * Priority
-             * @description The value of its label `priority`.
-             */
-            priority: number;
-            state: components["schemas"]["LeavingState"];
-            /**
-             * Destination
-             * @description Null if there is none.
-             */
-            destination: string | null;
-            /**
-             * Reason
-             * @description Why it is not moved; empty otherwise.
-             */
-            reason: string;
-            /**
-             * Findings
-             * @description Findings of the preflight.
-             */
-            findings: components["schemas"]["FindingView"][];
-            /**
-             * Blockers
-             * @description Codes of its blockers that can be overridden.
-             */
-            blockers: string[];
-            /** Overrides */
-            overrides: string[];
-            /**
-             * Migration
-             * @description Null until it starts.
-             */
-            migration: string | null;
         };
         /**
          * Level
@@ -5733,6 +5700,39 @@ export interface components {
          * @enum {string}
          */
         Scale: "ratio" | "difference" | "share";
+        /**
+         * ScanResultView
+         * @description Result of a scan of a host.
+         */
+        ScanResultView: {
+            /**
+             * Checked
+             * @description Running VMs that were compared to their profile.
+             */
+            checked: number;
+            /**
+             * Drifted
+             * @description VMs that drift.
+             */
+            drifted: number;
+            /**
+             * Without Profile
+             * @description Running VMs without an application or assignment: skipped.
+             */
+            without_profile: number;
+            /**
+             * Skipped
+             * @description Running VMs with an active operation or migration: skipped.
+             */
+            skipped: number;
+            /**
+             * Failed
+             * @description Running VMs that did not answer: their state is unchanged.
+             */
+            failed: number;
+            /** Took Ms */
+            took_ms: number;
+        };
         /**
          * ScenarioKind
          * @description What is measured. The word is ``kind`` in a scenario's JSON; without it, a migration.
@@ -15684,7 +15684,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["LeavingVmPage"];
+                    "application/json": components["schemas"]["EvacuationVmPage"];
                 };
             };
             /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */

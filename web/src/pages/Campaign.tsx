@@ -180,7 +180,7 @@ function Actions({ campaign: { id, state } }: { campaign: Schemas["CampaignView"
 function HowFar({ campaign: data }: { campaign: Schemas["CampaignView"] }) {
   const live = useBenchProgress<CampaignProgress>("campaign", data.id);
   const progress = live !== null && live.done >= data.done ? live : null;
-  const left = progress?.left_s ?? data.left_s;
+  const left = progress?.remaining_s ?? data.remaining_s;
   const share = progress?.share ?? data.done / data.total;
   const done = progress?.done ?? data.done;
   const where =
@@ -235,7 +235,7 @@ function Plan({ campaign: data }: { campaign: Schemas["CampaignDetail"] }) {
     ["Expected noise", `${number(forecast.noise_percent)} %: ${forecast.noise_reason}`],
     ["Expected duration", about(forecast.duration_s)],
     ["Machine", data.host],
-    ["Created", <Moment key="ordered" at={data.created_at} />],
+    ["Created", <Moment key="created" at={data.created_at} />],
     ["Ended", <Moment key="ended" at={data.ended_at} />],
   ];
   return <FactList spread facts={facts} />;

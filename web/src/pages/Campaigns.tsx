@@ -92,9 +92,9 @@ export default function Campaigns() {
 }
 
 /** How far a campaign is: told anew each second while it runs. */
-function useHowFar({ id, done, left_s }: Campaign) {
+function useHowFar({ id, done, remaining_s }: Campaign) {
   const live = useBenchProgress<CampaignProgress>("campaign", id);
-  return left_s !== null && live !== null && live.done >= done ? live : { done, left_s };
+  return remaining_s !== null && live !== null && live.done >= done ? live : { done, remaining_s };
 }
 
 function Done({ campaign }: { campaign: Campaign }) {
@@ -102,6 +102,6 @@ function Done({ campaign }: { campaign: Campaign }) {
 }
 
 function Left({ campaign }: { campaign: Campaign }) {
-  const { left_s } = useHowFar(campaign);
-  return left_s === null ? "–" : about(left_s);
+  const { remaining_s } = useHowFar(campaign);
+  return remaining_s === null ? "–" : about(remaining_s);
 }

@@ -49,7 +49,7 @@ const RECORD = {
   ended: false,
   reason: "",
   total: 2,
-  over: 1,
+  finished: 1,
   moved: 1,
   left: 0,
   states: {},
@@ -69,7 +69,7 @@ beforeEach(() => {
         data: {
           items: [
             vm("moved", { state: "moved", migration: "m1" }),
-            vm("going", { state: "ordered", migration: "m2" }),
+            vm("going", { state: "requested", migration: "m2" }),
           ],
           next: null,
         },
@@ -137,7 +137,14 @@ test("all and each are followed, paused and cancelled", async () => {
   const all = await screen.findByRole("progressbar", { name: /1 of 2 VMs moved/ });
   expect(all).toHaveAttribute("aria-valuenow", "50");
   await screen.findByRole("link", { name: "going" });
-  const data = { share: 0.8, moved: 1, over: 1, total: 2, left_s: 30, vms: { GOING: 0.6 } };
+  const data = {
+    share: 0.8,
+    moved: 1,
+    finished: 1,
+    total: 2,
+    remaining_s: 30,
+    vms: { GOING: 0.6 },
+  };
   const event = { topic: "evacuation", id: null, subject: "one", data } as unknown as LiveEvent;
   expect(evacuationProgress(event, "other")).toBeNull();
   live.take(event);

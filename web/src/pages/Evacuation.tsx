@@ -31,7 +31,7 @@ import { More } from "../components/More";
 import { about } from "../components/measure";
 import { PageHead } from "../components/PageHead";
 import { useToasts } from "../components/toasts";
-import { EvacuationLabel, LeavingVms } from "./evacuation/LeavingVms";
+import { EvacuationLabel, EvacuationVms } from "./evacuation/EvacuationVms";
 
 type Record = Schemas["EvacuationView"];
 
@@ -77,7 +77,7 @@ export default function EvacuationPage() {
               <StackItem>
                 <Async query={vms} lines={6}>
                   {(list) => (
-                    <LeavingVms
+                    <EvacuationVms
                       vms={list.pages.flatMap((page) => page.items)}
                       shares={progress?.vms ?? {}}
                     />
@@ -111,8 +111,8 @@ function useEvacuationProgress(id: string): EvacuationProgress | null {
 
 /** How far it is. Its height never changes, so that nothing jumps. */
 function HowFar({ record, progress }: { record: Record; progress: EvacuationProgress | null }) {
-  const share = progress?.share ?? (record.total === 0 ? 0 : record.over / record.total);
-  const left = progress?.left_s ?? null;
+  const share = progress?.share ?? (record.total === 0 ? 0 : record.finished / record.total);
+  const left = progress?.remaining_s ?? null;
   const told = left === null || record.state === "paused" ? "" : ` · about ${about(left)} left`;
   return (
     <Progress
@@ -191,7 +191,7 @@ function factsOf(record: Record): Fact[] {
     ["Concurrent migrations", record.max_outgoing ?? "the service's limit"],
     ["Stops after failures", record.stop_after_failures ?? "never"],
     ["Moved", `${bytes(record.moved_bytes)} of ${bytes(record.total_bytes)}`],
-    ["Created", <Moment key="ordered" at={record.created_at} />],
+    ["Created", <Moment key="created" at={record.created_at} />],
     ["Ended", <Moment key="ended" at={record.ended_at} />],
   ];
 }

@@ -24,7 +24,7 @@ import { count } from "../components/format";
 import { More } from "../components/More";
 import { PageHead } from "../components/PageHead";
 import { useToasts } from "../components/toasts";
-import { LeavingVms } from "./evacuation/LeavingVms";
+import { EvacuationVms } from "./evacuation/EvacuationVms";
 
 const ORDERS: Record<Schemas["Order"], string> = {
   priority: "By label priority, highest first",
@@ -132,7 +132,7 @@ export default function EvacuationPlanPage() {
                     </StackItem>
                   ))}
                   <StackItem>
-                    <LeavingVms vms={data.vms} planned override={override} />
+                    <EvacuationVms vms={data.vms} planned override={override} />
                   </StackItem>
                 </Stack>
               )}

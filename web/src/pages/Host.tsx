@@ -94,13 +94,13 @@ function added(data: Schemas["HostDetail"]): Fact[] {
   ];
 }
 
-function drift({ ended_at, found, problems }: Schemas["DriftScanView"]): Fact[] {
-  if (found === null) return [["Drift scan", "not yet"]];
-  const failed = found.failed > 0 ? `, ${count(found.failed)} did not answer` : "";
-  const silent = found.looked_at === 0 && problems[0] ? ` (${problems[0].message})` : "";
+function drift({ ended_at, result, problems }: Schemas["DriftScanView"]): Fact[] {
+  if (result === null) return [["Drift scan", "not yet"]];
+  const failed = result.failed > 0 ? `, ${count(result.failed)} did not answer` : "";
+  const silent = result.checked === 0 && problems[0] ? ` (${problems[0].message})` : "";
   return [
     ["Drift scan", <Moment key="drift" at={ended_at} />],
-    ["VMs with drift", `${count(found.drifted)} of ${count(found.looked_at)}${failed}${silent}`],
+    ["VMs with drift", `${count(result.drifted)} of ${count(result.checked)}${failed}${silent}`],
   ];
 }
 

@@ -210,7 +210,7 @@ function facts(run: Schemas["RunDetail"]): Fact[] {
         ]
       : ["QEMU", run.qemu || "default"],
     ...(run.imported_from ? ([["Imported from", run.imported_from]] as Fact[]) : []),
-    ["Created", <Moment key="ordered" at={run.created_at} />],
+    ["Created", <Moment key="created" at={run.created_at} />],
     ["Started", <Moment key="started" at={run.started_at} />],
     ["Ended", <Moment key="ended" at={run.ended_at} />],
   ];

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.support.facts import direct_host, host
 from vmtune.model.evacuation.evacuation import (
     EvacuationState,
-    LeavingState,
-    LeavingVm,
+    EvacuationVm,
+    EvacuationVmState,
     Order,
     Tally,
     end_of,
@@ -24,8 +24,8 @@ from vmtune.model.evacuation.placement import KEPT_FREE, Candidate, place, room_
 NAMES = "bcdef"
 
 
-def leaving(number: int, size: int = 1, priority: int = 0) -> LeavingVm:
-    return LeavingVm(UUID(int=number), f"vm{number}", size, priority, LeavingState.WAITING)
+def leaving(number: int, size: int = 1, priority: int = 0) -> EvacuationVm:
+    return EvacuationVm(UUID(int=number), f"vm{number}", size, priority, EvacuationVmState.WAITING)
 
 
 vms = st.lists(st.tuples(st.integers(0, 9), st.integers(-3, 3)), max_size=12).map(
@@ -37,7 +37,7 @@ pairs = st.sets(st.tuples(st.integers(1, 12), st.sampled_from(NAMES)), max_size=
 
 @given(vms, rooms, pairs)
 def test_every_vm_is_placed_where_there_is_room_or_has_a_reason(
-    leaving_vms: list[LeavingVm],
+    leaving_vms: list[EvacuationVm],
     room: dict[str, int | None],
     against: set[tuple[int, str]],
 ) -> None:
@@ -67,7 +67,7 @@ def test_every_vm_is_placed_where_there_is_room_or_has_a_reason(
 
 @given(vms, rooms)
 def test_only_hosts_that_await_a_vm_get_it(
-    leaving_vms: list[LeavingVm], room: dict[str, int | None]
+    leaving_vms: list[EvacuationVm], room: dict[str, int | None]
 ) -> None:
     hosts = [
         Candidate(name, size, frozenset(vm.vm for vm in leaving_vms[index::2]))
@@ -137,8 +137,8 @@ def test_a_migrations_id_follows_from_evacuation_and_vm() -> None:
 
 
 def test_what_is_left_decides_how_it_ended() -> None:
-    moved = Tally({LeavingState.MOVED: 3, LeavingState.NOT_RUNNING: 1}, 3, 3)
+    moved = Tally({EvacuationVmState.MOVED: 3, EvacuationVmState.NOT_RUNNING: 1}, 3, 3)
     assert end_of(moved) is EvacuationState.COMPLETED
-    left = Tally({LeavingState.MOVED: 3, LeavingState.BLOCKED: 1}, 3, 3)
+    left = Tally({EvacuationVmState.MOVED: 3, EvacuationVmState.BLOCKED: 1}, 3, 3)
     assert end_of(left) is EvacuationState.INCOMPLETE
-    assert (left.total, left.over, left.left) == (4, 4, 1)
+    assert (left.total, left.finished, left.left) == (4, 4, 1)

@@ -14,7 +14,12 @@ import pytest
 from tests.support.fleet import Fleet, loads
 from tests.support.world import World, after_death, fleet_world
 from vmtune.errors import Conflict, InvalidInput, NotFound, TooLate
-from vmtune.model.evacuation.evacuation import EvacuationState, LeavingState, Order, migration_id
+from vmtune.model.evacuation.evacuation import (
+    EvacuationState,
+    EvacuationVmState,
+    Order,
+    migration_id,
+)
 from vmtune.model.host.facts import Connection, VmState
 from vmtune.model.migration.admission import Limits
 from vmtune.model.migration.record import MigrationState
@@ -39,7 +44,7 @@ async def ended(it: World, status: EvacuationStatus) -> EvacuationStatus:
     return await it.evacuations.get(status.record.host, status.record.id)
 
 
-def states(it: World, id: UUID) -> dict[str, LeavingState]:
+def states(it: World, id: UUID) -> dict[str, EvacuationVmState]:
     return {vm.name: vm.state for vm in it.store.evacuations.vms(id)}
 
 
@@ -64,10 +69,10 @@ async def test_the_plan_changes_nothing_and_lists_what_stands_against_it(tmp_pat
     async with fleet_world(tmp_path, sim, LIMITS) as it:
         plan = await it.evacuations.plan(EvacuationRequest("a"))
         by_name = {vm.name: vm for vm in plan.vms}
-        assert by_name["a-0"].state is LeavingState.BLOCKED
+        assert by_name["a-0"].state is EvacuationVmState.BLOCKED
         assert "passed-through" in by_name["a-0"].reason
         assert "vm_cannot_migrate" in [f.code for f in by_name["a-0"].findings]
-        assert by_name["a-1"].state is LeavingState.NOT_RUNNING
+        assert by_name["a-1"].state is EvacuationVmState.NOT_RUNNING
         assert "shut off" in by_name["a-1"].reason
         assert [vm.vm for vm in plan.movable] == [third.uuid]
         assert by_name["a-2"].destination in ("b", "c")
@@ -98,7 +103,7 @@ async def test_hosts_that_cannot_take_a_vm_are_told(tmp_path: Path) -> None:
         assert plan.refused["c"] == "it is the same machine"
         assert "driven by qmp" in plan.refused["e"]
         assert [vm.destination for vm in plan.movable] == ["d"]
-        assert {vm.state for vm in plan.left} == {LeavingState.NOT_PLACED}
+        assert {vm.state for vm in plan.left} == {EvacuationVmState.NOT_PLACED}
         assert all("room for 0 B" in vm.reason for vm in plan.left)
 
 
@@ -149,7 +154,7 @@ async def test_it_stops_after_so_many_failures_and_lists_the_rest(tmp_path: Path
         assert done.record.state is EvacuationState.FAILED
         assert done.record.reason == "2 migrations failed, and it was to stop then"
         tally = done.tally.states
-        assert tally == {LeavingState.FAILED: 2, LeavingState.NOT_BEGUN: 6}
+        assert tally == {EvacuationVmState.FAILED: 2, EvacuationVmState.NOT_STARTED: 6}
         failed = [vm for vm in it.store.evacuations.vms(done.record.id) if vm.migration]
         assert all("no space" in vm.reason for vm in failed)
         assert loads(sim)["a"] == 8
@@ -190,7 +195,7 @@ async def test_cancelled_what_waits_never_begins_and_what_runs_is_aborted(tmp_pa
         await it.evacuations.cancel("a", status.record.id)
         done = await ended(it, status)
         assert done.record.state is EvacuationState.CANCELLED
-        assert done.tally.states == {LeavingState.ABORTED: 4, LeavingState.NOT_BEGUN: 4}
+        assert done.tally.states == {EvacuationVmState.ABORTED: 4, EvacuationVmState.NOT_STARTED: 4}
         assert loads(sim)["a"] == 8
         assert it.store.slots.counts() == (0, 0)
         assert len(sim.ordered) == 2
@@ -279,9 +284,9 @@ async def test_a_vm_that_somebody_else_moves_or_stops_is_gone(tmp_path: Path) ->
         sim.go.set()
         done = await ended(it, status)
         by_vm = {vm.vm: vm for vm in it.store.evacuations.vms(done.record.id)}
-        assert by_vm[moved.uuid].state is LeavingState.GONE
+        assert by_vm[moved.uuid].state is EvacuationVmState.HANDLED_BY_OTHERS
         assert "on c" in by_vm[moved.uuid].reason
-        assert by_vm[last.uuid].state is LeavingState.GONE
+        assert by_vm[last.uuid].state is EvacuationVmState.HANDLED_BY_OTHERS
         assert done.record.state is EvacuationState.COMPLETED
 
 

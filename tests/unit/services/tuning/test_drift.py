@@ -60,11 +60,11 @@ async def test_a_vm_drifts_and_is_mended_and_each_is_told_once(
     await it.profile(downtime_limit_ms=700, multifd=True)
     await it.applications.apply(VM, "p")
     found = await drift.scan("a")
-    assert (found.looked_at, found.drifted, found.problems) == (1, 0, ())
+    assert (found.checked, found.drifted, found.problems) == (1, 0, ())
     it.source.parameters["downtime-limit"] = 5
     for _ in range(2):
         found = await drift.scan("a")
-        assert (found.looked_at, found.drifted) == (1, 1)
+        assert (found.checked, found.drifted) == (1, 1)
     (listed,) = (await drift.drifts(None, None, 10)).items
     assert (listed.vm.uuid, listed.tuning.differing) == (VM, ("downtime_limit_ms",))
     it.source.parameters["downtime-limit"] = 700
@@ -93,15 +93,15 @@ async def test_only_what_is_wanted_of_a_vm_is_asked_of_its_qemu(
     await drift.scan("a")
     it.source.commands.clear()
     found = await drift.scan("a")
-    assert (found.looked_at, found.nothing_wanted) == (0, 1)
+    assert (found.checked, found.without_profile) == (0, 1)
     assert {command for command, _ in it.source.commands} <= {"query-status"}
     await it.profile(downtime_limit_ms=700)
     assigned = await it.assignments.add(Target.DEFAULT, "", "p")
     found = await drift.scan("a")
-    assert (found.looked_at, found.drifted) == (1, 0), "nothing was applied: it is untuned"
+    assert (found.checked, found.drifted) == (1, 0), "nothing was applied: it is untuned"
     assert state(it) is TuningState.UNTUNED
     await it.assignments.remove(assigned.id)
-    assert (await drift.scan("a")).nothing_wanted == 1
+    assert (await drift.scan("a")).without_profile == 1
     assert state(it) is None
 
 
@@ -122,7 +122,7 @@ async def test_what_is_worked_on_is_left_out(it: World, drift: DriftService) -> 
     it.source.parameters["downtime-limit"] = 5
     begun = it.store.migrations.begin(vm=VM, vm_name="vm", source="a", destination="b")
     found = await drift.scan("a")
-    assert (found.looked_at, found.left_out) == (0, 1)
+    assert (found.checked, found.skipped) == (0, 1)
     assert state(it) is TuningState.TUNED
     assert it.store.migrations.get(begun.id).state == "queued"
 
@@ -141,7 +141,7 @@ async def test_a_vm_that_cannot_be_asked_stands_as_it_stood(
     silent.faults.append(Fault(FaultKind.HANG, "query-migrate-parameters"))
     monkeypatch.setattr(scans, "_VM_WITHIN_S", 2.0)
     found = await drift.scan("a")
-    assert (found.looked_at, found.failed, found.drifted) == (1, 2, 0)
+    assert (found.checked, found.failed, found.drifted) == (1, 2, 0)
     assert {problem.field for problem in found.problems} == {f"vms.{VM}", f"vms.{THIRD}"}
     assert all(problem.message for problem in found.problems)
     assert state(it) is TuningState.TUNED
@@ -163,7 +163,7 @@ async def test_two_selectors_that_tie_are_told_and_the_others_looked_at(
     monkeypatch.setattr(it.store.assignments, "all", lambda: (host, *tied))
     it.store.vms.set_labels(SECOND, {"tier": "1", "zone": "1"})
     found = await drift.scan("a")
-    assert (found.looked_at, found.failed) == (1, 1)
+    assert (found.checked, found.failed) == (1, 1)
     assert found.problems[0].field == f"vms.{SECOND}"
 
 
@@ -172,9 +172,9 @@ async def test_a_silent_host_is_noted_and_one_that_is_gone_refused(
 ) -> None:
     it.drivers["a"].reachable = False
     found = await drift.scan("a")
-    assert (found.looked_at, [p.code for p in found.problems]) == (0, ["host_unreachable"])
+    assert (found.checked, [p.code for p in found.problems]) == (0, ["host_unreachable"])
     noted = await drift.get("a")
-    assert noted.found == found
+    assert noted.result == found
     with pytest.raises(NotFound):
         await drift.scan("gone")
 
@@ -187,7 +187,7 @@ async def test_asked_for_hosts_are_scanned_and_others_are_not(
     await drift.start()
     assert await drift.ask(["a", "gone"]) == ("a",)
     await until_scanned(drift, "a")
-    assert (await drift.get("b")).found is None
+    assert (await drift.get("b")).result is None
     assert set(await drift.ask()) == {"a", "b"}
     await until_scanned(drift, "b")
 
@@ -209,14 +209,14 @@ async def test_the_schedule_leaves_a_new_host_to_itself_at_first(
     service = DriftService(it.store, it.bus, it.hosts, it.plans, 900)
     await service.start()
     await asyncio.sleep(0.1)
-    assert (await service.get("a")).found is None
+    assert (await service.get("a")).result is None
     await service.close()
     monkeypatch.setattr(scans, "_REST_S", 0.0)
     service = DriftService(it.store, it.bus, it.hosts, it.plans, 900)
     await service.start()
     try:
         async with asyncio.timeout(10):
-            while (await service.get("b")).found is None:  # noqa: ASYNC110 - it has no event
+            while (await service.get("b")).result is None:  # noqa: ASYNC110 - it has no event
                 await asyncio.sleep(0.01)
     finally:
         await service.close()

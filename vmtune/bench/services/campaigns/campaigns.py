@@ -56,13 +56,13 @@ class CampaignStatus:
 
     :param done: runs that have a result, warm-up included.
     :param states: how many of all its runs, repeated ones included, are in each state.
-    :param left_s: the estimated remaining time in seconds; None where it has ended.
+    :param remaining_s: the estimated remaining time in seconds; None where it has ended.
     """
 
     record: CampaignRecord
     done: int
     states: Mapping[RunState, int]
-    left_s: float | None
+    remaining_s: float | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -234,7 +234,7 @@ class _Progress:
             "share": round(done / self._total, 4),
             "done": self._done,
             "total": self._total,
-            "left_s": round((self._total - done) * self._typical_s),
+            "remaining_s": round((self._total - done) * self._typical_s),
             "block": planned.block,
             "arm": planned.arm.name,
             "cell": planned.cell.name,

@@ -79,7 +79,7 @@ class CampaignProgression(Progression):
         where = f"block {data['block']}" if data["block"] else "warm-up (not counted)"
         self.figures = (
             f"run {data['done'] + 1} of {data['total']}, {where}, {data['arm']}; about "
-            f"{duration(data['left_s'])} left"
+            f"{duration(data['remaining_s'])} left"
         )
 
 
@@ -267,7 +267,7 @@ def list_campaigns(
             row["name"],
             row["state"],
             f"{row['done']} of {row['total']}",
-            "" if row["ended"] else duration(row["left_s"]),
+            "" if row["ended"] else duration(row["remaining_s"]),
             ", ".join(row["arms"]),
             render.moment(row["created_at"]),
         )
@@ -308,7 +308,7 @@ def lines(record: Document) -> Iterator[str]:
             ("reason", record["reason"]),
             ("done", f"{record['done']} of {record['total']} runs"),
             ("runs", states),
-            ("left", "" if record["ended"] else f"about {duration(record['left_s'])}"),
+            ("left", "" if record["ended"] else f"about {duration(record['remaining_s'])}"),
             ("created", render.moment(record["created_at"])),
             ("ended", render.moment(record["ended_at"])),
         ]

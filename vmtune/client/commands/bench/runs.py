@@ -115,7 +115,7 @@ def lines(record: Document) -> Iterator[str]:
             ("campaign", f"{slot['campaign']}, {slot['arm']}" if slot else ""),
             ("block", f"{slot['block']}, position {slot['position']}" if slot else ""),
             ("imported", record["imported_from"]),
-            ("ordered", render.moment(record["created_at"])),
+            ("created", render.moment(record["created_at"])),
             ("begun", render.moment(record["started_at"])),
             ("ended", render.moment(record["ended_at"])),
             ("state", record["state"]),

@@ -45,7 +45,7 @@ def list_evacuations(
         Column("STATE"),
         Column("MOVED", right=True),
         Column("LEFT", right=True),
-        Column("ORDERED", spare=True),
+        Column("CREATED", spare=True),
     )
     cells = [
         (

@@ -96,12 +96,12 @@ def _lines(drifts: Sequence[Document], scans: Sequence[Document]) -> Iterator[st
 
 
 def _scan_lines(scans: Sequence[Document]) -> Iterator[str]:
-    made = [scan for scan in scans if scan["found"] is not None]
+    made = [scan for scan in scans if scan["result"] is not None]
     if made:
-        seen = sum(scan["found"]["looked_at"] for scan in made)
+        seen = sum(scan["result"]["checked"] for scan in made)
         oldest = min(scan["ended_at"] for scan in made)
         yield f"scanned {seen} VMs of {len(made)} hosts, at {render.moment(oldest)} or later"
-    never = [scan["host"] for scan in scans if scan["found"] is None]
+    never = [scan["host"] for scan in scans if scan["result"] is None]
     if never:
         yield f"not scanned yet: {', '.join(never)}"
     for scan in made:

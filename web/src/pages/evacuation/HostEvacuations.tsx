@@ -6,7 +6,7 @@ import { evacuationsOf } from "../../api/evacuations";
 import { count } from "../../components/format";
 import { Moment } from "../../components/Moment";
 import { More } from "../../components/More";
-import { EvacuationLabel } from "./LeavingVms";
+import { EvacuationLabel } from "./EvacuationVms";
 
 /** The evacuations of a host, newest first; nothing where there were none. */
 export function HostEvacuations({ name }: { name: string }) {

@@ -107,7 +107,7 @@ def whole(store: Store, id: Any) -> None:
 
 async def test_every_arm_runs_once_in_each_block_after_a_warm_up(bench: Bench) -> None:
     status = await bench.do(blocks=4)
-    assert (status.record.state, status.done, status.left_s) == (S.COMPLETED, 9, None)
+    assert (status.record.state, status.done, status.remaining_s) == (S.COMPLETED, 9, None)
     whole(bench.store, status.record.id)
     runs = bench.store.campaigns.runs(status.record.id)
     assert runs[0].block == 0
@@ -325,7 +325,7 @@ async def test_progress_tells_how_much_is_left(bench: Bench) -> None:
     of_campaign = [data for topic, _, data in told if topic.value == "campaign"]
     assert [each["done"] for each in of_campaign] == sorted(each["done"] for each in of_campaign)
     assert {each["total"] for each in of_campaign} == {5}
-    assert all(0 <= each["share"] < 1 and each["left_s"] >= 0 for each in of_campaign)
+    assert all(0 <= each["share"] < 1 and each["remaining_s"] >= 0 for each in of_campaign)
 
 
 async def test_a_forecast_is_made_of_earlier_runs_or_says_that_it_is_assumed(bench: Bench) -> None:

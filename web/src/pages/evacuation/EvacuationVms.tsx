@@ -5,19 +5,19 @@ import type { Schemas } from "../../api/client";
 import { bytes } from "../../components/format";
 import { Labelled, type Look } from "../../components/StateLabel";
 
-type LeavingVm = Schemas["LeavingVmView"];
+type EvacuationVm = Schemas["EvacuationVmView"];
 
-const VM_STATES: Record<Schemas["LeavingState"], Look> = {
+const VM_STATES: Record<Schemas["EvacuationVmState"], Look> = {
   waiting: undefined,
-  ordered: "info",
+  requested: "info",
   moved: "success",
   failed: "danger",
   aborted: "warning",
   blocked: "danger",
   "not placed": "danger",
   "not running": undefined,
-  gone: "warning",
-  "not begun": "warning",
+  "moved or stopped by others": "warning",
+  "not started": "warning",
 };
 
 const STATES: Record<Schemas["EvacuationState"], Look> = {
@@ -40,13 +40,13 @@ export function EvacuationLabel({ state }: { state: Schemas["EvacuationState"] }
  * @param shares of each VM that is under way, how far it is.
  * @param override lets a blocker of one VM be overridden; left out where it is too late for that.
  */
-export function LeavingVms({
+export function EvacuationVms({
   vms,
   planned = false,
   shares = {},
   override,
 }: {
-  vms: readonly LeavingVm[];
+  vms: readonly EvacuationVm[];
   planned?: boolean;
   shares?: Readonly<Record<string, number>>;
   override?: (vm: string, code: string, on: boolean) => void;
@@ -104,10 +104,10 @@ export function LeavingVms({
   );
 }
 
-function Detail({ vm, share }: { vm: LeavingVm; share: number | undefined }) {
+function Detail({ vm, share }: { vm: EvacuationVm; share: number | undefined }) {
   if (vm.reason) return <>{vm.reason}</>;
   if (vm.migration === null) return null;
-  if (vm.state !== "ordered") return <Link to={`/migrations/${vm.migration}`}>Migration</Link>;
+  if (vm.state !== "requested") return <Link to={`/migrations/${vm.migration}`}>Migration</Link>;
   return (
     <Progress
       aria-label={`Progress of ${vm.name}`}
