@@ -19,7 +19,7 @@ install --require-hashes --only-binary :all: --no-binary libvirt-python -r runti
 install --no-deps ./vmtune-*.whl
 uv pip uninstall --quiet --python "$folder/bin/python3" setuptools
 
-# The package has one command. What else came along, nobody is to call.
+# The package has one command. Other programs of its libraries are removed.
 find "$folder/bin" -mindepth 1 ! -name 'python*' -delete
 rm -rf "$folder/include" "$folder/share" "$folder/.gitignore" "$folder/.lock"
 # Nothing may say where it was built.

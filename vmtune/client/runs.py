@@ -15,7 +15,7 @@ _NEWEST = 5000
 
 
 def short(id: str) -> str:
-    """Enough of an id to tell a run from all others that one is likely to have."""
+    """Enough of an id to distinguish a run from all others that one is likely to have."""
     return id[:SHORT]
 
 

@@ -1,4 +1,4 @@
-"""Options that override the service's settings, for the commands that run beside it."""
+"""Options that override the service's settings, for the commands that run next to it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Puts the hook where libvirt looks for it, and takes it away again.
+"""Installs the hook where libvirt looks for it, and removes it.
 
-Nothing of anybody else's is ever changed: other hooks, a file of the same name that is not
-ours, or one of ours that somebody has edited stay as they are.
+Other programs' files are never changed: other hooks, a file of the same name that is not ours, and
+an edited one of ours are kept.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """What became of an installation.
+    """The result of an installation.
 
     :param changed: the file is new, or other than before.
-    :param first: there was no hook for QEMU before: libvirt may not look for any until it
-        is told to. (It looks which kinds of hooks there are when it starts and at SIGHUP;
+    :param first: there was no hook for QEMU before: libvirt may not look for any until it is
+        reloaded. (It looks which kinds of hooks there are when it starts and at SIGHUP;
         libvirt src/util/virhook.c.)
     :param before: another hook that runs first: ours gets the XML as that one left it.
     """
@@ -112,7 +112,7 @@ def _os_errors_reported(folder: Path) -> Iterator[None]:
 
 
 def _check_places(folder: Path) -> None:
-    """Refuse folders in which somebody else could put a hook of their own, which libvirt
+    """Refuse folders in which other users could put a hook of their own, which libvirt
     would run as root."""
     if not folder.parent.is_dir():
         raise SetupError(

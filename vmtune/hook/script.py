@@ -1,7 +1,7 @@
-"""The hook's script: its settings, and whether somebody has edited the rest of it.
+"""The hook's script: its settings, and whether the rest was edited.
 
-The last line has the digest of all lines but itself and the settings. So a script of any
-version is told from one that an operator has changed, and its settings may be edited.
+The last line has the digest of all lines but itself and the settings. So a script of any version
+differs from one that an operator has changed, and its settings may be edited.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class HookSettings:
 class Script:
     """A script of ours, as it is shipped or installed.
 
-    :param edited: something other than its settings is not as it was written.
+    :param edited: something other than its settings was changed.
     """
 
     text: str
@@ -75,7 +75,7 @@ class Script:
 
     @classmethod
     def read(cls, text: str) -> Script | None:
-        """*text* as a script of ours, whatever version; None where it is none."""
+        """*text* as a script of ours, of any version; None if it is none."""
         lines = text.splitlines()
         marks = [match[1] for line in lines if (match := _DIGEST.fullmatch(line))]
         if not marks:

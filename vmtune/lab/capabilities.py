@@ -1,7 +1,7 @@
 """What libvirt found out about emulators, kept between labs: asking one anew takes seconds.
 
 libvirt keeps an answer for itself as long as it fits the emulator, libvirt's own build, the kernel
-and the CPU, and looks at that whenever it reads one (virQEMUCapsIsValid); a lab that begins with
+and the CPU, and checks that whenever it reads one (virQEMUCapsIsValid); a lab that begins with
 an old answer is asked the same question and gives the same reply.
 """
 
@@ -44,7 +44,7 @@ def remember(host: HostPlan, settings: LabSettings) -> None:
 
 
 def _copy_whole(source: Path, target: Path) -> None:
-    """Labs come up beside each other: none shall read half an answer."""
+    """Labs may start at the same time: none may read half an answer."""
     data = source.read_bytes()
     if target.exists() and target.read_bytes() == data:
         return

@@ -54,7 +54,7 @@ class VmFiles:
 def build_domain_xml(vm: VmSettings, files: VmFiles, *, kvm: bool) -> str:
     """The domain's XML.
 
-    :param kvm: run it by KVM, else by TCG; ``vm.kvm`` is not looked at again.
+    :param kvm: run it by KVM, else by TCG; ``vm.kvm`` is not read again.
     """
     domain = Element("domain", type="kvm" if kvm else "qemu")
     _text(domain, "name", vm.name)

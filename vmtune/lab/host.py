@@ -30,7 +30,7 @@ class HostPlan:
 
     @property
     def uri(self) -> str:
-        """For clients of this machine: a socket, in whatever namespace they are."""
+        """For clients of this machine: a socket, reachable from any namespace."""
         return f"qemu+unix:///system?socket={self.folder}/run/libvirt/libvirt-sock"
 
     @property

@@ -1,4 +1,4 @@
-"""Bring the two-host lab up and down, and look at it.
+"""Start, stop and inspect the two-host lab.
 
 Two network namespaces joined by a veth pair, and in each a libvirtd with
 folders of its own bind-mounted in a mount namespace of its own. The mounts, the
@@ -100,7 +100,7 @@ def up(settings: LabSettings | None = None) -> LabStatus:
     except OSError as error:
         raise LabError(f"{settings.folder}: {error.strerror}", field="folder") from error
     with locked(settings.folder) as lock:
-        # Looked at again: another `up` may have come first.
+        # Checked again: another `up` may have been first.
         if read_marker(settings.folder) is not None:
             return _already_there(settings)
         marker = Marker(
@@ -113,7 +113,7 @@ def up(settings: LabSettings | None = None) -> LabStatus:
         try:
             _build(settings, marker, lock)
         except BaseException:
-            # The first error is the one to report, whatever the tidying says.
+            # The first error is the one to report, not those of the cleanup.
             with contextlib.suppress(LabError):
                 _take_down(settings.folder)
             raise
@@ -121,11 +121,11 @@ def up(settings: LabSettings | None = None) -> LabStatus:
 
 
 def down(settings: LabSettings | None = None) -> None:
-    """Take the lab down, whatever is left of it; nothing there is no error.
+    """Take down what is left of the lab; having none is no error.
 
     Ends the lab's daemons and VMs, and removes its namespaces and its folder.
 
-    :raise LabError: not root; the folder is somebody else's; a process does
+    :raise LabError: not root; the folder is another user's; a process does
         not end.
     """
     settings = settings or LabSettings()
@@ -139,7 +139,7 @@ def down(settings: LabSettings | None = None) -> None:
 def status(settings: LabSettings | None = None) -> LabStatus:
     """What there is of the lab; also of one that crashed.
 
-    :raise LabError: the folder is somebody else's.
+    :raise LabError: the folder is another user's.
     """
     settings = settings or LabSettings()
     marker = read_marker(settings.folder)
@@ -241,7 +241,7 @@ def _take_down(folder: Path) -> None:
     if marker is None:
         return
     # After a restart of the machine the folder can still be there; the
-    # namespaces cannot, and their names may be somebody else's.
+    # namespaces cannot, and their names may belong to others.
     if marker.boot_id == boot_id():
         for mark in marker.namespaces:
             _end_namespace(mark.name, mark.inode, folder)
@@ -252,7 +252,7 @@ def _take_down(folder: Path) -> None:
     if marker.made_folder:
         shutil.rmtree(folder)
         return
-    # The marker goes last: whatever stops this, the rest stays recognisable.
+    # The marker goes last: if this is interrupted, the rest stays recognisable.
     for entry in sorted(folder.iterdir(), key=lambda path: path.is_file()):
         shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
 
@@ -264,7 +264,7 @@ def _end_namespace(name: str, inode: int, folder: Path) -> None:
         delete_namespace(name)
     else:
         # Its name was removed by hand, or given to another namespace. The
-        # number may be another's too, so look at what a process has mounted.
+        # number may be another's too, so check what a process has mounted.
         end_processes(inode, lambda pid: _has_mounted(pid, folder))
 
 

@@ -84,7 +84,7 @@ def boot_id() -> str:
 def read_marker(folder: Path) -> Marker | None:
     """The marker of the lab in ``folder``; None when there is no lab.
 
-    :raise LabError: the folder belongs to somebody else, or its marker cannot
+    :raise LabError: the folder belongs to another user, or its marker cannot
         be read.
     """
     try:

@@ -35,8 +35,8 @@ def namespace_exists(name: str) -> bool:
 def add_namespace(name: str, lock: int) -> int:
     """Make a namespace with its loopback up; return its inode.
 
-    :param lock: the lab's, held until the name is made even if we are killed meanwhile: who
-        takes the lab down then finds the name.
+    :param lock: the lab's, held until the name is made even if we are killed meanwhile: taking the
+        lab down then finds the name.
     :raise LabError: the name is taken, or the kernel refuses.
     """
     run(
@@ -67,7 +67,7 @@ def remove_netns_folder() -> None:
     """Remove /run/netns, which ``ip netns add`` makes and mounts, if it is empty."""
     if NETNS_FOLDER.is_dir() and not any(NETNS_FOLDER.iterdir()):
         unmount(NETNS_FOLDER, below=False)
-        # Somebody else may just have made a namespace: then the folder is theirs.
+        # Another process may just have made a namespace: then it owns the folder.
         with contextlib.suppress(OSError):
             NETNS_FOLDER.rmdir()
 
@@ -122,10 +122,10 @@ def processes_in(inode: int) -> list[int]:
 def end_processes(inode: int, belongs: Callable[[int], bool], timeout_s: float = 10) -> None:
     """Kill the processes of a namespace and wait until they are gone.
 
-    A process is killed by a handle taken before it is looked at, so that a
+    A process is killed by a handle taken before it is examined, so that a
     number given to another process meanwhile never hits that one.
 
-    :param belongs: told a pid, whether to kill it.
+    :param belongs: whether to kill the process with this pid.
     :raise LabError: some are still there after ``timeout_s``.
     """
     deadline = time.monotonic() + timeout_s

@@ -140,7 +140,7 @@ class LabSettings:
 class DiskSettings:
     """A virtio-blk disk of the VM: a sparse file that both hosts see.
 
-    libvirt 9 cannot be told that they do, and refuses to migrate a VM with such
+    libvirt 9 has no setting for that, and refuses to migrate a VM with such
     a disk as unsafe unless the disk is read-only.
 
     :param size_bytes: a multiple of 512, from 1 MiB.
@@ -162,7 +162,7 @@ class VmSettings:
 
     :param memory_bytes: the VM's memory, a multiple of 1 MiB, from 16 MiB.
     :param workload: what its guest does to it, below the 4 GiB line.
-    :param listener: a folder with two unix sockets, on which somebody listens before the VM
+    :param listener: a folder with two unix sockets, on which a program listens before the VM
         starts: QEMU connects its serial port to the one named ``serial``, and the debug console
         with the heartbeat to ``beat``, on each host that the VM runs or arrives on. The lines go
         to the VM's serial log as well. None: only there. Not in /run, which each host has for

@@ -98,7 +98,7 @@ def define_vm(
 
     :param host: ``a`` or ``b``.
     :raise LabError: the lab is not there; a VM of that name runs on either
-        host; KVM is asked for and not usable; nobody listens; libvirt refuses.
+        host; KVM is requested and not usable; no program listens; libvirt refuses.
     """
     settings = settings or LabSettings()
     vm = vm or VmSettings()

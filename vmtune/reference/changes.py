@@ -1,4 +1,4 @@
-"""Ratios and changes of published figures, computed anew and held against what was printed.
+"""Ratios and changes of published figures, recomputed and compared with what was printed.
 
 A printed change is recomputed from the printed figures, exactly, and then rounded to as many
 decimals as the print has: to the nearest, and half-way away from zero. The sign is always shown,
@@ -40,7 +40,7 @@ class Ratio:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A figure beside that of its base under the same conditions.
+    """A figure with that of its base under the same conditions.
 
     :param title: the arm's name for this base, a column's title. An arm may be its own base.
     :param ratio: None where one of the two was never reached.

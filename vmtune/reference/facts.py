@@ -18,7 +18,7 @@ from vmtune.units import Unit
 
 FactValue = bool | int | str
 Facts = Mapping[str, FactValue]
-"""Values by the names of :data:`FACTS`. A fact that nobody recorded is missing, never 0."""
+"""Values by the names of :data:`FACTS`. A fact that was not recorded is missing, never 0."""
 
 _MBIT_S = 125_000
 
@@ -29,9 +29,9 @@ class Role(StrEnum):
     WHAT = "what"
     """Says what was measured: measurements that differ in it have nothing to do with each other."""
     SCALE = "scale"
-    """A size: the nearest is taken, and the factor between the two is told."""
+    """A size: the nearest is taken, and the factor between the two is reported."""
     CONTEXT = "context"
-    """Told, and otherwise without consequence."""
+    """Reported, and otherwise without consequence."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The files that ship beside the tables: each source's matrix, as far as one machine allows."""
+"""The files that ship with the tables: each source's matrix, as far as one machine allows."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Which published figure stands beside which own one, and how the two setups differ.
+"""Which published figure matches which own one, and how the two setups differ.
 
-Nothing here says that two measurements are equal. A published figure stands beside an own one
-when both measured the same thing (the facts of :attr:`Role.WHAT`), and of those the one whose
-sizes are nearest; every difference is told. What is then compared are not values but effects: the
-own ratio of two arms beside the published ratio of the same two, and whether they point the same
+Nothing here says that two measurements are equal. A published figure matches an own one when both
+measured the same thing (the facts of :attr:`Role.WHAT`), and of those the one whose
+sizes are nearest; every difference is reported. What is then compared are not values but effects:
+the own ratio of two arms and the published ratio of the same two, and whether they point the same
 way.
 """
 
@@ -52,7 +52,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A published figure that stands beside an own one.
+    """A published figure that matches an own one.
 
     :param unknown: how many of the sizes that could be compared are known on one side only.
     :param distance: how far apart the sizes are: the sum of their factors, as powers of two.
@@ -66,7 +66,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class NoMatch:
-    """No published figure stands beside an own one, and why."""
+    """Why no published figure matches an own one."""
 
     reason: str
 
@@ -84,9 +84,9 @@ class PublishedEffect:
 
 @dataclass(frozen=True, slots=True)
 class EffectMatch:
-    """A published effect that stands beside an own one.
+    """A published effect that matches an own one.
 
-    :param differences: of the arms' and the bases' setups, each told once.
+    :param differences: of the arms' and the bases' setups, each listed once.
     """
 
     published: PublishedEffect
@@ -114,7 +114,7 @@ class OwnEffect:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """An own effect beside a published one."""
+    """An own effect with the matching published one."""
 
     agreement: Agreement
     own: OwnEffect
@@ -131,13 +131,13 @@ class Standing:
 def cell_beside(
     of: Reference, table: Table, own: Facts, scale: Scale = _AS_LARGE
 ) -> Match | NoMatch:
-    """The published figure that stands beside an own measurement.
+    """The published figure that matches an own measurement.
 
     Of the figures that are of the same thing, the one with the fewest unknown sizes, then with
     the nearest sizes, then the first of the table.
 
     :param scale: by how many times own sizes are meant to be smaller. It helps to find the
-        figure; the differences are told as they are.
+        figure; the differences are reported unscaled.
     """
     candidates = []
     reasons: list[str] = []
@@ -167,7 +167,7 @@ def effects(of: Reference, table: Table) -> Iterator[PublishedEffect]:
 def effect_beside(
     of: Reference, table: Table, base: Facts, arm: Facts, scale: Scale = _AS_LARGE
 ) -> EffectMatch | NoMatch:
-    """The published effect that stands beside an own one, of *arm* against *base*.
+    """The published effect that matches an own one, of *arm* against *base*.
 
     :param scale: as for :func:`cell_beside`.
     """
@@ -193,7 +193,7 @@ def effect_beside(
 
 
 def stand(table: Table, match: EffectMatch, own: OwnEffect) -> Standing:
-    """An own effect beside the published one that was found for it.
+    """An own effect with the published one that was found for it.
 
     An own effect has a direction only where its interval lies on one side of 1, a published one
     where its whole range does.

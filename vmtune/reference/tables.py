@@ -55,7 +55,7 @@ class Source:
     :param place: mailing list, project or document.
     :param date: ISO date of publication, or as much of it as is known; empty if nothing is.
     :param key: message id, pull request or path, which finds it in that place.
-    :param checked: the figures were held against the source's own text.
+    :param checked: the figures were compared with the source's own text.
     """
 
     place: str
@@ -100,9 +100,9 @@ class ChangeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PrintedChange:
-    """A change that the source printed beside its figures.
+    """A change that the source printed with its figures.
 
-    :param printed: as it stands there: ``+3.3%``, ``+ ~100 MB``.
+    :param printed: as printed: ``+3.3%``, ``+ ~100 MB``.
     :param value: in percent, or for a difference in the table's unit.
     :param against: the arm that it is a change from.
     """
@@ -143,10 +143,10 @@ class Table:
     """Figures of one kind.
 
     :param unit: as printed, one of :data:`PRINTED_UNITS`.
-    :param metric: the metric of :data:`vmtune.bench.model.metrics.table.METRICS` that it stands
-        beside; None where there is none.
+    :param metric: the metric of :data:`vmtune.bench.model.metrics.table.METRICS` that it matches;
+        None if there is none.
     :param metric_note: how the two differ, or why there is none.
-    :param note: what is to be known to read it.
+    :param note: what a reader has to know.
     """
 
     name: str
@@ -161,7 +161,7 @@ class Table:
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """The facts by which its rows differ, beside the arm."""
+        """The facts by which its rows differ, besides the arm."""
         return in_order(name for row in self.rows for name in row.at)
 
 

@@ -45,7 +45,7 @@ class Change:
     """A place where the values changed.
 
     :param at: the index of the first value after it.
-    :param comparison: what came after, held against what was before, between the
+    :param comparison: what came after, compared with what was before, between the
         neighbouring changes.
     """
 

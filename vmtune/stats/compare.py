@@ -1,4 +1,4 @@
-"""The entry: hold arm B against arm A, for one metric or for many."""
+"""The entry: compare arm B with arm A, for one metric or for many."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Direction(StrEnum):
 
 
 class Scale(StrEnum):
-    """How B is held against A."""
+    """How B is compared with A."""
 
     RATIO = "ratio"
     """B / A."""
@@ -59,7 +59,7 @@ class Bound(StrEnum):
 
 
 class Verdict(StrEnum):
-    """What a comparison comes to. It is always about B, held against A."""
+    """The verdict of a comparison. It is always about B, compared with A."""
 
     BETTER = "better"
     WORSE = "worse"
@@ -76,7 +76,7 @@ class Observation:
     :param censored: the true value is more than *value*: a run that did not converge by its
         limit, with the limit as value.
     :param block: the block of the campaign that it ran in; None outside of blocks.
-    :param run: which run, for whoever wants to look it up.
+    :param run: the run's id, for reference.
     :param failure: why there is no value.
     """
 
@@ -332,7 +332,7 @@ class NoiseFloor:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """B held against A for one metric.
+    """B compared with A for one metric.
 
     :param size: blocks in which both arms have a value; unpaired, the values of the arm that
         has fewer.

@@ -1,7 +1,7 @@
 """The noise floor of a host: what difference identical arms show by chance.
 
 An A/A calibration runs one arm twice in each block under two names. If the arms are alike, the
-sign of each block's difference is chance, so all ways to give the signs tell what Hodges-Lehmann
+sign of each block's difference is chance, so all ways to give the signs show which Hodges-Lehmann
 estimates chance makes of these runs. The floor is the size that 95 % of them stay below, times
 Student's quantile by the normal one, since the noise is known from these few runs only; or what
 the calibration itself showed, if that is larger (a place in the block that is always slower, say).

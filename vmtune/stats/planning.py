@@ -1,6 +1,6 @@
-"""What a campaign can find out: asked before its runs, so that their number is fixed then.
+"""What a campaign can detect: computed before its runs, so that their number is fixed then.
 
-There is no running until it is significant: each look at the data is another chance of a false
+There is no running until it is significant: each interim analysis is another chance of a false
 verdict. An inconclusive campaign says how many more blocks would settle it; they are run as part
 of a new campaign.
 

@@ -3,7 +3,7 @@
 A migration that was cancelled at its limit did not take that long, it would have taken longer:
 its time is right-censored. Dropping it would praise the arm that failed to converge, and so would
 taking the limit as its time. The logrank test compares the arms' whole curves of "still
-migrating": at each time at which a run ended it holds the runs of B that ended against those
+migrating": at each time at which a run ended it compares the runs of B that ended with those
 expected if both arms were alike.
 
 Mantel, N. (1966). Evaluation of survival data and two new rank order statistics arising in its

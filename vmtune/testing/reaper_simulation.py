@@ -5,7 +5,7 @@ The model, in steps of a millisecond:
 - Each vCPU dirties what the trace says into its ring. A page is in the ring once until the ring
   is emptied, so a ring holds no more than the working set.
 - A vCPU whose ring has no usable entry left (:func:`vmtune.engine.reaper.settings.usable_entries`)
-  makes a ring-full exit: QEMU empties **all** rings before it goes on, as its handler does
+  makes a ring-full exit: QEMU empties **all** rings before it continues, as its handler does
   (accel/kvm/kvm-all.c, KVM_EXIT_DIRTY_RING_FULL). The vCPU stands still for the exit and for the
   pages that are collected, and does not make up for it.
 - A round empties all rings at the end of the interval and of its own cost. All vCPUs are kicked
@@ -13,7 +13,7 @@ The model, in steps of a millisecond:
 - The policy sees what a real round shows: MiB/s of each vCPU rounded down, which include the
   pages that were collected at ring-full exits in between.
 
-Left out: QEMU's own reaper beside a policy and the migration's own synchronisations, which also
+Left out: QEMU's own reaper next to a policy and the migration's own synchronisations, which also
 empty the rings (a policy does no worse with them); the livelock of some nested KVMs after a ring
 has filled; the cost of write faults, the same in all arms.
 """
@@ -47,7 +47,7 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class Stock:
-    """QEMU's own reaper: once a second, whatever it finds."""
+    """QEMU's own reaper: once a second, regardless of the load."""
 
     interval_ms: int = STOCK_INTERVAL_MS
 
@@ -58,11 +58,11 @@ class Stock:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a policy made of a trace.
+    """The result of a policy on a trace.
 
     :param ring_full: ring-full exits, of all vCPUs.
     :param stalls_ms: how long vCPUs stood still for ring-full exits and rounds, all together.
-    :param intervals_ms: what the policy asked for, round by round.
+    :param intervals_ms: the intervals that the policy requested, round by round.
     """
 
     ring_full: int

@@ -24,7 +24,7 @@ def default_file(environ: Mapping[str, str]) -> Path:
 
 def find_token(environ: Mapping[str, str], file: Path | None, remote: bool) -> str:
     """The token in VMTUNE_TOKEN, in *file*, or in the user's own file where the service is
-    *remote*; empty for none, as at the unix socket, where the kernel says who asks.
+    *remote*; empty for none, as at the unix socket, where the kernel identifies the caller.
 
     :raise InvalidInput: the file cannot be read, or others may read it too.
     """

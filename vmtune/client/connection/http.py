@@ -103,7 +103,7 @@ class Answer:
 
 
 def segment(text: str) -> str:
-    """*text* as one segment of a path, whatever is in it."""
+    """*text* as one segment of a path, escaped."""
     return quote(text, safe="")
 
 
@@ -116,7 +116,7 @@ class Client:
 
     :param answer_within_s: how long the service may be silent.
     :param url: the service's, instead of its socket.
-    :param token: what proves who asks; empty at the socket, where the kernel does.
+    :param token: what identifies the caller; empty at the socket, where the kernel does.
     :param reason: why something is changed, for the audit log.
     """
 
@@ -182,7 +182,7 @@ class Client:
                 return
 
     def download(self, path: str, query: Query | None = None) -> bytes:
-        """What is at *path*, whatever it is: a file."""
+        """The file at *path*, of any type."""
         return self._exchange("GET", path, query, None, {"Accept": "*/*"})[1]
 
     def request(

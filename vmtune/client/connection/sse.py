@@ -94,7 +94,7 @@ def stream(
     :class:`Connected` comes once the service says that it listens: what happens from then
     on is not missed.
 
-    :param query: ``topic`` and ``subject``, to hear only of these.
+    :param query: ``topic`` and ``subject``, to receive only these.
     :param silent_for_s: silence that counts as a lost connection.
     :raise ClientError: the service cannot be asked, refuses, or the connection ends.
     """

@@ -1,4 +1,4 @@
-"""What ran beside a migration, as people read it: its steps and its reaper."""
+"""A migration's control as text: its steps and its reaper."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Column:
 
     :param right: numbers stand at the right.
     :param wraps: prose that may be broken into lines where the terminal is narrow.
-    :param spare: left out where the terminal is too narrow for it beside the others.
+    :param spare: left out if the terminal is too narrow for all columns.
     """
 
     title: str

@@ -28,7 +28,7 @@ _PAUSE_SHARE = 0.05  # of the time so far, so that a migration of hours fills no
 
 
 def describe(data: Document, downtime_limit_ms: int | None = None) -> str:
-    """The figures beside the bar, in one line."""
+    """The figures next to the bar, in one line."""
     downtime = milliseconds(data.get("expected_downtime_ms"))
     limit = "" if downtime_limit_ms is None else f" (limit {milliseconds(downtime_limit_ms)})"
     throttle = data.get("throttle_percent")
@@ -47,7 +47,7 @@ def describe(data: Document, downtime_limit_ms: int | None = None) -> str:
 class Progression:
     """The current progress; the share never decreases, also across a restart.
 
-    :param downtime_limit_ms: what the profile asks for, where it does.
+    :param downtime_limit_ms: the profile's value, if it has one.
     """
 
     def __init__(self, downtime_limit_ms: int | None = None) -> None:

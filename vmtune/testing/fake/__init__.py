@@ -1,1 +1,1 @@
-"""A host of QEMUs that are not there, behind the same code that drives real ones."""
+"""A host of simulated QEMUs, behind the same code that manages real ones."""

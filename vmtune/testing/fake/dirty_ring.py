@@ -18,7 +18,7 @@ class FakeRing:
 
     :param entries: 0 for a VM that tracks with a bitmap.
     :param mib_per_s: what a measurement finds of each vCPU.
-    :param measuring: how many looks at it a measurement still takes.
+    :param measuring: how many more queries a measurement takes.
     :param measurements: how many there have been.
     """
 
@@ -36,7 +36,7 @@ class FakeRing:
         if "calc-time-unit" in arguments and version < _MILLISECONDS_SINCE:
             raise CommandRefused("Parameter 'calc-time-unit' is unexpected")
         if self.measuring:
-            self.measuring -= 1  # it does not take for ever because nobody looks
+            self.measuring -= 1  # it also ends when it is not queried
             raise CommandRefused("the dirty rate is already being measured")
         if arguments["mode"] == "dirty-ring" and not self.entries:
             raise CommandRefused("mode dirty-ring is not enabled, use other method instead.")

@@ -1,4 +1,4 @@
-"""A migration with made-up figures, which moves when it is told to."""
+"""A migration with made-up figures, which advances on command."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class FakeMigration:
 
     def step(self, device: bool, converges: bool) -> None:
         """The next state or iteration. *device*: with that state, as 8.0 and later have it;
-        without *converges* it iterates for ever."""
+        without *converges* it iterates without end."""
         self.elapsed_ms += _STEP_MS
         if self.status is QemuStatus.SETUP:
             self.status, self.iteration = QemuStatus.ACTIVE, 1

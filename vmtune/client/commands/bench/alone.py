@@ -167,7 +167,7 @@ def wanted(
     rest: Mapping[str, Json],
     options: Mapping[str, Json],
 ) -> Wanted:
-    """What the options ask for; what they leave out is the service's to choose."""
+    """What the options request; the service chooses the rest."""
     return Wanted(
         kind,
         lists,

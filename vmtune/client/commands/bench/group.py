@@ -1,4 +1,4 @@
-"""``vmtune bench``: measure, and look at what was measured."""
+"""``vmtune bench``: measure, and show results."""
 
 from __future__ import annotations
 

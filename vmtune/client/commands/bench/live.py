@@ -22,9 +22,9 @@ _READS = {"read", "randread"}
 
 
 def target_of(session: Session, vm: str, nodes: Sequence[str], device: str | None) -> Document:
-    """What of which VM is measured, as a scenario's ``target``.
+    """The VM and its part to measure, as a scenario's ``target``.
 
-    :raise InvalidInput: it is not one thing.
+    :raise InvalidInput: the options do not name exactly one.
     :raise NotFound: there is no such VM.
     """
     if nodes and device:
@@ -56,9 +56,9 @@ def check_left_out(given: Mapping[str, object]) -> None:
 
 
 def confirmed(session: Session, asked: Wanted, yes: bool) -> bool:
-    """Say what will be done to the VM, and ask; with *yes* it is not asked.
+    """Say what will be done to the VM, and ask for confirmation unless *yes*.
 
-    :raise InvalidInput: nobody can be asked.
+    :raise InvalidInput: there is no terminal to ask on.
     """
     vm = session.client.get(f"/vms/{asked.rest['target']['vm']}")
     if session.shows_progress:

@@ -176,7 +176,7 @@ def _ordered(session: Session, wanted: Wanted, skipped: Sequence[Document]) -> i
 
 def _measure(session: Session, wanted: Wanted, skipped: list[Document]) -> Iterator[Document]:
     """Each run's record, once it has ended. What the service refuses with these values is
-    added to *skipped*, once, and the others go on."""
+    added to *skipped*, once, and the others continue."""
     orders = wanted.orders
     refused: set[str] = set()
     for number, order in enumerate(orders, 1):

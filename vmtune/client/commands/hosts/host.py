@@ -15,7 +15,7 @@ from vmtune.client.views.diagnosis import finding_lines
 from vmtune.client.views.output import Column, fields, table
 from vmtune.client.views.render import moment, problems, size
 
-_COLUMNS = 4  # of the list, where one service drives every host
+_COLUMNS = 4  # of the list, if one service manages every host
 
 _COMMANDS = {"carry-out-limits": ("vmtune.admin.commands.limits:carry_out_limits", "")}
 """Of the systemd unit of root, on the host itself."""

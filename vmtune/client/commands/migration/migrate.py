@@ -152,7 +152,7 @@ def _place(record: Document) -> str:
 
 
 def started_by(record: Document) -> str:
-    """Who started a migration."""
+    """What started a migration."""
     return "vmtune" if record["trigger"] == "vmtune" else "others (observed)"
 
 

@@ -121,7 +121,7 @@ def set_(
 
 
 def _moved_on(client: Client, name: str, before: Document, values: RawValues) -> StaleRevision:
-    """What somebody else changed between our reading and our writing."""
+    """What another user changed between our reading and our writing."""
     now = client.get(_path(name))
     changed = ", ".join(difference_words(before, now)) or "no value"
     both = sorted(values.keys() & _differing(before["values"], now["values"]))
