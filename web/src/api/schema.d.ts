@@ -2491,7 +2491,7 @@ export interface components {
         };
         /**
          * Comparison
-         * @description B held against A for one metric.
+         * @description B compared with A for one metric.
          *
          *     :param size: blocks in which both arms have a value; unpaired, the values of the arm that
          *         has fewer.
@@ -5696,7 +5696,7 @@ export interface components {
         };
         /**
          * Scale
-         * @description How B is held against A.
+         * @description How B is compared with A.
          * @enum {string}
          */
         Scale: "ratio" | "difference" | "share";
@@ -6529,7 +6529,7 @@ export interface components {
         };
         /**
          * Verdict
-         * @description What a comparison comes to. It is always about B, held against A.
+         * @description The verdict of a comparison. It is always about B, compared with A.
          * @enum {string}
          */
         Verdict: "better" | "worse" | "equivalent" | "inconclusive" | "insufficient data";
