@@ -1,8 +1,8 @@
-"""What services know of the job engine.
+"""The job engine's interface, as services use it.
 
 A *job* has an id, chosen by the caller, and a *kind*. A kind is a sequence of
 named *phases*, each an async function of the job's id. Phases run one after
-the other; the last one, the *final* phase, runs whatever became of the others,
+the other; the last one, the *final* phase, runs however the others ended,
 so that records are always completed.
 """
 
@@ -20,12 +20,11 @@ Phase = Callable[[str], Awaitable[None]]
 
 A phase that completed is never repeated; one that was interrupted by the end
 of the service (stop or kill -9) is repeated from its beginning at the next
-start. So a phase reads its own record, asks QEMU or libvirt what is true, and
-continues from there.
+start. So a phase reads its own record, queries QEMU or libvirt, and continues from there.
 
 :class:`asyncio.CancelledError` inside a phase means either that the job was
-cancelled or that the service stops, and the phase cannot tell which: let go of
-what is local (connections, tasks) and do not undo the work. Undoing belongs in
+cancelled or that the service stops, and the phase cannot distinguish them: release what is local
+(connections, tasks) and do not undo the work. Undoing belongs in
 the final phase, which runs after a cancellation and not when the service stops.
 """
 
@@ -36,7 +35,7 @@ Instrument = Callable[[str, str, Phase], Phase]
 
 class JobStatus(StrEnum):
     QUEUED = "queued"
-    """Recorded; found again after a restart, not yet running."""
+    """Recorded; also after a restart, not yet running."""
     RUNNING = "running"
     SUCCEEDED = "succeeded"
     FAILED = "failed"
@@ -73,11 +72,10 @@ class JobEngine(Protocol):
     def register(self, kind: str, phases: Sequence[tuple[str, Phase]]) -> None:
         """Give a kind of job its phases; the last is the final phase.
 
-        Keep the names when phases change: a job that was begun under other
-        names fails at the first name that is gone, and is then finished by the
-        final phase of today.
+        Keep the names when phases change: a job that was begun under other names fails at the first
+        unknown name, and then runs the present final phase.
 
-        :raise ValueError: on a kind known already, no phases, or a name twice.
+        :raise ValueError: if the kind is known already, has no phases, or a name occurs twice.
         :raise RuntimeError: after ``start``.
         """
 
@@ -96,26 +94,26 @@ class JobEngine(Protocol):
 
         Submitting an id again does nothing, also after the job has ended.
 
-        :param on: the host that it is about: where several services share the work, the one
-            that drives this host runs it. Empty for this service.
+        :param on: the host that it concerns: where several services share the work, the one that
+            manages this host runs it. Empty for this service.
         :raise NotFound: when no such kind is registered.
         """
 
     async def cancel(self, job_id: str) -> bool:
-        """Ask that a job ends early: its running phase is cancelled, the phases
+        """Cancel a job: its running phase is cancelled, the phases
         after it are skipped, and the final phase runs.
 
-        The request is durable once this returns. A job whose last phase before
-        the final one completes all the same ends as it would have.
+        The request is durable once this returns. If the last phase before the final one completes
+        all the same, the job ends as without the request.
 
-        :return: False when there was nothing left to cancel: the job has ended
+        :return: False when there is nothing left to cancel: the job has ended
             or is in its final phase, which is never cancelled.
         :raise NotFound: when there is no such job.
         """
 
     async def is_active(self, job_id: str) -> bool:
-        """Whether a job runs here, or waits for another service; False where it has ended or there
-        is none."""
+        """Whether a job runs here, or waits for another service; False if it has ended or is
+        unknown."""
 
     async def state(self, job_id: str) -> JobState:
         """:raise NotFound: when there is no such job."""

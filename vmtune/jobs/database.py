@@ -21,10 +21,10 @@ CONNECT_TIMEOUT_S = 5
 
 @dataclass(frozen=True, slots=True)
 class JobsDatabase:
-    """Where the jobs are kept, checked and held for this process.
+    """The jobs' database, checked and locked for this process.
 
-    :param url: what dbos is to open.
-    :param shown: the place, without a password, for messages.
+    :param url: what dbos opens.
+    :param shown: the URL, without a password, for messages.
     :param worker: whose jobs are resumed at start.
     :param shared: other services may have jobs in it, too.
     """
@@ -87,11 +87,11 @@ def _open_sqlite(url: URL) -> JobsDatabase:
     path = Path(url.database or "").absolute()
     lock = hold(path)
     try:
-        # Created here, since SQLite would make it readable for everyone and
-        # says "unable to open" whatever the reason is.
+        # Created here, since SQLite would make it readable for everyone and reports "unable to open"
+        # for any reason.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         with contextlib.closing(sqlite3.connect(path)) as connection:
-            # Kept in the file, so it holds for dbos's connections too.
+            # Stored in the file, so it applies to dbos's connections too.
             connection.execute("PRAGMA journal_mode=WAL")
     except (OSError, sqlite3.Error) as error:
         os.close(lock)
@@ -103,10 +103,10 @@ def _open_sqlite(url: URL) -> JobsDatabase:
 
 
 def hold(path: Path) -> int:
-    """Hold ``path`` for this process, until what is returned is closed: two services would run
-    the same jobs twice.
+    """Lock ``path`` for this process, until the returned file is closed: two services would run the
+    same jobs twice.
 
-    :raise SetupError: another process holds it.
+    :raise SetupError: another process has locked it.
     """
     lock_path = path.with_name(path.name + ".lock")
     try:
@@ -129,7 +129,7 @@ def _open_postgresql(url: URL, worker: str) -> JobsDatabase:
     shown = url.render_as_string(hide_password=True)
     plain = url.set(drivername="postgresql").render_as_string(hide_password=False)
     try:
-        # dbos would wait for ever for a server that does not answer.
+        # dbos would wait without limit for a server that does not answer.
         psycopg.connect(plain, connect_timeout=CONNECT_TIMEOUT_S).close()
     except psycopg.Error as error:
         raise database_failed(shown, error) from error

@@ -50,8 +50,8 @@ RECORD_INTERVAL_S = 0.005
 # Changed only when the workflow takes its steps in another order: dbos resumes
 # only what was begun under the same version.
 WORKFLOW_VERSION = "1"
-# Deaths of the service during one job before dbos gives it up, so that a phase
-# that kills the service does not do so for ever.
+# Deaths of the service during one job after which dbos gives the job up, so that a phase that kills
+# the service does not repeat without end.
 MAX_RESUMPTIONS = 100
 
 # Held by the engine that is started, since dbos can be used once in a process.
@@ -82,8 +82,8 @@ class DurableEngine:
     """Implements :class:`vmtune.jobs.base.JobEngine` on a database.
 
     :param url: ``sqlite:////path/to/file`` for a file of its own (the folder
-        must exist), or ``postgresql://...``, where schema ``dbos`` is made and
-        the jobs begun on a host of this name are resumed.
+        must exist), or ``postgresql://...``, where schema ``dbos`` is made and jobs begun on a host
+        of this name are resumed.
     :param worker: the name under which this service has its jobs, where several share a
         PostgreSQL database; empty for the name of this machine.
     """
@@ -147,7 +147,7 @@ class DurableEngine:
 
             self._active.add(job_id)  # atomic, from any thread
             try:
-                # In a task, and so outside the workflow: not a step of it.
+                # In a task, so outside the workflow: not one of its steps.
                 if await asyncio.create_task(_is_cancel_requested(job_id), context=Context()):
                     service_loop.call_soon_threadsafe(self._runner.cancel, job_id)
                 outcome = await run_in_order(names, run)
@@ -269,8 +269,8 @@ class DurableEngine:
                 with contextlib.suppress(RuntimeError):  # that loop has ended
                     loop.call_soon_threadsafe(destroyed.set)
 
-        # In a daemon thread: it waits for each of dbos's threads, and those may
-        # wait for a database server that is gone.
+        # In a daemon thread: it waits for each of dbos's threads, which may wait for a database
+        # server that is gone.
         threading.Thread(target=destroy, name="vmtune-jobs-stop", daemon=True).start()
         try:
             await asyncio.wait_for(destroyed.wait(), DESTROY_TIMEOUT_S)

@@ -46,8 +46,8 @@ async def run_in_order(
     """Run phases until one does not succeed, then the final one in any case.
 
     :param run: runs the named phase; its second argument says whether final.
-    :return: the first outcome that was no success; a failure of the final
-        phase makes the job fail, and is added to an error that is there.
+    :return: the first outcome that is not a success; a failure of the final phase makes the job
+        fail, and is added to an earlier error.
     """
     *body, final = names
     outcome = SUCCEEDED
@@ -95,7 +95,7 @@ class PhaseRunner:
 
     @property
     def kinds(self) -> list[str]:
-        """What is registered."""
+        """The registered kinds."""
         return list(self._kinds)
 
     @property
@@ -109,8 +109,8 @@ class PhaseRunner:
     async def run(self, kind: str, job_id: str, name: str, final: bool) -> Outcome:
         """Run one phase of a job.
 
-        :raise CancelledError: when interrupted by :meth:`stop`: the phase has
-            no outcome and is to be repeated.
+        :raise CancelledError: when interrupted by :meth:`stop`: the phase has no outcome and will
+            be repeated.
         """
         if self._stopping:
             raise asyncio.CancelledError
@@ -139,7 +139,7 @@ class PhaseRunner:
     def _outcome(self, task: asyncio.Task[None], *, cancelled: bool) -> Outcome:
         error = None if task.cancelled() else task.exception()
         if self._stopping and (error is not None or task.cancelling()):
-            # What it did or raised on being interrupted says nothing of the work.
+            # What an interrupted phase returned or raised says nothing about the work.
             raise asyncio.CancelledError
         if task.cancelled():
             return CANCELLED if cancelled else Outcome(JobStatus.FAILED, "it was cancelled inside")

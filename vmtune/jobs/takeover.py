@@ -2,8 +2,8 @@
 
 Each attempt at a job is a dbos workflow of its own: the first has the job's id, the next ones
 ``ID~2``, ``ID~3``. A takeover first cancels the attempt of the dead service, which dbos does for
-good: a service that only seemed dead can record no further step of it. The next attempt is given
-the outcomes of the phases that were completed, and does not repeat them.
+good: a service that only seemed dead can record no further step of it. The next attempt gets the
+outcomes of the completed phases, and does not repeat them.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class UnfinishedJob:
     """A job that a service has not finished.
 
     :param workflow: its last attempt.
-    :param names: the phases that it was begun with.
+    :param names: the phases with which it was begun.
     :param done: outcomes of completed phases, by name.
-    :param cancelled: somebody asked to cancel it.
+    :param cancelled: a cancel was requested.
     """
 
     workflow: str
