@@ -61,13 +61,14 @@ class BodyTooLarge(VmtuneError):
 
 
 class ForeignHost(VmtuneError):
-    """The Host header names another machine: a web page may have been made to ask for it."""
+    """The Host header names another machine: a web page may have been tricked into sending the
+    request."""
 
     code = "foreign_host"
 
 
 class ForeignOrigin(VmtuneError):
-    """A web page of another origin asks for a change."""
+    """A web page of another origin requests a change."""
 
     code = "foreign_origin"
 
@@ -79,7 +80,7 @@ class UnknownRoute(VmtuneError):
 
 
 class MethodNotAllowed(VmtuneError):
-    """What is at that path cannot be asked that way."""
+    """The path does not support this method."""
 
     code = "method_not_allowed"
 
@@ -107,7 +108,7 @@ STATUS_OF: Mapping[type[VmtuneError], int] = {
     SetupError: 503,
     TakenOver: 503,
 }
-"""Subclasses have their parent's status. What is not here is a fault of vmtune: 500."""
+"""Subclasses have their parent's status. Any other error is a fault of vmtune: 500."""
 
 
 def status_of(error: VmtuneError) -> int:
@@ -132,7 +133,7 @@ def problem_response(
 
 
 def internal_error(request_id: str) -> Response:
-    """What a user sees of a fault of ours: where the log has it, and nothing else."""
+    """The answer to an internal error: where to find it in the log, and nothing else."""
     problem = Problem(
         "",
         "internal",

@@ -1,4 +1,4 @@
-"""The application: routes, errors and what is around them."""
+"""The application: routes, errors and middleware."""
 
 from __future__ import annotations
 
@@ -156,8 +156,8 @@ def _routes() -> list[APIRoute]:
 
 @functools.cache
 def _exact_paths() -> dict[str, frozenset[str]]:
-    """The methods of each path that has a name of its own, such as /runs/import, which the
-    pattern /runs/{run} fits as well."""
+    """The methods of each literal path, such as /runs/import, that a pattern such as /runs/{run}
+    matches as well."""
     paths: dict[str, frozenset[str]] = {}
     for each in _routes():
         if not each.param_convertors:
@@ -188,7 +188,7 @@ def _named_patterns() -> tuple[tuple[re.Pattern[str], frozenset[str]], ...]:
 
 
 def _by_name(path: str) -> frozenset[str]:
-    """The methods that *path* takes by a name of its own; none where it has none."""
+    """The methods of *path* if it is a literal one; else none."""
     exact = _exact_paths().get(path)
     if exact or not path.startswith(PREFIX):
         return exact or frozenset()

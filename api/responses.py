@@ -19,7 +19,7 @@ _MEANINGS = {
     421: "The Host header names neither this machine's loopback address nor an allowed host.",
     422: "Invalid input; `errors` names each field.",
     424: "A host or its QEMU did not answer, or the connection was lost: the outcome is then "
-    "unknown, and has to be looked at again.",
+    "unknown, and must be checked again.",
     428: "If-Match is missing.",
     429: "Too many failed authentications; Retry-After says when to try again.",
     500: "Internal error; the log has the details under the id in `instance`.",
@@ -28,7 +28,7 @@ _MEANINGS = {
 _ALWAYS = (401, 403, 413, 415, 421, 422, 429, 500, 503)
 WITH_BODY = (400,)
 ASKS_A_HOST = (404, 409, 424)
-"""A route that talks to a host: it may be unreachable, its monitor busy, the VM gone."""
+"""A route that contacts a host: it may be unreachable, its monitor busy, the VM gone."""
 LOCATION = {"Location": {"description": "URL of the created object.", "schema": {"type": "string"}}}
 ETAG = {
     "ETag": {
@@ -41,7 +41,7 @@ _FILE_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 def saved_as(name: str, how: str = "attachment") -> dict[str, str]:
-    """The header that names a file, whatever is in *name*: some are what others sent."""
+    """The header that names a download; safe for any *name*, also one that others sent."""
     return {"Content-Disposition": f'{how}; filename="{_FILE_NAME.sub("-", name)[:150]}"'}
 
 

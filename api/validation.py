@@ -74,7 +74,7 @@ def _body_fields(route: object) -> list[str]:
 
 
 def _query_params(dependant: Dependant) -> Iterator[ModelField]:
-    """The query parameters of a route, and of what it depends on."""
+    """The query parameters of a route and of its dependencies."""
     yield from dependant.query_params
     for other in dependant.dependencies:
         yield from _query_params(other)

@@ -1,8 +1,8 @@
 """Authenticates each request before it reaches a route.
 
-At the unix socket that is the user whose process connected. Over TCP it is who holds the token
-in ``Authorization``, or who signed the browser in; without either, nothing is served but what
-:data:`OPEN` names, and the web UI's files, which hold nothing of the service.
+On the unix socket the caller is the user whose process connected. Over TCP it is the holder of the
+token in ``Authorization``, or of the browser session; without either, only the paths in
+:data:`OPEN` and the web UI's static files are served.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
 
 
 class Authenticate:
-    """Notes in ``scope["state"]`` who asks (``identity``), and for a browser that is signed
-    in which one it is (``browser``)."""
+    """Stores the caller in ``scope["state"]`` (``identity``), and for a browser its session
+    (``browser``)."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -73,9 +73,9 @@ class Authenticate:
 
 
 async def _who(scope: Scope, container: Container) -> Identity:
-    """Who asks; :data:`NOBODY` where they do not say.
+    """The caller; :data:`NOBODY` without credentials.
 
-    :raise Unauthenticated: they say, and it is not so.
+    :raise Unauthenticated: the credentials are not valid.
     """
     sent = [value for name, value in scope["headers"] if name == b"authorization"]
     if sent:
@@ -84,7 +84,7 @@ async def _who(scope: Scope, container: Container) -> Identity:
         peer = scope["state"].get("peer")
         names = {name.decode("latin-1") for name, _ in scope["headers"]}
         if peer is None or names & set(_FORWARDED):
-            # A proxy passes strangers on: they are not who the proxy runs as.
+            # A proxy forwards requests of others: they do not have the rights of the proxy's user.
             return NOBODY
         return container.access.users.identify(peer)
     if (scope["method"], scope["path"]) in OPEN or _is_file(scope):
@@ -183,6 +183,6 @@ def _has_provider(scope: Scope) -> bool:
 
 
 def _wants_a_page(scope: Scope) -> bool:
-    """Whether a person in a browser is to see where to sign in."""
+    """Whether to show a person in a browser the sign-in page."""
     accepts = headers_of(scope).get("accept", "")
     return scope["method"] in READS and "text/html" in accepts

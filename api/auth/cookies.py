@@ -12,7 +12,7 @@ OIDC = "vmtune_oidc"
 _OIDC_PATH = "/api/v1/session/oidc"
 _SESSION, _CSRF = "vmtune_session", "vmtune_csrf"
 _SECURE = "__Host-"
-"""Browsers take a cookie of such a name only over TLS, and from this very host."""
+"""Browsers accept a cookie with this prefix only over TLS and from this host."""
 
 
 def session_cookie(scheme: str) -> str:
@@ -21,8 +21,8 @@ def session_cookie(scheme: str) -> str:
 
 
 def set_cookies(response: Response, scheme: str, browser: WebLogin) -> None:
-    """Have the browser keep both: the session's for nobody but the service, and the word for
-    changes, which the service's own pages read and send back."""
+    """Set both cookies: the session's, which scripts cannot read, and the CSRF token, which the
+    service's own pages read and send back."""
     secure = scheme == "https"
     for name, value, hidden in (
         (session_cookie(scheme), browser.cookie, True),
@@ -40,7 +40,7 @@ def set_cookies(response: Response, scheme: str, browser: WebLogin) -> None:
 
 
 def set_oidc(response: Response, scheme: str, binding: str) -> None:
-    """Have the browser keep what it began. Lax: it comes back from another site."""
+    """Set the cookie of a sign-in that has begun. Lax: the browser comes back from another site."""
     response.set_cookie(
         OIDC,
         binding,

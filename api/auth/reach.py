@@ -1,4 +1,4 @@
-"""Path parameters that lead to a thing only if it is within the reach of who asks."""
+"""Path parameters that resolve only to what the caller may reach."""
 
 from __future__ import annotations
 

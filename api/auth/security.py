@@ -1,4 +1,4 @@
-"""Who may call a route: its scope is declared beside it, and a route without one is closed.
+"""Who may call a route: each route declares its scope; a route without one is closed.
 
 @router.get("", responses=problems(), dependencies=[READ])
 async def list_things(on: Services, who: Who) -> ThingPage: ...
@@ -18,7 +18,7 @@ from vmtune.model.access.scopes import Identity, Kind, Scope, with_implied
 
 
 async def who(request: Request) -> Identity:
-    """Who asks, as the middleware found out."""
+    """The caller, as authenticated by the middleware."""
     return cast(Identity, request.state.identity)
 
 
@@ -26,27 +26,27 @@ Who = Annotated[Identity, Depends(who)]
 
 
 class Needs:
-    """Lets through who has a scope.
+    """Admits callers that have a scope.
 
-    :param scope: None for everybody, also those who do not say who they are.
+    :param scope: None for everybody, also without credentials.
     """
 
     def __init__(self, scope: Scope | None) -> None:
         self.scope = scope
 
     async def __call__(self, identity: Who) -> None:
-        """:raise Unauthenticated: who asks is not known.
-        :raise Forbidden: who asks lacks the scope.
+        """:raise Unauthenticated: the caller is not authenticated.
+        :raise Forbidden: the caller lacks the scope.
         """
         if self.scope is not None:
             check_scope(identity, self.scope)
 
 
 def check_scope(identity: Identity, scope: Scope) -> None:
-    """Let through who has *scope*.
+    """Admit a caller that has *scope*.
 
-    :raise Unauthenticated: who asks is not known.
-    :raise Forbidden: who asks lacks it.
+    :raise Unauthenticated: the caller is not authenticated.
+    :raise Forbidden: the caller lacks it.
     """
     if identity.rights.allow(scope):
         return
@@ -62,7 +62,7 @@ def check_scope(identity: Identity, scope: Scope) -> None:
 
 
 def unknown() -> Unauthenticated:
-    """The error for who did not say who they are."""
+    """The error for a caller without credentials."""
     return Unauthenticated(
         "a request over TCP needs credentials",
         field="Authorization",
@@ -92,9 +92,9 @@ def _needs(dependants: Iterable[Dependant]) -> Iterable[Needs]:
 
 
 async def closed_unless_declared(request: Request, identity: Who) -> None:
-    """A route that somebody forgot to declare a scope for is for administrators alone.
+    """A route without a declared scope is for administrators alone.
 
-    Also says what is asked for, for the audit log.
+    Also names the request for the audit log.
     """
     route = request.scope.get("route")
     if not isinstance(route, APIRoute):

@@ -23,8 +23,8 @@ _FAILS = (424, 500, 503)
 
 class AuditMiddleware:
     """Begins an :class:`~vmtune.model.access.audit.Act` for each request, under which its changes
-    are noted, and notes at its end what no change has: refusals, failures, and what was
-    done without changing anything that is stored."""
+    are logged, and logs at its end what changed no stored record: refusals, failures, and other
+    actions."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -53,7 +53,7 @@ class AuditMiddleware:
 
 
 class _AuditedResponse:
-    """Notes how a request ends before anybody is told: what was answered is in the log."""
+    """Logs how a request ends before the answer is sent: every answer is in the log."""
 
     def __init__(self, audit: AuditService, scope: Scope, act: Act, send: Send) -> None:
         self._audit = audit
@@ -113,7 +113,7 @@ def _reason(scope: Scope) -> str:
 
 
 def _outcome(scope: Scope, act: Act, status: int) -> Outcome | None:
-    """What to note; None where there is nothing."""
+    """The entry to log; None if there is none."""
     changes = scope["method"] not in READS and not scope["state"].get("only_reads")
     if status in _NOT_LET_IN or scope["state"].get("out_of_reach"):
         return Outcome.REFUSED

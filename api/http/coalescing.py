@@ -1,8 +1,9 @@
-"""Lets those who read the same at the same time share an answer.
+"""Request coalescing: identical reads that arrive at the same time share an answer.
 
-Pages of the web UI and programs that poll ask for the same lists, and a list of VMs asks each QEMU.
-Who asks while the same is being answered gets the next answer, with all others who come meanwhile:
-never one that was begun before they asked, so that everybody sees what they have changed.
+Pages of the web UI and polling programs request the same lists, and a list of VMs queries each
+QEMU. A read that arrives while the same is being answered gets the next answer, with all others
+that arrive meanwhile: never one that was begun before the request, so that clients see their own
+changes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _PATHS = tuple(
         "services", "vms",
     )
 )  # fmt: skip
-"""What is answered the same to all who have the same rights, and is not streamed."""
+"""Reads that have the same answer for all callers with the same rights, and are not streamed."""
 _SHARE, _MAX_INTERVAL_S = 0.2, 0.05
 """One read takes at most a fifth of the service's time, but is answered at least 20 times a
 second."""
@@ -78,7 +79,8 @@ def _is_shareable(scope: Scope) -> bool:
 
 
 def _no_body() -> Receive:
-    """What is received of a read. That its client has gone is not told: others wait as well."""
+    """The ``receive`` of a shared read. It does not report a disconnected client: others wait as
+    well."""
     asked = False
 
     async def receive() -> Message:

@@ -15,7 +15,7 @@ from vmtune.services.metrics import telemetry
 log = structlog.get_logger(__name__)
 
 METRICS_PATH = "/metrics"
-"""Where Prometheus looks unless it is told otherwise: the same as /api/v1/metrics."""
+"""Prometheus's default path: the same as /api/v1/metrics."""
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
@@ -46,8 +46,8 @@ class RequestMetrics:
 
 
 def template(scope: Scope) -> str:
-    """The template of the route that a request has reached; ``web`` for the web UI, ``none``
-    where it has reached none. Never the path as it was asked for: there are endlessly many."""
+    """The template of the route that a request has reached; ``web`` for the web UI, ``none`` where
+    it has reached none. Never the requested path: there is no limit to their number."""
     route = scope.get("route")
     if isinstance(route, Mount):
         return "web"

@@ -1,4 +1,4 @@
-"""What happens around every request: its id, its body's limits, and who may ask."""
+"""What happens around every request: its id, its body's limits, and checks of its origin."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _ALWAYS = (
     (b"cache-control", b"no-store"),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
-    # Whatever ends up in an answer, no script in it runs as a page of the service.
+    # No script in an answer, whatever its content, runs as a page of the service.
     (
         b"content-security-policy",
         b"default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; "
@@ -51,8 +51,8 @@ def _headers(scope: Scope) -> Mapping[str, str]:
 
 
 class RequestContext:
-    """Gives each request an id, that its answer and its log lines carry, and answers what
-    nobody foresaw without a traceback."""
+    """Gives each request an id, which its answer and log lines contain, and answers unexpected
+    errors without a traceback."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -81,7 +81,7 @@ class RequestContext:
             except Exception:
                 log.exception("internal error", method=scope["method"], path=scope["path"])
                 if started:
-                    raise  # the server then cuts the answer short, which tells the client
+                    raise  # the server then cuts the answer short, which the client notices
                 await internal_error(request_id)(scope, receive, send_with_id)
 
 
@@ -96,7 +96,7 @@ class BodyLimit:
 class OriginCheck:
     """Refuses requests that a web page was tricked into sending.
 
-    The loopback address is no protection from browsers: a name that an attacker owns may
+    The loopback address does not protect from browsers: a name that an attacker owns may
     resolve to it (DNS rebinding), and a page of any origin may post to it. So over TCP the
     Host header has to name this service, and a change must not come from a page of another
     origin. The unix socket is out of a browser's reach.
@@ -121,11 +121,11 @@ class OriginCheck:
 
 
 class BodyLimits:
-    """Refuses bodies that are no JSON, or too large.
+    """Refuses bodies that are not JSON, or too large.
 
-    :param max_body_bytes: the largest body that is taken.
+    :param max_body_bytes: the largest body that is accepted.
     :param others: other limits, by path.
-    :param media_types: what is taken instead of JSON, by path.
+    :param media_types: what is accepted instead of JSON, by path.
     """
 
     def __init__(
@@ -164,7 +164,7 @@ class BodyLimits:
             seen += len(message.get("body", b""))
             if seen > limit.most_bytes:
                 await _drain(receive)
-                # As this kind it passes through whoever reads the body.
+                # An error of this class passes through the code that reads the body.
                 raise HTTPException(413) from _too_large(limit)
             return message
 
@@ -172,10 +172,10 @@ class BodyLimits:
 
 
 class ExactPaths:
-    """Refuses a method that a path of its own name does not take, before a pattern takes that
-    name for an id or the web UI for a page.
+    """Refuses a method that a literal path does not support, before a pattern takes its last part
+    for an id or the web UI for a page.
 
-    :param named: the methods of such a path; none of any other.
+    :param named: the methods of such a path; empty for any other.
     """
 
     def __init__(self, app: ASGIApp, named: Callable[[str], frozenset[str]]) -> None:

@@ -12,9 +12,9 @@ from vmtune.rendering import render
 
 
 def sign_in_page(by_provider: bool) -> Response:
-    """The page, in place of what it stands before.
+    """The sign-in page, served in place of the requested one.
 
-    :param by_provider: people can sign in with an identity provider, too.
+    :param by_provider: sign-in with an identity provider is offered, too.
     """
     page, policy = _page(by_provider)
     headers = {
@@ -28,7 +28,7 @@ def sign_in_page(by_provider: bool) -> Response:
 
 @cache
 def _page(by_provider: bool) -> tuple[str, str]:
-    """The page, and the policy that lets a browser use its style and script and nothing else."""
+    """The page, and the policy by which a browser runs only its own style and script."""
     style, script = render("sign_in.css"), render("sign_in.js")
     policy = (
         "default-src 'none'; connect-src 'self'; form-action 'none'; base-uri 'none'; "

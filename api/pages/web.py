@@ -1,8 +1,8 @@
 """Serves the built web UI: its files, and its one page for every address that is a page's.
 
-The files are made by ``make web`` into the package, so that a wheel has them and whoever
-installs it needs no Node. The page's own addresses (``/vms/...``) exist only in the browser, so
-each of them answers with the same page; what looks like a file and is none answers 404.
+The files are made by ``make web`` into the package, so that a wheel has them and its users need no
+Node. The page's own addresses (``/vms/...``) exist only in the browser, so
+each of them answers with the same page; a path that looks like a missing file answers 404.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class WebUi:
         if _is_page(path):
             return FileResponse(page, headers={"cache-control": "no-cache"})
         response = await self._files.get_response(path, scope)
-        # Built names hold a hash of what is in them: they never change.
+        # Built names contain a hash of the content: such files never change.
         lasting = (
             "public, max-age=31536000, immutable" if path.startswith("assets/") else "no-cache"
         )

@@ -1,4 +1,4 @@
-"""Applications: records of what was set, and putting it back."""
+"""Applications: records of what was set, and its revert."""
 
 from __future__ import annotations
 

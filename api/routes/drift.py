@@ -1,4 +1,4 @@
-"""Drift: the VMs that run otherwise than what was applied to them, and looking for it."""
+"""Drift: VMs whose settings differ from what was applied, and scans for them."""
 
 from __future__ import annotations
 

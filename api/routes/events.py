@@ -69,13 +69,13 @@ async def follow_events(
 
 
 class _Permission:
-    """Whether who follows still may: looked at again whenever somebody may have lost it, and
-    each minute, for what ends by itself."""
+    """Whether the subscriber still has its rights: checked again whenever rights may have been
+    revoked, and each minute, for those that expire."""
 
     def __init__(self, access: Access, request: Request) -> None:
         self._access = access
         self._request = request
-        self._known: asyncio.Event | None = None  # the `changed` as of which it was looked at
+        self._known: asyncio.Event | None = None  # the `changed` at the time of the last check
 
     async def end(self) -> None:
         """Return once it has ended."""
@@ -95,7 +95,7 @@ class _Permission:
         return True
 
     async def _look(self) -> bool:
-        changed = self._access.tokens.changed  # before: what changes meanwhile is looked at anew
+        changed = self._access.tokens.changed  # before: a change meanwhile is checked next time
         still = await still_lets_in(self._request.scope, self._access)
         if still:
             self._known = changed
@@ -105,8 +105,8 @@ class _Permission:
 async def _until(
     messages: AsyncIterator[Event | Progress], stopping: asyncio.Event, may: _Permission
 ) -> AsyncIterator[Event | Progress | None]:
-    """*messages* until the service stops, or who follows may no longer; the first is None,
-    once they are listened to."""
+    """*messages* until the service stops or the subscriber loses its rights; the first is None,
+    once subscribed."""
     stop = asyncio.ensure_future(stopping.wait())
     ended = asyncio.ensure_future(may.end())
     following = asyncio.ensure_future(anext(messages))

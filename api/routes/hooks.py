@@ -1,5 +1,5 @@
-"""What libvirt's hook asks. At the unix socket alone: there the kernel says who asks, and no
-token is needed."""
+"""Questions of libvirt's hook. On the unix socket alone: there the kernel identifies the caller,
+and no token is needed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ARRIVING = "/hooks/qemu"
 
 
 async def _local(who: Who) -> None:
-    """:raise Forbidden: who asks is no local user."""
+    """:raise Forbidden: the caller is not a local user."""
     if who.kind is not Kind.USER:
         raise Forbidden(
             f"{who} is not a process of this machine",

@@ -35,7 +35,7 @@ LaterThan = Annotated[
 
 
 async def _views(on: Services, records: Sequence[Migration]) -> list[MigrationView]:
-    """The records, and where those stand that wait for their turn."""
+    """The records, and the queue positions of those that wait."""
     waiting = [record.id for record in records if record.state is MigrationState.QUEUED]
     places = await on.admission.places(waiting) if waiting else {}
     return [MigrationView.of(record, on.tunables, places.get(record.id)) for record in records]

@@ -21,8 +21,8 @@ _BACK = (
     "<!doctype html><html lang=en><meta charset=utf-8><title>vmtune</title>"
     '<meta http-equiv=refresh content="0;url=/"><p>Signed in. <a href="/">Continue</a></p>'
 )
-"""The page that comes back from the provider is still the provider's doing to a browser, which
-sends no SameSite=Strict cookie with what it leads to; what this page leads to is ours."""
+"""A browser that the provider redirects sends no SameSite=Strict cookie; after this page of ours it
+does."""
 
 
 def _configured(on: Services) -> OidcService:

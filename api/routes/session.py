@@ -1,4 +1,4 @@
-"""Who asks, and browsers that are signed in."""
+"""The caller, and browser sessions."""
 
 from __future__ import annotations
 

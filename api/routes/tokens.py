@@ -1,4 +1,4 @@
-"""Tokens, with which programs and people who are not at the machine prove who they are."""
+"""Tokens, with which programs and remote users authenticate."""
 
 from __future__ import annotations
 

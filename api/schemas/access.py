@@ -1,4 +1,4 @@
-"""Tokens, who asks, and the audit log."""
+"""Tokens, the caller, and the audit log."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class Shown(Model):
 
 
 def text_of(tunable: str, value: Value, rows: Rows) -> str:
-    """*value* as people read it, also of a tunable that nobody knows any more."""
+    """*value* for display, also of a tunable that is no longer known."""
     row = rows.get(tunable)
     return row.render(value) if row else str(value)
 

@@ -1,4 +1,4 @@
-"""What ran beside a migration: convergence steps, and the dirty-ring reaper."""
+"""What ran during a migration: convergence steps, and the dirty-ring reaper."""
 
 from __future__ import annotations
 

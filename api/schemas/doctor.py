@@ -1,4 +1,4 @@
-"""What the doctor found on a host."""
+"""Host diagnostics: what was found on a host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evacuations: orders, plans, where they stand."""
+"""Evacuations: requests, plans, progress."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hosts: what was added, and what they say of themselves right now."""
+"""Hosts: as they were added, and their current state."""
 
 from __future__ import annotations
 

@@ -236,10 +236,10 @@ _OF_A_RUN, _OF_A_MIGRATION = TypeAdapter(StoredPage[Sample]), TypeAdapter(_Store
 
 
 def samples_json(page: StoredPage[Sample], of: Migration | None = None) -> Response:
-    """A page of samples as :class:`SamplePage` has it. To make models of them first takes ten
-    times as long: of ten thousand most of a second, in which nobody else is answered.
+    """A page of samples as :class:`SamplePage` has it. Making models of them first takes ten times
+    as long: for ten thousand most of a second, in which no other request is answered.
 
-    :param of: whose they are; None for a run's, of which no more is told.
+    :param of: whose they are; None for a run's, which have no such field.
     """
     if of is None:
         shown = _OF_A_RUN.dump_json(page)

@@ -1,4 +1,4 @@
-"""Plans: what would be set where and when, and what stands against it."""
+"""Plans: what would be set where and when, and the findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""VMs: as their hosts list them, and as they were probed just now."""
+"""VMs: as their hosts list them, and as just probed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class TuningView(Model):
         description="Tunables with another value than wanted and not pending a migration."
     )
     as_of: datetime
-    since: datetime = Field(description="Since when it is in this state, as far as it was checked.")
+    since: datetime = Field(description="Since when it is in this state, as far as checks show.")
 
     @classmethod
     def of(cls, tuning: Tuning) -> TuningView:

@@ -16,7 +16,7 @@ _QUIET = ("uvicorn", "alembic", "asyncio", "qemu", "dbos", "sqlalchemy")
 def _in_one_line(
     logger: structlog.typing.WrappedLogger, method: str, event: structlog.typing.EventDict
 ) -> structlog.typing.EventDict:
-    """A quiet library's error by its reason: whose it is, vmtune says in a record of its own."""
+    """A library's error reduced to its reason: vmtune logs the context in a record of its own."""
     failed = event.get("exc_info")
     if not failed or not str(event.get("logger", "")).startswith(_QUIET):
         return event

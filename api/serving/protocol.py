@@ -1,5 +1,5 @@
-"""HTTP/1.1 as uvicorn speaks it, with two things more: who is at the other end of a unix
-socket, and how long a client may take to send a request."""
+"""uvicorn's HTTP/1.1, with two additions: the peer of a unix socket, and a time limit for sending a
+request."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MOST_OPTION_BYTES = 1024  # all that Python's getsockopt gives: 256 groups
 
 
 class _Part(Enum):
-    """What of a request is to come."""
+    """Which part of a request is expected next."""
 
     HEAD = "head"
     BODY = "body"
@@ -40,10 +40,9 @@ class Protocol(HttpToolsProtocol):
     """One connection. ``scope["state"]["peer"]`` is the :class:`Peer` behind a unix socket,
     and None over TCP.
 
-    A client that takes more than 10 s for a request's head, or 60 s for its body, is cut
-    off: else a few hundred slow ones would keep everybody else away. So are TCP connections
-    beyond 500; the unix socket is always served. A head that is still not whole after 64 KiB is
-    refused.
+    A client that takes more than 10 s for a request's head, or 60 s for its body, is disconnected:
+    else a few hundred slow ones would block all others. So are TCP connections
+    beyond 500; the unix socket is always served. A head of more than 64 KiB is refused.
     """
 
     _part = _Part.NOTHING
@@ -51,7 +50,7 @@ class Protocol(HttpToolsProtocol):
     _limit: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
-        """Learn who it is."""
+        """Identify the peer."""
         super().connection_made(transport)
         one = transport.get_extra_info("socket")
         is_unix = one is not None and one.family == socket.AF_UNIX
@@ -63,7 +62,7 @@ class Protocol(HttpToolsProtocol):
         self._expect(_Part.HEAD)
 
     def data_received(self, data: bytes) -> None:
-        """Go on, unless the head is too long."""
+        """Continue, unless the head is too long."""
         super().data_received(data)
         if self._part is _Part.HEAD:
             self._head_bytes += len(data)
@@ -81,12 +80,12 @@ class Protocol(HttpToolsProtocol):
         self._expect(_Part.BODY)
 
     def on_message_complete(self) -> None:
-        """It has come as a whole. From its answer on, uvicorn's keep-alive limit holds."""
+        """The request is complete. After its answer, uvicorn's keep-alive limit applies."""
         super().on_message_complete()
         self._expect(_Part.NOTHING)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing is waited for any more."""
+        """No time limit runs any more."""
         self._expect(_Part.NOTHING)
         super().connection_lost(exc)
 

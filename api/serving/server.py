@@ -36,9 +36,9 @@ _HANDSHAKE_WITHIN_S = 10
 def serve(settings: Settings) -> None:
     """Serve until SIGTERM or SIGINT; then end within about three seconds, streams at once.
 
-    :raise SetupError: another service runs, a socket or a database cannot be used.
-    :raise SchemaMismatch: the database is of another version; names what mends it.
-    :raise TakenOver: another service has taken over: it has to start anew, as under systemd.
+    :raise SetupError: another service runs, or a socket or database cannot be used.
+    :raise SchemaMismatch: the database is of another version; names the command that fixes it.
+    :raise TakenOver: another service has taken over: it has to start again, as systemd does.
     """
     configure_logs(settings.log_format, settings.log_level)
     start_traces(settings.service_name)
@@ -59,13 +59,13 @@ async def _serve(settings: Settings) -> None:
     loop = asyncio.get_running_loop()
     starting = asyncio.current_task()
     assert starting is not None
-    # First, so that a signal always finds somebody who puts away the sockets.
+    # First, so that the sockets are removed whenever a signal comes.
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, starting.cancel)
     with state_lock(settings), listening(settings) as sockets:
         async with open_container(settings) as container:
             server = Server(container)
-            # What is loaded by now stays: a full collection over it stopped everything for 170 ms.
+            # What is loaded by now stays: a full collection of it stopped the process for 170 ms.
             gc.collect()
             gc.freeze()
             for number in (signal.SIGTERM, signal.SIGINT):
@@ -153,7 +153,7 @@ class Server(uvicorn.Server):
 
 
 def notify(message: str) -> None:
-    """Tell systemd, where it started the service (sd_notify(3))."""
+    """Notify systemd, if it started the service (sd_notify(3))."""
     address = os.environ.get("NOTIFY_SOCKET", "")
     if not address.startswith(("/", "@")):
         return

@@ -1,4 +1,4 @@
-"""Where the service listens, and the lock that keeps a second service away."""
+"""The sockets on which the service listens, and the lock against a second service."""
 
 from __future__ import annotations
 
@@ -75,10 +75,10 @@ def state_lock(settings: Settings) -> Iterator[None]:
 
 @contextmanager
 def listening(settings: Settings) -> Iterator[list[socket.socket]]:
-    """The service's sockets, listening from now on: who connects waits until it is ready.
+    """The service's sockets, listening from now on: clients wait until it is ready.
 
-    A unix socket that systemd passed is taken instead of making one, and its file is
-    systemd's; likewise TCP sockets. The file of one that is made here is removed at the end.
+    A unix socket that systemd passed is used instead of a new one, and its file belongs to systemd;
+    likewise TCP sockets. The file of a socket made here is removed at the end.
 
     :raise SetupError: another service listens there, the port is taken, or the socket
         cannot be made, or not safely.
@@ -158,11 +158,11 @@ def passed_sockets() -> list[socket.socket]:
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse a folder in which, or in place of which, somebody else could put a socket of
-    their own: clients would talk to that, and root's would tell it what to do.
+    """Refuse a folder in which, or in place of which, another user could put a socket: clients
+    would talk to that, also root's.
 
-    :raise SetupError: the folder is a symbolic link, or it or one above it belongs to
-        somebody else, or everybody may write there.
+    :raise SetupError: the folder is a symbolic link, or it or a parent belongs to another user or
+        is writable by everybody.
     """
     for place in (folder, *folder.parents):
         found = place.lstat()
@@ -185,7 +185,7 @@ def check_folder(folder: Path) -> None:
 
 
 def _remove_stale(path: Path) -> None:
-    """Remove a socket that nobody listens at any more."""
+    """Remove a socket without a listener."""
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:
@@ -217,7 +217,7 @@ def _bind_unix(path: Path, group: str) -> socket.socket:
     """The unix socket: for its owner alone, and for the members of *group*."""
     number = group_id(group) if group else -1
     one = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    before = os.umask(_PRIVATE_UMASK)  # so that nobody else can connect, not for a moment
+    before = os.umask(_PRIVATE_UMASK)  # so that no other user can connect, not for a moment
     try:
         one.bind(str(path))
         if group:

@@ -45,7 +45,7 @@ class Tls:
                 f"{error.strerror or error}",
                 field="tls_cert",
                 remedy="use PEM files that the service's user can read and that belong "
-                "together, the key without a passphrase",
+                "together; the key without a passphrase",
             ) from error
 
 

@@ -18,14 +18,14 @@ log = structlog.get_logger(__name__)
 
 _LEFT_OUT = (
     f"{PREFIX}/events",  # lasts as long as its reader
-    f"{PREFIX}/session/oidc",  # what is in these addresses signs somebody in
+    f"{PREFIX}/session/oidc",  # these addresses contain sign-in secrets
 )
 
 
 def start_traces(service: str) -> None:
-    """Switch traces on, where the environment asks for them. The service runs without, too.
+    """Enable traces, if the environment requests them.
 
-    :param service: its name among others; may be empty.
+    :param service: its name in the traces; may be empty.
     """
     try:
         if tracing.start(os.environ, __version__, service):
@@ -35,7 +35,7 @@ def start_traces(service: str) -> None:
 
 
 def traced() -> TelemetryConfig:
-    """What FastAPI is to tell of requests: one span each, where traces are on, and no more."""
+    """FastAPI's instrumentation: one span for each request, if traces are on."""
     return {
         "tracer_provider": tracing.provider(),
         "tracing": tracing.provider() is not None,

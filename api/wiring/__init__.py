@@ -1,1 +1,1 @@
-"""Builds the services; the only place that picks concrete drivers."""
+"""Builds the services; the only place that chooses concrete drivers."""

@@ -31,9 +31,9 @@ async def open_hosts(
     factory: DriverFactory | None,
     stack: AsyncExitStack,
 ) -> tuple[HostService, Cluster | None]:
-    """The hosts; and this service among others, where it shares them: it has joined them.
+    """The hosts; and the cluster that this service has joined, if it shares them.
 
-    :param make: makes a host's driver, with a guard of what it changes.
+    :param make: makes a host's driver, with a guard of its changes.
     :param factory: makes it instead, in tests.
     :raise SetupError: another service of the same name lives.
     """

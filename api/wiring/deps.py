@@ -1,4 +1,4 @@
-"""Builds everything once, and is the only place that picks concrete drivers."""
+"""Builds everything once; the only place that chooses concrete drivers."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Container:
     """The services, as the routes use them.
 
     :param tunables: vmtune's own and those of the loaded packs.
-    :param fleet: None where one service drives every host.
+    :param fleet: None where one service manages every host.
     :param stopping: set when the service begins to stop: streams end at once.
     """
 
@@ -118,8 +118,8 @@ def make_driver(
 ) -> Driver:
     """The driver for a host's URI.
 
-    :param more_commands: QMP commands that the operator allows beside those of vmtune.
-    :param guard: lets through what changes something.
+    :param more_commands: QMP commands that the operator allows in addition to vmtune's.
+    :param guard: admits changes of the host.
     :param tunables: what it reads and sets, packs included.
     :raise SetupError: libvirt's library is not installed.
     """
@@ -170,10 +170,10 @@ async def open_container(
     jobs: JobEngine | None = None,
     bench_tools: BenchTools | None = None,
 ) -> AsyncIterator[Container]:
-    """Everything, ready to serve: the store is open, interrupted work is settled or found
-    again, and jobs run. All is closed at the end.
+    """Everything, ready to serve: the store is open, interrupted work is settled or resumed, and
+    jobs run. All is closed at the end.
 
-    :raise SchemaMismatch: the database is of another version; names what mends it.
+    :raise SchemaMismatch: the database is of another version; names the command that fixes it.
     :raise SetupError: a database cannot be opened.
     :raise InvalidInput: a tunable pack cannot be accepted.
     """
@@ -279,7 +279,7 @@ async def open_container(
 
 @asynccontextmanager
 async def _background(work: Coroutine[object, object, None]) -> AsyncIterator[asyncio.Task[None]]:
-    """Run *work* beside the block, and end it with the block."""
+    """Run *work* during the block, and end it with the block."""
     task = asyncio.create_task(work)
     try:
         yield task
@@ -291,8 +291,8 @@ async def _background(work: Coroutine[object, object, None]) -> AsyncIterator[as
 
 @asynccontextmanager
 async def _reconciling(applications: ApplyService) -> AsyncIterator[None]:
-    """Settle interrupted applications before anything new begins. One whose host is silent
-    keeps its VM to itself and is settled in the background."""
+    """Settle interrupted applications before anything new begins. One whose host does not answer
+    keeps its VM reserved and is settled in the background."""
     async with _background(applications.reconcile()) as task:
         await asyncio.wait({task}, timeout=_RECONCILE_WITHIN_S)
         if task.done():

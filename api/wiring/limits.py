@@ -1,4 +1,5 @@
-"""Who raises limits of this machine: the service itself where it is root, else the root unit."""
+"""Chooses who raises limits of this machine: the service itself if it is root, else the root
+unit."""
 
 from __future__ import annotations
 
@@ -29,11 +30,11 @@ def make_limits(settings: Settings, hosts: HostService, bus: EventBus) -> HostLi
 def carry_out(
     wishes: Path, journal: Path = ROOT_JOURNAL, proc: Path = PROC_SYS, etc: Path = SYSCTL_D
 ) -> dict[str, int]:
-    """What the root unit does: bring limits to what the service wishes for.
+    """The root unit's work: set limits to what the service requests.
 
     :return: what they are then.
     :raise SetupError: a file cannot be understood: nothing is changed.
-    :raise CommandRefused: the kernel or a file system does not take it.
+    :raise CommandRefused: the kernel or a file system refuses it.
     """
     sysctls = Sysctls(journal, proc, etc)
     sysctls.reach(read_wishes(wishes))

@@ -1,4 +1,4 @@
-"""Who may load VMs that run: who may change them."""
+"""Rights for loads on running VMs: the same as for changing them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ _TARGET = "target"
 
 
 def check_may_load(who: Identity, *documents: Any) -> None:  # any JSON
-    """Beside the scope ``bench``, which is for QEMUs that are started for it, a running VM takes
-    ``apply``: its guest shares with the load what it is on.
-
-    :param documents: what was asked for.
-    :raise Forbidden: they name a running VM, and *who* may not change VMs.
+    """A load on a running VM needs ``apply`` in addition to ``bench``: it competes with the guest.
+    :param documents: the requested scenarios.
+    :raise Forbidden: they name a running VM, and *who* lacks ``apply``.
     """
     if any(map(_names_a_vm, documents)):
         check_scope(who, Scope.APPLY)

@@ -1,4 +1,4 @@
-"""Makes what the service does by itself: looking for drift, and keeping house."""
+"""Builds the service's own chores: drift scans and retention."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from vmtune.storage import Store
 
 
 def keeping_of(settings: Settings) -> Keeping:
-    """What is kept for how long, as the settings have it."""
+    """The retention times of the settings."""
     return Keeping(
         settings.samples_whole_days,
         settings.samples_thinned_s,

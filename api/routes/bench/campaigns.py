@@ -1,4 +1,4 @@
-"""Campaigns: ordered, followed, paused, resumed, cancelled."""
+"""Campaigns: create, list, pause, resume, cancel."""
 
 from __future__ import annotations
 

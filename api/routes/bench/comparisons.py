@@ -1,4 +1,4 @@
-"""Runs held against each other, and a metric over time."""
+"""Comparisons of runs, and a metric over time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Published measurements, to hold own ones against."""
+"""Published measurements, to compare own ones with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Benchmark runs: ordered, followed, cancelled, looked at, exported and taken over."""
+"""Benchmark runs: create, list, cancel, read, export and import."""
 
 from __future__ import annotations
 

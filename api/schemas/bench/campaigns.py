@@ -1,4 +1,4 @@
-"""Campaigns: orders, forecasts, where they stand."""
+"""Campaigns: requests, forecasts, progress."""
 
 from __future__ import annotations
 

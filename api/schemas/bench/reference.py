@@ -1,4 +1,4 @@
-"""Published measurements, with their ratios and changes computed anew."""
+"""Published measurements, with their ratios and changes recomputed."""
 
 from __future__ import annotations
 

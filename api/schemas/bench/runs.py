@@ -1,4 +1,4 @@
-"""Benchmark runs: orders, records, series."""
+"""Benchmark runs: requests, records, series."""
 
 from __future__ import annotations
 

@@ -6460,7 +6460,7 @@ export interface components {
             /**
              * Since
              * Format: date-time
-             * @description Since when it is in this state, as far as it was checked.
+             * @description Since when it is in this state, as far as checks show.
              */
             since: string;
         };
@@ -9075,7 +9075,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and must be checked again. */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -9579,7 +9579,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and must be checked again. */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -9810,7 +9810,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and must be checked again. */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -9949,7 +9949,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and must be checked again. */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -10079,7 +10079,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and must be checked again. */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -10334,7 +10334,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and must be checked again. */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -10464,7 +10464,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and must be checked again. */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -10607,7 +10607,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and must be checked again. */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -10752,7 +10752,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and must be checked again. */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -10882,7 +10882,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and must be checked again. */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -11369,7 +11369,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and must be checked again. */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -11499,7 +11499,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and must be checked again. */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -11629,7 +11629,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and must be checked again. */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -11772,7 +11772,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and must be checked again. */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -11902,7 +11902,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and must be checked again. */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -13998,7 +13998,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and must be checked again. */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -14252,7 +14252,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and must be checked again. */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -14494,7 +14494,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and must be checked again. */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -14637,7 +14637,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and must be checked again. */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -15245,7 +15245,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and must be checked again. */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -15388,7 +15388,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and must be checked again. */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -17046,7 +17046,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and must be checked again. */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -18823,7 +18823,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and must be checked again. */
             424: {
                 headers: {
                     [name: string]: unknown;
@@ -18966,7 +18966,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
-            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and has to be looked at again. */
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and must be checked again. */
             424: {
                 headers: {
                     [name: string]: unknown;
