@@ -87,8 +87,8 @@ def _open_sqlite(url: URL) -> JobsDatabase:
     path = Path(url.database or "").absolute()
     lock = hold(path)
     try:
-        # Created here, since SQLite would make it readable for everyone and reports "unable to open"
-        # for any reason.
+        # Created here, since SQLite would make it readable for everyone and reports
+        # "unable to open" for any reason.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         with contextlib.closing(sqlite3.connect(path)) as connection:
             # Stored in the file, so it applies to dbos's connections too.
