@@ -11,12 +11,12 @@ _T = TypeVar("_T")
 
 class Coalescer(Generic[_T]):
     """Runs one request of each key at a time. Requests that arrive while it runs share the next
-    run: nobody gets an answer that was begun before they asked.
+    run: no caller gets an answer that was begun before its request.
 
     :param share: most of the time, above 0 up to 1, that runs of one key may take: the next one
         is delayed accordingly.
-    :param max_interval_s: from the start of one run to that of the next, at most, whatever *share*
-        says.
+    :param max_interval_s: from the start of one run to that of the next, at most, also if *share*
+        gives more.
     """
 
     def __init__(self, share: float = 1.0, max_interval_s: float = 0.0) -> None:
@@ -35,7 +35,7 @@ class Coalescer(Generic[_T]):
         if task is None:
             task = asyncio.create_task(self._run_next(key, work))
             self._next[key] = task
-        # One caller that gives up does not cancel it for the others.
+        # A caller that is cancelled does not cancel it for the others.
         return await asyncio.shield(task)
 
     async def _run_next(self, key: Hashable, work: Callable[[], Coroutine[Any, Any, _T]]) -> _T:

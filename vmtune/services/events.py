@@ -86,8 +86,8 @@ class EventBus:
             self._relaying = False
 
     def publish_soon(self, topic: EventTopic, subject: object, data: Mapping[str, Any]) -> None:
-        """Publish without making the caller wait: for what is in a record already, where an
-        event lost with the service misleads nobody. The order of the calls is kept."""
+        """Publish without making the caller wait: for what is in a record already, where a lost
+        event does no harm. The order of the calls is kept."""
         task = asyncio.create_task(self._publish_logged(topic, subject, data))
         self._publishing.add(task)
         task.add_done_callback(self._publishing.discard)

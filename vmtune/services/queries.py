@@ -34,10 +34,10 @@ _LARGE_FLEET_VMS = 2000
 
 @dataclass(frozen=True, slots=True)
 class VmFilter:
-    """Which VMs to list; None and empty let all through.
+    """Which VMs to list; None and empty match all.
 
     :param labels: ``key=value`` that a VM must have, all of them.
-    :param tuning: how it must stand, as it was last seen.
+    :param tuning: its tuning state, as last seen.
     """
 
     host: str | None = None
@@ -47,7 +47,7 @@ class VmFilter:
     tuning: TuningState | None = None
 
     def lets(self, vm: SeenVm) -> bool:
-        """Whether *vm* is one of them, however it stands."""
+        """Whether *vm* matches, without its tuning state."""
         return (
             (self.name is None or vm.summary.name == self.name)
             and (self.state is None or vm.summary.state is self.state)
@@ -58,10 +58,9 @@ class VmFilter:
 @dataclass(frozen=True, slots=True)
 class VmPage:
     """A page of VMs, and why hosts are missing from it.
-
-    :param tunings: how those VMs stand of which that is known.
-    :param counts: of all pages together and before the filter by tuning: how many VMs stand
-        how; one that two hosts list counts once.
+    :param tunings: the known tuning states of those VMs.
+    :param counts: of all pages, before the filter by tuning: number of VMs by state; one that two
+        hosts list counts once.
     """
 
     page: Page[SeenVm]
@@ -71,7 +70,7 @@ class VmPage:
 
 
 class Queries:
-    """Answers what changes nothing."""
+    """Read-only queries."""
 
     def __init__(self, store: Store, hosts: HostService, tunables: TunableRegistry) -> None:
         self._store = store
@@ -118,11 +117,11 @@ class Queries:
     async def vms(
         self, wanted: VmFilter, after: str | None, limit: int, reach: Reach = EVERYTHING
     ) -> VmPage:
-        """VMs as the hosts list them right now, in the order of their names, and how they
-        stood when they were last looked at: no QEMU is asked for it.
+        """VMs as the hosts list them now, in the order of their names, with their tuning states as
+        last seen: no QEMU is queried.
 
-        In a large fleet only the hosts of the VMs on the page are asked; which VMs there are is
-        taken from what was listed before. A filter by state needs all hosts' answers all the same.
+        In a large installation only the hosts of the VMs on the page are queried; the VMs are taken
+        from earlier listings. A filter by state needs all hosts' answers all the same.
 
         :raise NotFound: no such host.
         :raise HostUnreachable: the host that the filter names does not answer.
@@ -146,8 +145,8 @@ class Queries:
         return VmPage(listed, listing.problems, {vm: tunings[vm] for vm in shown}, counts)
 
     def _tunings(self, may_be_large: bool) -> Mapping[UUID, Tuning] | None:
-        """How all VMs stood; None where the fleet is so large that nobody wants to know at once.
-        One call, for each takes its turn among the workers."""
+        """The tuning states of all VMs; None if there are too many to read at once. One call, since
+        each call waits for a worker thread."""
         if may_be_large and self._store.known_vms.count() > _LARGE_FLEET_VMS:
             return None
         return self._store.tunings.all()
@@ -172,7 +171,7 @@ class Queries:
         return VmPage(Page(tuple(seen), known.next), tuple(problems), found, counts)
 
     async def tuning(self, vm: UUID) -> Tuning | None:
-        """How a VM stood when it was last looked at; None where nothing is known of it."""
+        """A VM's tuning state as last seen; None if unknown."""
         return await asyncio.to_thread(self._store.tunings.get, vm)
 
     async def labels(self, vm: UUID) -> Mapping[str, str]:
@@ -326,7 +325,7 @@ def _part(
     after: str | None,
     limit: int,
 ) -> Page[_T]:
-    """The page of a list that is made anew each time, in the order of *key*."""
+    """A page of a list that is recomputed each time, in the order of *key*."""
     rest = sorted(items, key=key)
     if after is not None:
         seen = tuple(map(str, read_cursor(listing, after, *_KEYS[listing])))
@@ -339,9 +338,9 @@ def _part(
 def part_in_order(
     items: Sequence[_T], listing: str, name: Callable[[_T], str], after: str | None, limit: int
 ) -> Page[_T]:
-    """The page of a list that is made anew each time, in the order that it has.
+    """A page of a list that is recomputed each time, in its order.
 
-    :param name: what tells an item from all others.
+    :param name: an item's unique name.
     :raise InvalidInput: *after* continues another list.
     """
     start = 0

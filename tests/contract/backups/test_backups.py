@@ -81,7 +81,7 @@ def test_a_backup_is_put_back_as_it_was(
         assert after.audit.check().broken_at is None
         newest = after.audit.list(AuditFilter()).items[0]
         assert (newest.actor.id, newest.reason) == ("0", "the disk burnt")
-        assert newest.subject.startswith(f"database put back from {file.name}, of 2")
+        assert newest.subject.startswith(f"database restored from {file.name}, of 2")
         # Numbers go on where they were.
         begun = [s.migrations.begin(vm=VM, vm_name="v", source="a", destination="b")
                  for s in (before, after)]  # fmt: skip

@@ -167,7 +167,7 @@ async def test_a_user_changes_a_running_migration(api: Api) -> None:
     changed = await api.ask("PATCH", path, {"values": {"downtime_limit_ms": "1s"}})
     assert api.source.parameters["downtime-limit"] == 1000
     (taken,) = changed["step_records"]
-    assert (taken["number"], taken["reason"]) == (None, "asked for by a user")
+    assert (taken["number"], taken["reason"]) == (None, "requested by a user")
     refused = await api.refused("PATCH", path, {"values": {"multifd": True}}, status=422)
     assert refused == [("values.multifd", "not_settable")]
     api.source.faults.append(Fault(FaultKind.REFUSE, "migrate-set-parameters", text="not now"))

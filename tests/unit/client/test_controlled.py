@@ -144,13 +144,13 @@ class TestMigration:
     def test_show_tells_of_steps_and_reaper(self, service: StubService, vmtune: Vmtune) -> None:
         records = [
             docs.step_record(),
-            docs.step_record(None, "refused", reason="asked for by a user", detail="not now"),
+            docs.step_record(None, "refused", reason="requested by a user", detail="not now"),
         ]
         record = docs.migration("completed", step_records=records, reaper=docs.reaper())
         service.on("GET", RECORD, record)
         out = vmtune("migration", "show", docs.MIGRATION).out
         assert "1  4.2 s  set downtime_limit_ms to 500 ms  done     4 iterations" in out
-        assert "-  4.2 s  set downtime_limit_ms to 500 ms  refused  asked for by a user; not" in out
+        assert "-  4.2 s  set downtime_limit_ms to 500 ms  refused  requested by a user; not" in out
         assert "reaper:               predict, rings of 65,536 entries" in out
         assert "  ended:              at the migration's end" in out
         assert "  rounds:             412, 1 before the migration" in out

@@ -1,1 +1,1 @@
-"""Everything about who may do what."""
+"""Authentication, authorization and the audit log."""

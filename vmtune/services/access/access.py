@@ -1,4 +1,4 @@
-"""Everything about who may do what, together."""
+"""The services of authentication, authorization and the audit log."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from vmtune.storage import Store
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The services that find out who asks, keep them within their reach, and note it."""
+    """The services that authenticate callers, restrict them to their reach, and log their
+    actions."""
 
     users: LocalUsers
     tokens: TokenService
@@ -37,7 +38,7 @@ class Access:
         return cls(users, tokens, browsers, AccessGuard(store, hosts), AuditService(store), oidc)
 
     async def tidy(self) -> None:
-        """Store what need not be stored at each request, and forget what is over."""
+        """Store what is not stored at each request, and delete what has expired."""
         await self.tokens.note_uses()
         await self.browsers.tidy()
         await self.audit.note_suppressed()

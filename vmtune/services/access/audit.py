@@ -1,4 +1,4 @@
-"""The audit log: what requests came to, and reading it."""
+"""The audit log: results of requests, and reading it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_CALLERS = 200
 
 
 class AuditService:
-    """Notes what was refused or failed; what was changed is noted by the change itself.
+    """Logs what was refused or failed; each change logs itself.
 
     Thirty refusals a minute and caller get an entry each, the others are counted: repeated
     attempts must not fill the disk.
@@ -49,8 +49,8 @@ class AuditService:
     async def note(
         self, act: Act, outcome: Outcome, subject: str, status: int, codes: Sequence[str]
     ) -> None:
-        """Note how a request ended. Never fails: what was done is done, and the log of the
-        service has what this one lacks."""
+        """Log how a request ended. Never raises: the request is complete, and the service's log has
+        what this one lacks."""
         if outcome is Outcome.REFUSED and not self._gets_entry(act):
             return
         try:
@@ -92,5 +92,5 @@ class AuditService:
             number = batch[-1].number
 
     async def check(self) -> Integrity:
-        """Whether the log is as it was written."""
+        """Whether the log is unaltered."""
         return await asyncio.to_thread(self._store.audit.check)

@@ -1,7 +1,7 @@
-"""Keeps who is restricted to some hosts and VMs away from all others.
+"""Denies callers that are restricted to some hosts and VMs access to all others.
 
-What is out of reach is answered as if it were not there, down to the words: who may not see
-a VM need not know that there is one. The log of refusals knows.
+What is out of reach is answered as if it did not exist, in the same words: a caller who may not see
+a VM cannot learn that it exists. The audit log records the refusal.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from vmtune.storage import Store
 
 
 class OutOfReach(NotFound):
-    """It is there, and not for who asks."""
+    """It exists, but is out of the caller's reach."""
 
 
 def hidden(like: NotFound) -> OutOfReach:
@@ -32,7 +32,7 @@ def hidden(like: NotFound) -> OutOfReach:
 
 
 class AccessGuard:
-    """Asks for each thing whether it is within somebody's reach."""
+    """Checks whether a resource is within a caller's reach."""
 
     def __init__(self, store: Store, hosts: HostService) -> None:
         self._store = store
@@ -143,7 +143,7 @@ class AccessGuard:
         return False
 
     def may_label(self, who: Identity) -> None:
-        """:raise Forbidden: labels decide what *who* may reach: they are not theirs to change."""
+        """:raise Forbidden: labels decide what *who* may reach, so *who* may not change them."""
         if who.rights.reach.labels:
             raise Forbidden(
                 f"{who} is restricted to VMs by their labels, and may not change these",
@@ -163,7 +163,7 @@ class AccessGuard:
             )
 
     async def sees_event(self, who: Identity, message: Event | Progress) -> bool:
-        """Whether an event is about what is within reach. What is not known to be is not."""
+        """Whether an event concerns what is within reach; False if that is not known."""
         reach = who.rights.reach
         if reach.is_everything or message.topic is EventTopic.PROFILE:
             return True

@@ -4,7 +4,7 @@ Needs the extra ``oidc`` (Authlib). The provider's word is believed only where i
 key that it publishes, is meant for this service and answers this very sign-in.
 """
 
-# ruff: noqa: PLC0415 - Authlib is loaded only where somebody signs in by a provider
+# ruff: noqa: PLC0415 - Authlib is loaded only if a provider is used
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST_BEGUN = 1000
 _WITHIN_S = 10.0
 _LEEWAY_S = 60
 _ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512"]
-"""Those with a private and a public key: a secret that both know signs nothing here."""
+"""Asymmetric algorithms only: a shared secret signs nothing here."""
 
 Json = Mapping[str, Any]  # any JSON
 
@@ -35,7 +35,7 @@ class SignInStart:
     """A sign-in that has begun.
 
     :param url: where the browser goes, to the provider.
-    :param binding: what the browser keeps, so that only it can end what it began.
+    :param binding: what the browser stores, so that only it can complete the sign-in.
     """
 
     url: str
@@ -51,7 +51,7 @@ class _PendingSignIn:
 
 
 class OidcService:
-    """Sends people to the provider, and believes what it says of them when they come back."""
+    """Sends people to the provider, and accepts its ID token when they come back."""
 
     def __init__(self, settings: OidcSettings, clock: Callable[[], float] = time.monotonic) -> None:
         self._settings = settings
@@ -79,10 +79,10 @@ class OidcService:
         return SignInStart(url, binding)
 
     async def finish(self, binding: str, state: str, code: str) -> Identity:
-        """Who has come back from the provider.
+        """The person who has come back from the provider.
 
-        :raise Unauthenticated: this browser began no such sign-in, or the provider's word
-            does not hold.
+        :raise Unauthenticated: this browser began no such sign-in, or the provider's answer is not
+            valid.
         :raise Forbidden: none of their roles allows anything here.
         """
         waiting = self._waiting.pop(state, None)
@@ -117,7 +117,7 @@ class OidcService:
             nonce={"essential": True, "value": nonce},
         )
         try:
-            published: Any = dict(keys)  # any: what it is, joserfc judges
+            published: Any = dict(keys)  # any: joserfc validates it
             key_set = jwk.KeySet.import_key_set(published)
             decoded = jwt.decode(str(id_token), key_set, algorithms=_ALGORITHMS)
             registry.validate(decoded.claims)

@@ -1,4 +1,4 @@
-"""Slows down who fails to prove who they are, in bounded memory."""
+"""Slows down failed authentications, in bounded memory."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Throttle:
     def attempt(self, key: str) -> None:
         """Count an attempt.
 
-        :raise TooManyAttempts: it is too early; it is not looked at and not counted.
+        :raise TooManyAttempts: it is too early; it is neither checked nor counted.
         """
         now = self._clock()
         record = self._records.pop(key, None)
@@ -59,7 +59,7 @@ class Throttle:
         self._records[key] = record
         if now < record.until:
             raise TooManyAttempts(
-                "too many failed attempts to prove who asks",
+                "too many failed authentications",
                 wait_s=math.ceil(record.until - now),
                 remedy="wait as long as Retry-After says, then check the token",
             )

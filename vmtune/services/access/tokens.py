@@ -55,16 +55,15 @@ class CacheEntry(Generic[_T]):
     what: _T
 
     def holds(self, changed: asyncio.Event, now: float) -> bool:
-        """Whether nothing is known to have changed, and it is not too long ago."""
+        """Whether no change is known, and the check is recent enough."""
         return self.since is changed and 0 <= now - self.at < _HOLDS_S
 
 
 class TokenService:
-    """Makes tokens and knows who holds one.
+    """Makes and checks tokens.
 
-    What proved to be a token is remembered for a minute, by a keyed hash, which spares the
-    slow check. Whether it was revoked is known at once where this service revoked it, and
-    within a second where another did that shares the database.
+    A valid token is cached for a minute, by a keyed hash, which spares the slow check. A revocation
+    takes effect at once in this service, and within a second in others that share the database.
 
     :param now: the time; *clock* counts seconds.
     """
@@ -89,7 +88,7 @@ class TokenService:
         self._found: dict[str, CacheEntry[TokenAndSecret]] = {}
         self._uses: dict[str, tuple[datetime, str]] = {}
         self.changed = asyncio.Event()
-        """Set, and made anew, whenever somebody may have lost the right to go on."""
+        """Set, and replaced, whenever rights may have been revoked."""
 
     # Making and revoking.
 
@@ -102,14 +101,14 @@ class TokenService:
         labels: Mapping[str, str] | None = None,
         expires_at: datetime | None = None,
     ) -> tuple[Token, Secret]:
-        """A new token and its secret, which nobody can be shown again.
+        """A new token and its secret, which cannot be shown again.
 
-        :param hosts: it holds for these alone, and their VMs; None for all.
-        :param labels: it holds for VMs with all of these.
-        :param expires_at: None for never, or for when *by* ends.
+        :param hosts: it is valid for these alone, and their VMs; None for all.
+        :param labels: it is valid for VMs with all of these.
+        :param expires_at: None for never, or with *by*.
         :raise Forbidden: it would allow more than *by* may.
-        :raise InvalidInput: a scope, host or label that cannot be one, or a time that is over.
-        :raise DuplicateName: a token of that name lets somebody in.
+        :raise InvalidInput: an invalid scope, host or label, or a time in the past.
+        :raise DuplicateName: there is a valid token of that name.
         """
         reach = Reach(
             None if hosts is None else frozenset(check_name(h, "hosts") for h in hosts),
@@ -121,7 +120,7 @@ class TokenService:
                 f"{by} cannot give away more than it may itself",
                 field="scopes",
                 code="beyond_own_rights",
-                remedy="leave out what it does not have, or ask somebody who does",
+                remedy="leave out what it does not have, or ask a holder of more rights",
             )
         now = self._now()
         if expires_at is not None and expires_at <= now:
@@ -140,8 +139,7 @@ class TokenService:
         return added, secret
 
     async def list(self, by: Identity, after: str | None, limit: int) -> Page[Token]:
-        """Tokens in the order of their names; to one who may not do everything, those that
-        it made."""
+        """Tokens in the order of their names; without admin rights, those that the caller made."""
         page = await asyncio.to_thread(self._store.tokens.list, after, limit)
         return Page(tuple(t for t in page.items if _may_see(by, t)), page.next)
 
@@ -153,7 +151,7 @@ class TokenService:
         return token
 
     async def revoke(self, by: Identity, id: str) -> Token:
-        """Let nobody in with it any more, from now on; nor with tokens that it made.
+        """Revoke it from now on, and the tokens that it made.
 
         :raise NotFound: there is no such token, or it is another's.
         """
@@ -163,24 +161,24 @@ class TokenService:
         return revoked
 
     def tell_changed(self) -> None:
-        """Have those who follow something look again whether they still may."""
+        """Make subscribers check their rights again."""
         told, self.changed = self.changed, asyncio.Event()
         told.set()
 
     # Proving.
 
     async def identify(self, text: str, address: str) -> Identity:
-        """Who holds the token *text*.
+        """The holder of the token *text*.
 
         :param address: from where it was sent.
-        :raise Unauthenticated: it is none, or lets nobody in any more.
+        :raise Unauthenticated: it is not a token, or no longer valid.
         :raise TooManyAttempts: too many failed before it.
         """
         secret = Secret.read(text)
         digest = hmac.digest(self._key, text.encode("utf-8", "replace"), hashlib.sha256)
         if not self._is_remembered(digest) and not await self._prove(digest, secret, address):
             raise _no_token()
-        assert secret is not None, "what is none proves nothing"
+        assert secret is not None, "this is not one"
         found = await self._find(secret.id)
         if found is None:
             raise _no_token()
@@ -189,9 +187,9 @@ class TokenService:
         return identity
 
     async def identity_of(self, found: TokenAndSecret) -> Identity:
-        """The token's holder, with what its creators still let it do.
+        """The token's holder, with the rights that its creators still have.
 
-        :raise Unauthenticated: it, or one of them, lets nobody in any more.
+        :raise Unauthenticated: it, or one of them, is no longer valid.
         """
         now = self._now()
         identity = found.token.identity
@@ -203,7 +201,7 @@ class TokenService:
                     f"{which} is {state.value}",
                     field="Authorization",
                     code=f"token_{state.value}",
-                    remedy="ask for a new token",
+                    remedy="request a new token",
                 )
             ends = [t for t in (identity.expires_at, token.expires_at) if t is not None]
             identity = replace(
@@ -218,7 +216,7 @@ class TokenService:
                     f"{first}, who made the token, may no longer use this service",
                     field="Authorization",
                     code="creator_gone",
-                    remedy="ask somebody who may for a new token",
+                    remedy="request a new token from an authorized user",
                 )
         return identity
 
@@ -226,7 +224,7 @@ class TokenService:
         known = self._found.get(id)
         if known is not None and known.holds(self.changed, self._clock()):
             return known.what
-        looked = self.changed, self._clock()  # before: what changes meanwhile must not hold
+        looked = self.changed, self._clock()  # before: a change meanwhile invalidates it
         found = await asyncio.to_thread(self._store.tokens.find, id)
         if found is not None:
             self._found[id] = CacheEntry(*looked, found)
@@ -239,7 +237,7 @@ class TokenService:
         return proven_at is not None and self._clock() - proven_at < _REMEMBERED_S
 
     async def _prove(self, digest: bytes, secret: Secret | None, address: str) -> bool:
-        """Check the secret, once for all who send the same at the same time.
+        """Check the secret, once for all identical ones at the same time.
 
         :raise TooManyAttempts: too many failed before it.
         """
@@ -298,5 +296,5 @@ def _no_token() -> Unauthenticated:
         "this is no token of this service",
         field="Authorization",
         code="token_unknown",
-        remedy="check that it was copied as a whole, or ask for a new one",
+        remedy="check that it was copied completely, or request a new one",
     )

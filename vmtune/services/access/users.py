@@ -1,4 +1,4 @@
-"""Local users: who may use the unix socket, and whether they still may."""
+"""Local users that may use the unix socket."""
 
 from __future__ import annotations
 
@@ -31,8 +31,7 @@ class Peer:
 
 def group_id(name: str) -> int:
     """The number of the group of that name.
-
-    :raise SetupError: there is none.
+    :raise SetupError: no such group.
     """
     try:
         return grp.getgrnam(name).gr_gid
@@ -60,7 +59,7 @@ class LocalUsers:
         self._remembered: dict[tuple[int, str], tuple[float | None, bool]] = {}
 
     def identify(self, peer: Peer) -> Identity:
-        """Who the process belongs to.
+        """The user of the process.
 
         :raise Forbidden: a user who may not use the service.
         """
@@ -93,7 +92,7 @@ class LocalUsers:
             entry = pwd.getpwuid(uid)
         except KeyError:
             return False
-        if entry.pw_name != name:  # the number was given to somebody else
+        if entry.pw_name != name:  # the number was given to another user
             return False
         if uid == os.geteuid():
             return True

@@ -38,12 +38,12 @@ class WebLogin:
 
     @property
     def id(self) -> str:
-        """What others know it by. It tells nothing of the cookie."""
+        """Its public id. It reveals nothing of the cookie."""
         return _id(self.cookie)[:SHOWN]
 
     @property
     def csrf(self) -> str:
-        """Follows from the cookie, so that it need not be kept, and tells nothing of it."""
+        """Derived from the cookie, so that it need not be stored; reveals nothing of it."""
         made = hmac.digest(self.cookie.encode(), b"vmtune csrf", hashlib.sha256)
         return base64.urlsafe_b64encode(made).decode().rstrip("=")
 
@@ -51,7 +51,7 @@ class WebLogin:
 class WebSessionService:
     """Signs browsers in and out.
 
-    :param idle_minutes: after which one that asks nothing is signed out.
+    :param idle_minutes: after which an idle browser is signed out.
     """
 
     def __init__(
@@ -71,13 +71,13 @@ class WebSessionService:
     async def sign_in(self, token: str, address: str) -> WebLogin:
         """Sign a browser in with a token.
 
-        :raise Unauthenticated: the token lets nobody in.
+        :raise Unauthenticated: the token is not valid.
         :raise TooManyAttempts: too many failed before it.
         """
         return await self.admit(await self._tokens.identify(token, address), address)
 
     async def admit(self, identity: Identity, address: str) -> WebLogin:
-        """Sign a browser in for somebody who has proven who they are."""
+        """Sign a browser in for an authenticated person."""
         now = self._now()
         expires_at = min(now + _LASTS, identity.expires_at or now + _LASTS)
         browser = WebLogin(secrets.token_urlsafe(_COOKIE_BYTES), identity, expires_at)
@@ -88,7 +88,7 @@ class WebSessionService:
     async def identify(self, cookie: str, asks: bool = True) -> WebLogin:
         """The browser that sent *cookie*.
 
-        :param asks: it asks for something now, and so is not idle.
+        :param asks: it sends a request now, and so is not idle.
 
         :raise Unauthenticated: it is not signed in, or no longer.
         """
@@ -123,18 +123,16 @@ class WebSessionService:
         return found
 
     async def sign_out(self, cookie: str) -> None:
-        """The cookie lets nobody in any more."""
+        """The cookie is no longer valid."""
         await self._forget(_id(cookie))
 
     async def list(self, after: str | None, limit: int) -> Page[SignedIn]:
-        """Browsers that are signed in, by the names of who they are."""
+        """Browser sessions, by the names of their users."""
         await self.tidy()  # those that are over are not shown, and the others as of now
         return await asyncio.to_thread(self._store.tokens.sessions, after, limit)
 
     async def end(self, beginning: str) -> None:
-        """Sign another's browser out, named by how its id begins: from now on its cookie lets
-        nobody in.
-
+        """Sign another browser out, given the prefix of its id: its cookie is invalid from now on.
         :raise NotFound: none is signed in.
         """
         await self._forget(await asyncio.to_thread(self._store.tokens.session_named, beginning))
@@ -155,7 +153,7 @@ SHOWN = 16
 
 
 def _id(cookie: str) -> str:
-    # 256 random bits: there is nothing to guess, so nothing slower is needed.
+    # 256 random bits cannot be guessed, so no slow hash is needed.
     return hashlib.sha256(cookie.encode("utf-8", "replace")).hexdigest()
 
 

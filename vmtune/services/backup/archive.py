@@ -1,5 +1,4 @@
-"""The file that a backup is: a zip archive that says what is in it, and is checked before it is
-taken."""
+"""The backup file: a zip archive with a manifest, checked before it is used."""
 
 from __future__ import annotations
 
@@ -72,8 +71,8 @@ def measured(file: Path) -> Member:
 
 @contextmanager
 def beside(file: Path) -> Iterator[Path]:
-    """A private folder beside *file* to make it in; gone afterwards. One that was left by a
-    process that was killed goes, too.
+    """A private folder next to *file* to make it in; removed afterwards. One that a killed process
+    left is removed, too.
 
     :raise SetupError: it cannot be made.
     """
@@ -124,7 +123,7 @@ def read(file: Path) -> Manifest:
     try:
         with zipfile.ZipFile(file) as archive:
             if archive.getinfo(MANIFEST).file_size > _MOST_MANIFEST_BYTES:
-                raise _no_backup(file, "what it says of itself is too long")
+                raise _no_backup(file, "its manifest is too long")
             return _manifest(file, archive.read(MANIFEST))
     except OSError as error:
         raise InvalidInput(
@@ -137,7 +136,7 @@ def read(file: Path) -> Manifest:
 
 
 def unpack(file: Path, manifest: Manifest, into: Path) -> None:
-    """Unpack the members, each held against its checksum.
+    """Unpack the members and verify their checksums.
 
     :raise InvalidInput: one is missing or damaged.
     :raise SetupError: they cannot be written.

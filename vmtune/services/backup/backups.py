@@ -1,4 +1,4 @@
-"""Backs the databases up while services use them, and puts a backup back while none does."""
+"""Backs up the databases while services use them, and restores a backup while none does."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from vmtune.storage import contents as whole
 from vmtune.storage.failures import masked, parse_url, translated
 from vmtune.storage.upgrades import RESTORING, check_revision, known_revisions
 
-_RESTORE = Path("/var/tmp/vmtune-restore")  # noqa: S108 - a private folder beside it is made
+_RESTORE = Path("/var/tmp/vmtune-restore")  # noqa: S108 - a private folder next to it is made
 _LEAVES_WITHIN_S = 3.0
 DAMAGED = "database_damaged"
 
@@ -63,9 +63,9 @@ class Databases:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What became of a restore.
+    """The result of a restore.
 
-    :param undo: a copy of what was there before; None where nothing was.
+    :param undo: a copy of the previous data; None where there was none.
     :param upgraded: the revisions that were added, where the backup is of an older vmtune.
     """
 
@@ -75,10 +75,10 @@ class Restored:
 
 
 def backup(databases: Databases, to: Path) -> Manifest:
-    """Copy both databases into one file, as they are at one moment. Services go on meanwhile.
+    """Copy both databases into one file, as they are at one moment. Services continue meanwhile.
 
-    :raise InvalidInput: there is such a file.
-    :raise SetupError: a database or the file cannot be used; nothing is left of it.
+    :raise InvalidInput: the file exists.
+    :raise SetupError: a database or the file cannot be used; no file is left.
     """
     to = to.absolute()
     if to.exists():
@@ -151,10 +151,10 @@ def _copier(url: URL, *, jobs: bool) -> SqliteCopy | PostgresCopy:
 
 
 def restore(databases: Databases, file: Path, act: Act, *, force: bool = False) -> Restored:
-    """Put a backup back, check it, and bring it to this vmtune's schema.
+    """Restore a backup, check it, and upgrade it to this vmtune's schema.
 
-    :param act: who does it: the restored audit log tells.
-    :param force: also where something is there; a copy of that is kept.
+    :param act: who does it, for the restored audit log.
+    :param force: also if a database is not empty; a copy of it is kept.
     :raise InvalidInput: the file is no backup, or of the other kind of database.
     :raise SchemaMismatch: it was made by a newer vmtune.
     :raise Conflict: a service runs, or the database is not empty.
@@ -168,7 +168,7 @@ def restore(databases: Databases, file: Path, act: Act, *, force: bool = False) 
         restored = _restore_postgresql(databases, file, manifest, force=force)
     with Store.open(databases.records.render_as_string(hide_password=False)) as store:
         made = manifest.made_at.isoformat(timespec="seconds")
-        subject = f"database put back from {file.name}, of {made}"
+        subject = f"database restored from {file.name}, of {made}"
         store.audit.add(act, Outcome.DONE, subject, None, ())
     return restored
 
@@ -313,9 +313,8 @@ def _served(what: str) -> Conflict:
 
 
 def _make_room(databases: Databases, *, force: bool) -> Path | None:
-    """A copy of what is there; None where nothing is.
-
-    :raise Conflict: something is, and *force* is not given.
+    """A copy of the present data; None where there is none.
+    :raise Conflict: there is some, and *force* is not given.
     """
     try:
         is_empty, damaged = _is_empty(databases), False
@@ -347,7 +346,7 @@ def _make_room(databases: Databases, *, force: bool) -> Path | None:
 
 
 def _keep_files(databases: Databases, folder: Path) -> Path:
-    """Keep files as they are: too damaged to be backed up."""
+    """Move away files that are too damaged to be backed up."""
     folder.mkdir(mode=0o700)
     for url in (databases.records, databases.jobs):
         if _is_sqlite(url):
@@ -359,11 +358,10 @@ def _keep_files(databases: Databases, folder: Path) -> Path:
 
 
 def _is_empty(databases: Databases) -> bool:
-    """Whether nothing would be lost.
-
-    :raise SetupError: that cannot be seen.
+    """Whether no data would be lost.
+    :raise SetupError: that cannot be determined.
     """
-    if _revision(databases) in (None, RESTORING):  # what an earlier restore replaced was kept then
+    if _revision(databases) in (None, RESTORING):  # an earlier restore kept a copy
         return True
     if _is_sqlite(databases.records):
         with translated(databases.records):
@@ -379,7 +377,7 @@ def _revision(databases: Databases) -> str | None:
 def _differs(file: Path, wrong: str) -> InvalidInput:
     why = wrong or "its tables have other numbers of rows than it says"
     return InvalidInput(
-        f"{file} cannot be put back: {why}",
+        f"{file} cannot be restored: {why}",
         field="file",
         code="no_backup",
         remedy="name another backup",
@@ -388,10 +386,9 @@ def _differs(file: Path, wrong: str) -> InvalidInput:
 
 def _half_way(error: VmtuneError, undo: Path | None) -> SetupError:
     first = error.problems[0]
-    back = f"put back what was there with `vmtune db restore {undo} --force`" if undo else ""
+    back = f"restore the previous data with `vmtune db restore {undo} --force`" if undo else ""
     return SetupError(
-        f"the restore did not come to its end, and no service starts on the database: "
-        f"{first.message}",
+        f"the restore did not complete, and no service starts on the database: {first.message}",
         field=first.field,
         code="half_restored",
         remedy="; or ".join(filter(None, (first.remedy, back))),

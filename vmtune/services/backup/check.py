@@ -1,7 +1,7 @@
-"""Looks a database over: is it whole, does what is in it fit together, and is it of this version?
+"""Checks a database: integrity, consistency of its rows, schema version.
 
-Changes nothing, and may be done while services use it: what looks wrong because it is just being
-written is looked at again before it is told.
+Changes nothing, and may run while services use it: a problem is checked again before it is
+reported, since rows may just be written.
 """
 
 from __future__ import annotations
@@ -34,11 +34,10 @@ _UNFINISHED = "('PENDING', 'ENQUEUED', 'DELAYED')"
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What was found.
-
-    :param rows: how many each table has; empty where the schema is another one.
-    :param entries: of the audit log, that follow from each other.
-    :param jobs: how many are not finished.
+    """The result.
+    :param rows: number in each table; empty where the schema is another one.
+    :param entries: of the audit log, with matching hashes.
+    :param jobs: number of unfinished ones.
     """
 
     database: str
@@ -84,7 +83,7 @@ def _schema(revision: str | None) -> Problem | None:
     if revision is None:
         return finding("no_schema", "the database has no schema")
     if revision == RESTORING:
-        return finding("half_restored", "a restore did not come to its end")
+        return finding("half_restored", "a restore did not complete")
     if revision not in known_revisions():
         return finding("schema_new", f"it has schema {revision}, which a newer vmtune made")
     if revision != head_revision():
@@ -93,7 +92,7 @@ def _schema(revision: str | None) -> Problem | None:
 
 
 def _files(databases: Databases) -> list[Problem]:
-    """What is wrong with SQLite's files."""
+    """Problems of SQLite's files."""
     findings: list[Problem] = []
     for url in (databases.records, databases.jobs):
         file = Path(str(url.database))
@@ -126,13 +125,13 @@ def _rules(store: Store) -> list[Problem]:
 
 
 def _unmatched(store: Store, jobs: _Jobs) -> list[Problem]:
-    """Records that wait for a job that there is not, and jobs that nobody knows."""
+    """Records whose job is missing, and jobs whose record is missing."""
     idle, strange = store.unmatched(jobs.unfinished())
     return [
-        finding("record_without_job", f"{kind} {id} is under way, and no job runs it")
+        finding("record_without_job", f"{kind} {id} is running, and has no job")
         for kind, id in idle[:_MOST_OF_A_KIND]
     ] + [
-        finding("job_without_record", f"job {id} is under way, and there is no record of it")
+        finding("job_without_record", f"job {id} is running, and has no record")
         for id in strange[:_MOST_OF_A_KIND]
     ]
 
@@ -165,6 +164,6 @@ class _Jobs:
             return frozenset(str(id).partition("~")[0] for id in found)
 
     def close(self) -> None:
-        """Give up the connection."""
+        """Close the connection."""
         if self._engine is not None:
             self._engine.dispose()

@@ -1,4 +1,4 @@
-"""What ``vmtune db check`` may find: each code with what mends it."""
+"""What ``vmtune db check`` may find: each code with its remedy."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from vmtune.errors import Problem
 
 _RESTORE = "restore a backup: `vmtune db restore FILE --force`"
-_REPORT = "nothing is lost by it; report it, with `vmtune db check --json` and the version"
+_REPORT = "no data is lost; report it, with `vmtune db check --json` and the version"
 _SETTLES = (
     "a running service settles it within a minute; if it stays, restart the service, and report it"
 )
@@ -20,7 +20,7 @@ REMEDIES: Mapping[str, str] = {
     "damaged": _RESTORE,
     "dangling_row": _RESTORE,
     "readable_by_others": "chmod 600 FILE: it holds how hosts are reached",
-    "audit_broken": "somebody has changed it past vmtune: keep a copy of it, find out who may "
+    "audit_broken": "it was changed without vmtune: keep a copy of it, find out who may "
     "write the database, and compare with a backup",
     "entries_not_dropped": "`vmtune db prune` drops them; a running service does within an hour",
     "vm_held_for_nothing": _SETTLES,
@@ -29,7 +29,7 @@ REMEDIES: Mapping[str, str] = {
     "no_slot": _SETTLES,
     "unknown_migration": _REPORT,
     "unknown_campaign": _REPORT,
-    "unknown_application": "`vmtune verify VM` notes anew how the VM stands",
+    "unknown_application": "`vmtune verify VM` records the VM's tuning state again",
     "no_revision": _RESTORE,
     "unknown_service": "start that service once, or give the host to another: "
     "`vmtune host give HOST SERVICE`",

@@ -1,4 +1,4 @@
-"""Copies what vmtune has in a PostgreSQL database by pg_dump, and puts it back by pg_restore.
+"""Copies vmtune's data in a PostgreSQL database by pg_dump, and restores it by pg_restore.
 
 Of the records only the rows are copied: their tables are made by vmtune's own revisions, so
 nothing else that the database may hold is touched. The jobs are the whole schema ``dbos``.
@@ -47,12 +47,12 @@ class PostgresCopy:
 
     @property
     def missing(self) -> bool:
-        """Whether there is nothing to copy: no service has run on it."""
+        """Whether there is no data to copy: no service has run on it."""
         return self._jobs and not has_jobs(self._engine, self.url)
 
     def hold(self) -> None:
-        """Keep vmtune's writers out. (What dbos writes meanwhile goes on: a job's phases are
-        repeated from the records, not the other way round.)"""
+        """Block vmtune's writers. (dbos continues to write: a job's phases are repeated from the
+        records, not the other way round.)"""
         if not self._jobs:
             with translated(self.url):
                 self._writer = self._engine.connect()
@@ -101,7 +101,7 @@ class PostgresCopy:
         )  # fmt: skip
 
     def close(self) -> None:
-        """Give up the connections."""
+        """Close the connections."""
         self.let_go()
         if self._reader is not None:
             self._reader.close()
@@ -120,7 +120,7 @@ def opened(url: URL) -> Iterator[Engine]:
 
 
 def has_jobs(engine: Engine, url: URL) -> bool:
-    """Whether the jobs' schema is there."""
+    """Whether the jobs' schema exists."""
     query = text("SELECT count(*) FROM pg_namespace WHERE nspname = :name")
     with translated(url), engine.connect() as connection:
         return bool(connection.scalar(query, {"name": JOBS_SCHEMA}))
@@ -160,7 +160,7 @@ def restore_rows(url: URL, dump: Path) -> None:
 
 
 def _set_guard(engine: Engine, *, on: bool) -> None:
-    """What PostgreSQL itself refuses of the audit log's cuts: entries that they name are gone."""
+    """Audit log cuts that PostgreSQL itself refuses: entries that they name are gone."""
     with engine.begin() as connection:
         if inspect(connection).has_table("audit_cuts"):
             what = "ENABLE" if on else "DISABLE"
@@ -168,7 +168,7 @@ def _set_guard(engine: Engine, *, on: bool) -> None:
 
 
 def restore_jobs(url: URL, dump: Path | None) -> None:
-    """Put the jobs' schema in the place of the one that is there.
+    """Replace the jobs' schema.
 
     :param dump: None to leave none.
     """
@@ -214,7 +214,7 @@ def run(url: URL, major: int, program: str, arguments: Sequence[str]) -> None:
             f"{masked(url)}: {program} failed: {said}",
             field="database",
             code="dump_failed",
-            remedy="see what it says; the user of the database has to own vmtune's tables",
+            remedy="see its message; the user of the database has to own vmtune's tables",
         )
 
 
@@ -238,8 +238,8 @@ def _environment(url: URL) -> dict[str, str]:
 
 
 def _find(program: str, major: int) -> str:
-    """The server's own version of it, or else the next later one: a later one restores what an
-    older server does not understand.
+    """The program of the server's own version, or else the next later one: a much later one writes
+    what an older server does not understand.
 
     :raise SetupError: there is none, or it is older than the server.
     """

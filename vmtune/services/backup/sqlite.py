@@ -1,4 +1,4 @@
-"""Copies SQLite's files while they are written, and puts copies in their place."""
+"""Copies SQLite's files while they are written, and replaces them by copies."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _PRIVATE = 0o600
 
 
 class SqliteCopy:
-    """One file, copied as it was at one moment: writers are kept out for that moment alone.
+    """One file, copied as it was at one moment: writers are blocked for that moment alone.
 
     :meth:`hold` it, :meth:`look`, :meth:`let_go`, then :meth:`copy`: of several files all are held
-    before the first is looked at, so that the copies fit together.
+        before the first is read, so that the copies are consistent.
     """
 
     def __init__(self, url: URL) -> None:
@@ -39,9 +39,8 @@ class SqliteCopy:
         return not self._file.exists()
 
     def hold(self) -> None:
-        """Keep writers out.
-
-        :raise SetupError: somebody writes for too long, or the file cannot be used.
+        """Block writers.
+        :raise SetupError: another writer takes too long, or the file cannot be used.
         """
         with translated(self.url):
             self._writer = self._connect()
@@ -70,7 +69,7 @@ class SqliteCopy:
             fold(to)
 
     def close(self) -> None:
-        """Give up the connections."""
+        """Close the connections."""
         self.let_go()
         if self._reader is not None:
             self._reader.close()
@@ -80,7 +79,7 @@ class SqliteCopy:
 
 
 def fold(file: Path) -> None:
-    """Have everything in the file itself, and nothing beside it."""
+    """Checkpoint: everything is in the file itself, without a WAL."""
     with contextlib.closing(sqlite3.connect(file)) as connection:
         connection.execute("PRAGMA journal_mode = DELETE")
 
@@ -96,7 +95,7 @@ def rows_of(file: Path) -> Mapping[str, int]:
 
 
 def sound(file: Path) -> str:
-    """What is wrong with a file; empty where nothing is."""
+    """Problems of a file; empty if it is sound."""
     try:
         with contextlib.closing(sqlite3.connect(file)) as connection:
             (said,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
@@ -110,7 +109,7 @@ def sound(file: Path) -> str:
 
 @contextlib.contextmanager
 def held(jobs: URL) -> Iterator[None]:
-    """Keep every service off the files within the block.
+    """Lock the files against every service within the block.
 
     :raise SetupError: one runs.
     """
@@ -126,7 +125,7 @@ def held(jobs: URL) -> Iterator[None]:
 
 
 def put(url: URL, copy: Path | None) -> None:
-    """Put a copy in the place of the file: at once, or not at all. Nobody may have it open.
+    """Replace the file by a copy, atomically. No process may have it open.
 
     :param copy: on the same file system; None to leave no file.
     """
@@ -151,14 +150,14 @@ def put(url: URL, copy: Path | None) -> None:
 
 
 def _give(made: int, like: Path) -> None:
-    """Give a file that root has made to whom *like* belongs: the service may not be root's."""
+    """Give a file that root has made the owner of *like*: the service may not run as root."""
     if os.geteuid() == 0:
         owner = like.stat()
         os.fchown(made, owner.st_uid, owner.st_gid)
 
 
 def _checkpoint(file: Path) -> None:
-    """Have everything in a file that others may know of, so that what is beside it can go."""
+    """Checkpoint a file that others may have open, so that its WAL can be removed."""
     with contextlib.closing(sqlite3.connect(file, timeout=_WAIT_S)) as connection:
         try:
             busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()

@@ -3,7 +3,7 @@
 Each service writes a heartbeat to the database. A service that has seen no heartbeat of another
 for :data:`TAKEOVER_AFTER_S`, by its own clock, takes over its hosts and jobs. From then on the
 database refuses what the silent service still writes; its lease has expired before
-(:mod:`vmtune.services.cluster.lease`), so that it changes nothing on a host either.
+(:mod:`vmtune.services.cluster.lease`), so it does not change hosts either.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ CanRun = Callable[[str], Awaitable[bool]]
 """Whether this service can run a job, by its id."""
 
 Reconcile = Callable[[str], Awaitable[None]]
-"""Reconciles what a dead service, by its name, left open beside its jobs."""
+"""Reconciles what a dead service, by its name, left open outside its jobs."""
 
 
 class ClusterEngine(JobEngine, Protocol):
@@ -70,7 +70,7 @@ class _LastHeartbeat:
 class Cluster:
     """This service among others, from :meth:`join` to :meth:`close`.
 
-    :param lease: renewed with each beat.
+    :param lease: renewed with each heartbeat.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class Cluster:
         """Share the work from now on.
 
         :param runnable: for each kind of job, whether this service can run one.
-        :param reconcile: reconciles what a dead service left open beside its jobs.
+        :param reconcile: reconciles what a dead service left open outside its jobs.
         """
         self._spawn(self._bus.relay())
         self._spawn(self._watch_services(engine, runnable, reconcile))
@@ -154,10 +154,10 @@ class Cluster:
         return await asyncio.to_thread(self._store.fleet.all)
 
     async def give(self, host: str, service: str) -> Host:
-        """Let another service drive a host.
+        """Hand a host over to another service.
 
         :raise NotFound: there is no such host, or no such service.
-        :raise Conflict: something is open on the host, or the service does not reach it.
+        :raise Conflict: an operation is open on the host, or the service does not reach it.
         """
         given = await asyncio.to_thread(self._store.fleet.give, host, service)
         await self._bus.publish(EventTopic.HOST, host, {"change": "owner", "owner": service})
@@ -289,9 +289,9 @@ class Cluster:
                         await engine.cancel(order.job)
                     await asyncio.to_thread(self._store.fleet.begun, order.job)
             except VmtuneError as error:
-                log.warning("cannot read job orders", reason=error.message)
+                log.warning("cannot read job requests", reason=error.message)
             except Exception:
-                log.exception("cannot read job orders")
+                log.exception("cannot read job requests")
             await asyncio.sleep(_ORDER_POLL_S)
 
     async def _claim_free_hosts(self) -> None:
@@ -307,7 +307,7 @@ class Cluster:
             await asyncio.sleep(HEARTBEAT_INTERVAL_S)
 
     async def _claim(self, host: Host) -> None:
-        """Drive a host that nobody drives, if it answers here."""
+        """Claim a host that no service manages, if it answers here."""
         machine = self.machine if host.names_no_machine else ""
         if host.machine not in ("", machine):
             return
@@ -322,7 +322,7 @@ class Cluster:
             await self._refresh()
 
     async def _refresh(self) -> None:
-        """Read which hosts this service drives, and tell their watchers."""
+        """Read which hosts this service manages, and notify their watchers."""
         now = {host.name: host for host in await self._hosts.all()}
         for name, host in self._hosts_known.items():
             if name not in now or now[name].uri != host.uri:

@@ -1,4 +1,4 @@
-"""The job engine of a cluster: the service that drives a host runs the jobs about it."""
+"""The job engine of a cluster: the service that manages a host runs its jobs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ClusterJobs:
         await self._engine.start()
 
     async def submit(self, kind: str, job_id: str, on: str = "") -> None:
-        """See :meth:`JobEngine.submit`. A job of another service is ordered of it; it begins it
+        """See :meth:`JobEngine.submit`. A job of another service is requested from it; it begins
         within a second."""
         if on:
             to = await asyncio.to_thread(self._store.fleet.order, job_id, kind, on, self._name)
@@ -93,13 +93,13 @@ class ClusterJobs:
 
 def runnable_on(store: Store, machine: str) -> Mapping[str, CanRun]:
     """For each kind of job, whether a service on *machine* can run one: a migration where its
-    source can be reached, a run where it was ordered. Other kinds anywhere."""
+    source can be reached, a run where it was requested. Other kinds anywhere."""
 
     def of_migration(job: str) -> bool:
         try:
             host = store.hosts.get(store.migrations.get(UUID(job)).source)
         except NotFound:
-            return True  # there is nothing left to reach: its job finds that out
+            return True  # its source was removed: the job reports that
         return host.machine in ("", machine)
 
     def of_run(job: str) -> bool:

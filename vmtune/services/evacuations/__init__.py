@@ -1,1 +1,1 @@
-"""Evacuations: planned, carried out, followed."""
+"""Evacuations: planning, execution, progress."""

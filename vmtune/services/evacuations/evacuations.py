@@ -43,7 +43,7 @@ class EvacuationStatus:
 
 
 class EvacuationService:
-    """Takes orders for evacuations, and answers for them."""
+    """Starts, pauses, resumes and cancels evacuations, and reads their records."""
 
     def __init__(
         self,
@@ -62,20 +62,20 @@ class EvacuationService:
         self._job = job
 
     async def plan(self, request: EvacuationRequest) -> EvacuationPlan:
-        """What would move where, and what stands against it. Changes nothing.
+        """The plan: what would move where, and the findings. Changes nothing.
 
-        :raise NotFound: no such host, or none of a destination's name.
-        :raise InvalidInput: an order that cannot be accepted.
+        :raise NotFound: no such host or destination.
+        :raise InvalidInput: an invalid request.
         :raise HostUnreachable: the host does not answer.
         """
         _check(request)
         return await self._planner.plan(request)
 
     async def start(self, request: EvacuationRequest) -> EvacuationStatus:
-        """Order an evacuation. It goes on as a job. What the preflight finds blocked is not
-        moved, and listed.
+        """Start an evacuation. It runs as a job. VMs that the preflight blocks are listed, not
+        moved.
 
-        :raise Conflict: the host, or one that VMs are to go to, is being evacuated.
+        :raise Conflict: the host or a destination is being evacuated.
         """
         plan = await self.plan(request)
         chosen = request.destinations
@@ -149,7 +149,7 @@ class EvacuationService:
         return await self._change(host, id, EvacuationState.PAUSED)
 
     async def resume(self, host: str, id: UUID) -> EvacuationStatus:
-        """Go on with one that was paused.
+        """Resume one that was paused.
 
         :raise NotFound: the host has no such evacuation.
         :raise TooLate: it has ended.
@@ -174,7 +174,7 @@ class EvacuationService:
         return await self._status(record)
 
     def _hold(self, id: UUID, held: bool) -> None:
-        """Keep what it has in the queue from beginning, or let it again."""
+        """Hold its queued migrations, or release them."""
         vms = self._store.evacuations.vms(id)
         ordered = [
             vm.migration for vm in vms if vm.state is EvacuationVmState.REQUESTED and vm.migration
@@ -229,5 +229,5 @@ def _ended(record: Evacuation) -> TooLate:
     return TooLate(
         f"the evacuation is {state}",
         field="evacuation",
-        remedy="look at it again, or order another",
+        remedy="read it again, or start another",
     )

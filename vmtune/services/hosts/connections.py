@@ -40,7 +40,7 @@ class HostElsewhere(HostUnreachable):
 class HostConnections:
     """The hosts, and one driver for each.
 
-    :param identity: None where this service drives every host.
+    :param identity: None where this service manages every host.
     :param keys_dir: below which addresses of hosts may name files of keys; None for nowhere.
     """
 
@@ -68,11 +68,11 @@ class HostConnections:
         self._on_removed.append(removed)
 
     def drives(self, host: str) -> bool:
-        """Whether this service drives a host."""
+        """Whether this service manages a host."""
         return self._identity is None or host in self._driven
 
     def drive(self, hosts: Collection[str]) -> None:
-        """Drive these hosts from now on, and no others; call those who follow."""
+        """Manage exactly these hosts from now on; notify watchers."""
         before, self._driven = self._driven, frozenset(hosts)
         for name in self._driven - before:
             for tell in self._on_added:
@@ -96,11 +96,11 @@ class HostConnections:
     async def add(
         self, name: str, uri: str, peer_uri: str = "", migration_address: str = ""
     ) -> Host:
-        """Remember a host, after talking to it once.
+        """Add a host, after contacting it once.
 
-        :raise InvalidInput: a name or an address that cannot be one.
+        :raise InvalidInput: an invalid name or address.
         :raise DuplicateName: the name is taken.
-        :raise HostUnreachable: it does not answer; nothing is remembered.
+        :raise HostUnreachable: it does not answer; it is not added.
         """
         host = Host(
             check_name(name),

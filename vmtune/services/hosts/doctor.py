@@ -34,7 +34,7 @@ _NOT_FROM_HERE = (
 
 
 class DoctorService:
-    """Examines the hosts that vmtune drives.
+    """Examines the hosts that vmtune manages.
 
     :param examine: looks at this machine; may block.
     """
@@ -75,7 +75,7 @@ class DoctorService:
             try:
                 winner = explain(assignments, Subject(vm.summary.uuid, host, vm.labels)).winner
             except Conflict:
-                continue  # a tie, which the plan tells
+                continue  # a tie, which the plan reports
             if winner is not None:
                 profiles.add(winner.profile)
         wanted = ProfileNeeds()
@@ -98,8 +98,8 @@ def _with_profile(wanted: ProfileNeeds, profile: str, values: Mapping[str, Value
 
 
 def known_by(seen: Examined, facts: HostFacts) -> Examined:
-    """*seen*, and what the host's driver knows better: its daemon may have a network and
-    abilities of its own."""
+    """*seen*, corrected by the host's driver: its daemon may have a network and capabilities of its
+    own."""
     optmem = facts.sysctls.get("net_core_optmem_max_bytes")
     maps = facts.sysctls.get("vm_max_map_count")
     if optmem is not None:
@@ -118,7 +118,7 @@ def known_by(seen: Examined, facts: HostFacts) -> Examined:
         seen = replace(seen, qemu_versions=((_BY_LIBVIRT, facts.qemu),))
     direct = facts.connection is Connection.QMP
     if direct:
-        seen = replace(seen, libvirt=None)  # it may be installed, but drives nothing here
+        seen = replace(seen, libvirt=None)  # it may be installed, but manages nothing here
     if facts.can_lock_beyond_limits is not None:
         whose = "the service's" if direct else "the daemon's"
         raises = Seen(facts.can_lock_beyond_limits, f"CapEff of {whose} /proc/PID/status")

@@ -46,7 +46,7 @@ class VmListing:
 
 
 class HostService(HostConnections):
-    """Lists and finds the VMs of all hosts, beside keeping the connections."""
+    """Lists and finds the VMs of all hosts, and keeps the connections."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class HostService(HostConnections):
             raise HostUnreachable(
                 f"{name} did not answer within {_LIST_TIMEOUT_S:g} s",
                 field="host",
-                remedy="look at its libvirtd or its QEMU processes",
+                remedy="check its libvirtd or its QEMU processes",
             ) from None
 
     def _remember(
@@ -138,7 +138,7 @@ class HostService(HostConnections):
                 or (vm.state is not VmState.RUNNING and uuid in running)
             }
             stored = {(vm.uuid, vm.name) for vm in known[host].values()}
-            # A listing does not wait for writers where there is nothing new to store.
+            # A listing does not wait for writers if it has nothing new to store.
             if any(
                 (uuid, name) not in stored and not (uuid in passing and uuid in seen)
                 for uuid, name in names.items()

@@ -1,4 +1,4 @@
-"""Limits of this machine: raised for those who ask, and put back when nobody does any more."""
+"""Limits of this machine: raised on request, and restored when no request is left."""
 
 from __future__ import annotations
 
@@ -26,38 +26,36 @@ _PRESENT = (VmState.RUNNING, VmState.PAUSED)
 
 
 class Writer(Protocol):
-    """What brings limits to what is wished for. Its methods block."""
+    """Sets limits to what is requested. Its methods block."""
 
     def live(self) -> Mapping[str, int]:
         """Each limit's value right now."""
 
     def journal(self) -> Mapping[str, Entry]:
-        """What was changed and not yet put back."""
+        """What was changed and not yet restored."""
 
     def reach(self, wishes: Mapping[str, Wish]) -> None:
-        """Bring every limit to what is wished for. Harmless when repeated.
+        """Set every limit to what is requested. Idempotent.
 
         :raise CommandRefused: the host refuses it, or nobody may write it.
         """
 
 
 class WishFile(Protocol):
-    """Where wishes are kept, so that they outlive the service. Its methods block."""
+    """Stores requests, so that they outlive the service. Its methods block."""
 
     def read(self) -> dict[str, Wish]:
-        """What is wished for."""
+        """The stored requests."""
 
     def write(self, wishes: Mapping[str, Wish]) -> None:
-        """Keep it."""
+        """Store them."""
 
 
 @dataclass(frozen=True, slots=True)
 class LimitState:
-    """One limit, as it is and why.
-
-    :param before: what comes back when nobody asks any more; None where vmtune has changed
-        nothing.
-    :param held: why it is above what is asked for; empty where it is not.
+    """One limit, and why it has its value.
+    :param before: restored when no request is left; None where vmtune has not changed it.
+    :param held: why it is above what is requested; empty where it is not.
     """
 
     tunable: str
@@ -71,8 +69,8 @@ class LimitState:
 class HostLimits:
     """Raises the limits of the machine that the service runs on.
 
-    :param allowed: the operator allows host changes. What was changed before is put back also
-        where they are not allowed any more.
+    :param allowed: the operator allows host changes. What was changed before is restored also if
+        they are no longer allowed.
     """
 
     def __init__(
@@ -102,27 +100,27 @@ class HostLimits:
         ]
 
     async def set_by_hand(self, host: str, values: Mapping[str, object]) -> list[LimitState]:
-        """Raise limits until :meth:`restore`. A limit that is higher is left alone.
+        """Raise limits until :meth:`restore`. A higher limit is not changed.
 
         :raise InvalidInput: no such limit, or out of bounds; nothing is changed.
         :raise Forbidden: host changes are not allowed, or it is another machine.
-        :raise CommandRefused: it could not be set; what was begun is put back.
+        :raise CommandRefused: it could not be set; the change is undone.
         """
         await self._check_here(host)
         await self.claim(OPERATOR, {n: check_limit(n, v) for n, v in values.items()})
         return await self.state(host)
 
     async def restore(self, host: str) -> list[LimitState]:
-        """Put back everything, whoever asked for it; but not below what running VMs need."""
+        """Restore everything, for all requesters; but not below what running VMs need."""
         await self._check_here(host)
         await self._change(lambda wishes: {name: Wish() for name in wishes})
         return await self.state(host)
 
     async def claim(self, owner: str, values: Mapping[str, int]) -> None:
-        """Have limits of at least *values* for as long as *owner* asks.
+        """Keep limits at *values* or more until *owner* releases them.
 
         :raise Forbidden: host changes are not allowed.
-        :raise CommandRefused: a limit could not be set; what was begun is put back.
+        :raise CommandRefused: a limit could not be set; the change is undone.
         """
         if not values:
             return
@@ -141,9 +139,8 @@ class HostLimits:
         await self._change(add)
 
     async def release(self, owner: str) -> None:
-        """What *owner* asked for is no longer needed. Harmless when repeated.
-
-        :raise CommandRefused: a limit could not be put back; done again, it may be.
+        """Release what *owner* requested. Idempotent.
+        :raise CommandRefused: a limit could not be restored; a retry may succeed.
         """
 
         def drop(wishes: Mapping[str, Wish]) -> dict[str, Wish]:
@@ -152,8 +149,8 @@ class HostLimits:
         await self._change(drop)
 
     async def settle(self) -> None:
-        """End what was interrupted, once after a start; and put back what is no longer held by
-        a running VM. What somebody else sets meanwhile is left alone."""
+        """Complete interrupted changes, once after a start; and restore what no running VM needs
+        any more. What others set meanwhile is not changed."""
         wishes = await asyncio.to_thread(self._file.read)
         journal = await asyncio.to_thread(self._writer.journal)
         held = any(not wishes.get(n, Wish()).claims for n in journal)
@@ -193,12 +190,12 @@ class HostLimits:
             await self._bus.publish(EventTopic.HOST, "", {"change": "limits", "limits": dict(now)})
 
     async def _take_back(self, wishes: Mapping[str, Wish]) -> None:
-        """As it was before a change that could not be made."""
+        """Undo a change that could not be completed."""
         try:
             await asyncio.to_thread(self._file.write, wishes)
             await asyncio.to_thread(self._writer.reach, wishes)
         except VmtuneError as error:
-            log.warning("a limit of this machine is not put back yet", reason=str(error))
+            log.warning("a limit of this machine is not restored yet", reason=str(error))
 
     async def _needs(self, live: Mapping[str, int]) -> dict[str, Floor]:
         """What the VMs that run on this machine need. Where a host does not answer, everything
@@ -270,5 +267,5 @@ def _state(name: str, value: int | None, entry: Entry | None, wish: Wish) -> Lim
 def as_problem(state: LimitState) -> Problem:
     """Why a limit has not come back, as people read it in a record."""
     others = len(state.claims)
-    why = state.held or f"{others} other{'' if others == 1 else 's'} ask for it"
+    why = state.held or f"{others} other{'' if others == 1 else 's'} requested it"
     return Problem(f"values.{state.tunable}", "held", why, "`vmtune host limits` shows who")

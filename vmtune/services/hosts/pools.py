@@ -21,7 +21,7 @@ _PRESENT = (VmState.RUNNING, VmState.PAUSED)
 class PoolReport:
     """One VM's pool.
 
-    :param findings: what is to be said of it.
+    :param findings: its findings.
     """
 
     host: str
@@ -31,7 +31,7 @@ class PoolReport:
 
 
 class PoolService:
-    """Looks at pools. Changes nothing."""
+    """Reads pools. Changes nothing."""
 
     def __init__(self, hosts: HostService) -> None:
         self._hosts = hosts

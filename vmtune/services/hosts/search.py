@@ -15,7 +15,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Located(Generic[_T]):
-    """A host that has the VM, and what it says of it."""
+    """A host that has the VM, and its state there."""
 
     host: str
     driver: Driver
@@ -39,8 +39,8 @@ class Search(Generic[_T]):
     silent: HostUnreachable | None = field(default=None, init=False)
 
     async def among(self, hosts: Iterable[str]) -> Located[_T] | None:
-        """Where it runs, of these hosts; None where it runs on none that answers. The first one
-        that has it otherwise, and the first error, are kept."""
+        """The host of these on which it runs; None if it runs on none that answers. Records the
+        first host that has it in another state, and the first error."""
         for host in hosts:
             try:
                 driver = await self.driver(host)

@@ -1,1 +1,1 @@
-"""What the service counts of its own work, and how ``/metrics`` shows it."""
+"""The service's own counters, and their exposition at ``/metrics``."""

@@ -26,9 +26,8 @@ _Samples = Mapping[str, Mapping[str, float]]
 
 
 class Exposition:
-    """Answers a scrape. No host is asked for it: a scrape costs a few counts in the database.
-
-    :param service: this service's name; empty where one drives every host.
+    """Answers a scrape. Contacts no host: a scrape costs a few counts in the database.
+    :param service: this service's name; empty where one manages every host.
     """
 
     def __init__(self, store: Store, version: str, schema: str, service: str) -> None:
@@ -37,8 +36,8 @@ class Exposition:
         telemetry.note_build(version, schema, service)
 
     async def scrape(self, accept: str) -> tuple[bytes, str]:
-        """The metrics, and their media type: as text, or as OpenMetrics where *accept*, the
-        request's header, asks for that.
+        """The metrics, and their media type: as text, or as OpenMetrics if *accept*, the request's
+        header, requests that.
 
         Where the database cannot be read, what is read from it is missing, and
         ``vmtune_database_up`` is 0.
@@ -61,7 +60,7 @@ class Exposition:
 
 
 class _Combined(Collector):
-    """What is counted here, then what was read from the database."""
+    """The process's own counters, then those from the database."""
 
     def __init__(self, samples: _Samples) -> None:
         self._samples = samples
@@ -77,7 +76,7 @@ class _Combined(Collector):
 
 
 def _samples(tally: Tally) -> _Samples:
-    """The tally by the table's names. In a fleet a host without an owner is driven by nobody."""
+    """The tally by the table's names. In a cluster, no service manages a host without an owner."""
     shared = any(tally.services.values())
     undriven = tally.hosts.get("", 0) if shared else 0
     return {

@@ -1,8 +1,8 @@
-"""What this service counts of its own work, for ``/metrics``: see
+"""The service's own counters, for ``/metrics``: see
 :mod:`vmtune.model.service_metrics`.
 
-Counts are the process's own and begin at zero with it, as Prometheus expects of counters. What
-has to outlive the service, or is about all services, is read from the database at each scrape
+Counts are the process's own and begin at zero with it, as Prometheus expects of counters. What has
+to outlive the service, or concerns all services, is read from the database at each scrape
 instead (:mod:`vmtune.services.metrics.exposition`). Every function here is cheap and never fails.
 """
 
@@ -29,12 +29,12 @@ from vmtune.model.plan.outcome import Application
 from vmtune.model.service_metrics import EXPORTED, FLEET, Exported, Kind
 
 REGISTRY = CollectorRegistry()
-"""What is counted here. The process's own metrics (``process_...``) are among it."""
+"""The counters, with the process's own metrics (``process_...``)."""
 
 _MOST_COMBINATIONS = 40
 """Series that are there from the start, at zero, so that the first event is a rise."""
 
-disable_created_metrics()  # type: ignore[no-untyped-call] # nobody asks when a series began
+disable_created_metrics()  # type: ignore[no-untyped-call] # no reader needs when a series began
 ProcessCollector(registry=REGISTRY)
 
 
@@ -78,11 +78,11 @@ _HISTOGRAMS = _all(Kind.HISTOGRAM, _histogram)
 
 
 def migration_ended(record: Migration) -> None:
-    """A migration's record was completed, or the end of one that was unknown is found out."""
+    """A migration's record was completed, or an unknown end was determined."""
     trigger = record.trigger.value
     _COUNTERS["vmtune_migrations_ended_total"].labels(trigger, record.state.value).inc()
     if record.state is MigrationState.UNKNOWN:
-        return  # what is counted below comes once, with its end
+        return  # what follows is counted once, at its end
     if record.trigger is Trigger.VMTUNE and record.started_at is not None:
         waited_s = (record.started_at - record.created_at).total_seconds()
         _HISTOGRAMS["vmtune_migration_wait_seconds"].observe(max(waited_s, 0))
@@ -104,7 +104,7 @@ def migration_ended(record: Migration) -> None:
 
 
 def step_came_due(effect: StepEffect) -> None:
-    """It is known what became of a convergence step, or of a user's change meanwhile."""
+    """A convergence step, or a user's change during a migration, has its outcome."""
     _COUNTERS["vmtune_convergence_steps_total"].labels(effect.value).inc()
 
 
@@ -116,7 +116,7 @@ def application_ended(record: Application) -> None:
 
 
 def drift_scanned(duration_s: float) -> None:
-    """A host was scanned for drift. What was found is in the database."""
+    """A host was scanned for drift. The result is in the database."""
     _HISTOGRAMS["vmtune_drift_scan_duration_seconds"].observe(duration_s)
 
 
@@ -153,10 +153,9 @@ def host_left(host: str) -> None:
 
 @contextmanager
 def hook() -> Iterator[Callable[[str], None]]:
-    """libvirt's hook waits for as long as the block runs.
-
-    :return: takes what it is answered, one of :data:`vmtune.model.service_metrics.HOOK_ENDS`;
-        refused where nothing is said.
+    """libvirt's hook waits while the block runs.
+    :return: takes the answer, one of :data:`vmtune.model.service_metrics.HOOK_ENDS`;
+        refused by default.
     """
     outcome = "refused"
 
@@ -176,7 +175,7 @@ def request_answered(method: str, route: str, status: int, duration_s: float) ->
     """The answer to a request has begun.
 
     :param method: a known one, or ``other``.
-    :param route: a template of a route, never a path as it was asked for.
+    :param route: a template of a route, never a requested path.
     """
     of = _HISTOGRAMS["vmtune_http_request_duration_seconds"]
     of.labels(method, route, str(status)).observe(duration_s)
@@ -194,7 +193,7 @@ def note_build(version: str, schema: str, service: str) -> None:
 
 
 def note_database(up: bool, hosts_driven: int | None = None) -> None:
-    """What this scrape has found of the database, and of this service in it."""
+    """What this scrape has read from the database, and of this service in it."""
     _GAUGES["vmtune_database_up"].set(up)
     if hosts_driven is not None:
         _GAUGES["vmtune_hosts_driven"].set(hosts_driven)

@@ -1,1 +1,1 @@
-"""Live migrations: ordered, carried out, observed, finalized."""
+"""Live migrations: requests, queue, jobs, observation."""

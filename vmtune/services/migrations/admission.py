@@ -1,5 +1,5 @@
-"""Lets migrations begin, as many as the limits allow. The database decides; what is here only
-waits, and looks when something may have changed."""
+"""Admits as many migrations as the limits allow. The database decides; this module waits, and asks
+it again when something may have changed."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ class Admission:
             self._told.pop(migration, None)
 
     def changed(self) -> None:
-        """Something has ended, or was let go: look whether others may begin."""
+        """A migration has ended or was released: check whether others may begin."""
         self._changed.set()
 
     async def places(self, among: Collection[UUID]) -> Mapping[UUID, Place]:
-        """Where those of *among* stand that wait."""
+        """The queue positions of those of *among* that wait."""
         return await asyncio.to_thread(self._store.slots.places, among, self.limits)
 
     async def close(self) -> None:
@@ -81,8 +81,8 @@ class Admission:
                 await self._look()
                 await self._tell()
             except VmtuneError as error:
-                # The database is away or locked: what waits goes on waiting.
-                log.warning("the queue of migrations was not looked at", reason=str(error))
+                # The database is unavailable or locked: queued migrations keep waiting.
+                log.warning("the queue of migrations was not checked", reason=str(error))
 
     async def _look(self) -> None:
         await asyncio.to_thread(self._store.slots.admit, self.limits)
@@ -92,7 +92,7 @@ class Admission:
                 self._waiting[id].set()
 
     async def _tell(self) -> None:
-        """Tell those who follow a migration where it stands, when that has changed."""
+        """Publish a migration's queue position when it has changed."""
         waiting = [id for id, event in self._waiting.items() if not event.is_set()]
         for id, place in (await self.places(waiting)).items():
             if self._told.get(id) != place.ahead:

@@ -8,7 +8,7 @@ from uuid import UUID
 from vmtune.model.migration.record import MigrationState, Snapshot
 
 STARTED = MigrationState.STARTING
-"""The state in which an observed migration begins: somebody has given the order."""
+"""The state in which an observed migration begins: another client has started it."""
 _REMEMBERED = 1000
 
 
@@ -27,7 +27,7 @@ class Departures:
             del self._known[next(iter(self._known))]
 
     def discard(self, where: tuple[str, UUID]) -> None:
-        """It is there again."""
+        """The VM is on the host again."""
         self._known.pop(where, None)
 
     def __contains__(self, where: object) -> bool:

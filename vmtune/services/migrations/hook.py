@@ -1,7 +1,6 @@
-"""What libvirt's hook asks: a VM is about to arrive, and what is its QEMU to be started with?
-
-libvirt waits for the answer and must not be asked anything meanwhile: all that is needed is in
-the question and in the store.
+"""Answers libvirt's hook: a VM is about to arrive; with which XML is its QEMU started? libvirt
+waits for the answer and must not be called meanwhile: the request and the store have all that is
+needed.
 """
 
 from __future__ import annotations
@@ -25,9 +24,8 @@ from vmtune.storage import Store
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the hook is told.
-
-    :param xml: the VM's XML as it is to be; None for as it is.
+    """The answer to the hook.
+    :param xml: the VM's new XML; None for no change.
     """
 
     arrival: Arrival
@@ -35,9 +33,9 @@ class Answer:
 
 
 class HookService:
-    """Answers the hook, and tells of what arrives.
+    """Answers the hook, and publishes arrivals.
 
-    :param xml: reads and edits what libvirt gives to its hook.
+    :param xml: reads and edits the hook's XML.
     """
 
     def __init__(
@@ -57,10 +55,10 @@ class HookService:
     async def arriving(self, xml: bytes) -> Answer:
         """A VM is about to arrive.
 
-        The XML may hold passwords (of a display, say): nothing of it is kept or logged but
-        the VM's UUID and name.
+        The XML may hold passwords (of a display, say): only the VM's UUID and name are stored or
+        logged.
 
-        :raise InvalidInput: it is no domain's XML.
+        :raise InvalidInput: it is not the XML of a domain.
         :raise Conflict: two label selectors tie for the VM's profile.
         """
         text = _text(xml)
@@ -75,7 +73,7 @@ class HookService:
         return Answer(arrival, changed)
 
     def _known(self, vm: UUID) -> tuple[str, UUID | None]:
-        """The host where the VM was seen last, and the migration that vmtune carries out."""
+        """The host where the VM was seen last, and vmtune's migration of it."""
         try:
             host = self._store.vms.get(vm).host
         except NotFound:

@@ -1,6 +1,6 @@
 """The durable phases of a migration: prepare, run, finalize. Each is thin around the engine's
-session, and can be repeated after the service died: the session reads the record, asks QEMU or
-libvirt what is true, and continues from there."""
+session, and can be repeated after the service died: the session reads the record, queries QEMU or
+libvirt, and continues from there."""
 
 from __future__ import annotations
 
@@ -52,8 +52,7 @@ class _Run:
 class MigrationJob:
     """Runs migrations, phase by phase.
 
-    :param trigger: who starts them. Of observed ones, :attr:`departed` is to be filled by who
-        listens to the hosts.
+    :param trigger: who starts them. Of observed ones, :attr:`departed` is filled by the observer.
     """
 
     def __init__(
@@ -106,11 +105,10 @@ class MigrationJob:
             await run.session.prepare(await self._plan(record, run))
 
     async def _in_turn(self, record: Migration, run: _Run) -> None:
-        """Return once it may begin. What was planned before it waited is planned again: much
-        may have changed since.
+        """Return once it may begin. After a wait it is planned again, since much may have changed.
 
         :raise Blocked: the preflight finds blockers now.
-        :raise Conflict: the VM is on another host by now.
+        :raise Conflict: the VM is now on another host.
         """
         if not await self._admission.wait(record.id):
             return
@@ -133,7 +131,7 @@ class MigrationJob:
                     await session.observe()
 
     async def finalize(self, job_id: str) -> None:
-        """Find out how it ended, restore what was set for it, complete the record."""
+        """Determine how it ended, restore what was set for it, complete the record."""
         id = UUID(job_id)
         try:
             await retry_until_available(lambda: self._finalize(id))
@@ -183,8 +181,8 @@ class MigrationJob:
 
     @asynccontextmanager
     async def _phase(self, job_id: str) -> AsyncIterator[tuple[Migration, _Run]]:
-        """The record and what is known of it here. Keeps the first error for the last phase, which
-        completes the record with it; each log line of the phase, which is a task of its own,
+        """The record and this process's knowledge of it. Keeps the first error for the last phase,
+        which completes the record with it; each log line of the phase, which is a task of its own,
         names the VM and its host."""
         run = self._of(UUID(job_id))
         try:
@@ -219,7 +217,7 @@ class MigrationJob:
         return Observed(self._plan_observed, self._hosts.find_other, self.departed)
 
     async def _plan(self, record: Migration, run: _Run) -> Plan:
-        """The plan: the one that was just made, or one made anew after a restart."""
+        """The plan: the one just made, or a new one after a restart."""
         if run.plan is None:
             planned = await self._plans.plan(
                 record.vm, destination=record.destination, exact=_chosen(record)
@@ -245,8 +243,7 @@ class _RecordedHosts:
         return await self._hosts.driver((await self._notes.record()).source)
 
     async def destination(self) -> Driver | None:
-        """None where an observed migration went nobody knows where, or to a host that was removed
-        since."""
+        """None if the destination of an observed migration is unknown or was removed since."""
         record = await self._notes.record()
         if not record.destination:
             return None
@@ -263,7 +260,7 @@ def _chosen(record: Migration) -> DesiredValues:
 
 
 def check_source(plan: Plan, source: str) -> None:
-    """:raise Conflict: the VM is not on *source*, from where it was to migrate."""
+    """:raise Conflict: the VM is not on *source*."""
     if plan.host != source:
         raise Conflict(
             f"the VM is on {plan.host} by now, not on {source}",

@@ -1,4 +1,4 @@
-"""Live migrations: asked for, refused on blockers, followed, aborted."""
+"""Live migrations: start, refusal on blockers, reading, abort."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from vmtune.services.tuning.planning import PlanService
 from vmtune.services.tuning.profiles import RawSteps
 from vmtune.storage import Store
 
-BY_USER = "asked for by a user"
+BY_USER = "requested by a user"
 
 
 class MigrationService:
@@ -81,14 +81,14 @@ class MigrationService:
         source: str | None = None,
         id: UUID | None = None,
     ) -> Migration:
-        """Begin a migration; it goes on as a job, also across a restart of the service.
+        """Start a migration; it runs as a job, also across a restart of the service.
 
-        :param profile: None for the one that is assigned; none assigned migrates untuned.
+        :param profile: None for the assigned one; without an assignment the VM migrates untuned.
         :param overrides: codes of blockers that are overridden; what they concern is left out.
-        :param values: beside or instead of the profile's, this time; *steps* instead of its steps.
-        :param priority: among those that wait for their turn; higher goes first.
-        :param source: the host on which it has to be; None for wherever it is.
-        :param id: where the caller has to know it beforehand; else a new one.
+        :param values: added to or replacing the profile's, this time; *steps* replace its steps.
+        :param priority: among queued migrations; higher goes first.
+        :param source: the host on which it has to be; None for any.
+        :param id: given by a caller that must know it beforehand; else a new one.
         :raise Blocked: the preflight found blockers that *overrides* does not name.
         :raise InvalidInput: an override that is no blocker's code.
         :raise Conflict: the VM is not on *source*.
@@ -126,7 +126,7 @@ class MigrationService:
         return record
 
     async def abort(self, migration: UUID) -> Migration:
-        """Ask for an end without success; the record tells whether it came in time.
+        """Request an abort; the record shows whether it came in time.
 
         :raise NotFound: no such migration.
         :raise TooLate: it has ended, or the guest runs on the destination already.
@@ -147,13 +147,13 @@ class MigrationService:
         return record
 
     async def change(self, migration: UUID, values: Mapping[str, object]) -> Migration:
-        """Set values that QEMU heeds while it migrates, now. They are recorded as a step is, and
-        put back where the migration does not complete.
+        """Set values now that QEMU heeds while it migrates. They are recorded like a step, and
+        restored if the migration does not complete.
 
-        :raise InvalidInput: a value that is refused, or that cannot change any more.
+        :raise InvalidInput: a value that is refused, or can no longer change.
         :raise Conflict: the migration is not active yet.
         :raise TooLate: it has ended.
-        :raise CommandRefused: QEMU's words.
+        :raise CommandRefused: with QEMU's message.
         """
         record = await asyncio.to_thread(self._store.migrations.get, migration)
         accepted = _accept_running(values, record.wanted, self._plans.tunables)
@@ -195,14 +195,14 @@ class MigrationService:
         try:
             driver = await self._hosts.driver(record.source)
         except HostElsewhere:
-            # Its job's last phase aborts what was asked to be aborted, and still runs.
+            # Its job's last phase aborts a migration that still runs despite the request.
             await self._jobs.cancel(str(record.id))
             return
         try:
             await driver.abort_migration(record.vm)
         except (NotFound, TooLate) as error:
-            # Between the order and QEMU's first sign there is nothing yet to cancel: the
-            # request is kept, and the job aborts as soon as there is.
+            # Between the start and QEMU's first status there is nothing to cancel: the request is
+            # stored, and the job aborts as soon as possible.
             if record.state is MigrationState.STARTING:
                 return
             await self._records.save(record.id, MigrationFields(abort=AbortState.TOO_LATE))
@@ -223,7 +223,7 @@ def _accept_running(
     """
     if not values:
         raise InvalidInput(
-            "there is nothing to set", field="values", remedy=f"set one or more of {_RUNNING}"
+            "no value is given", field="values", remedy=f"set one or more of {_RUNNING}"
         )
     accepted = accept_values(
         {**wanted, **{n: v for n, v in values.items() if v is not None}}, tunables
@@ -241,7 +241,7 @@ def _accept_running(
         if value is None or not tunables[name].running
     ]
     if problems:
-        raise InvalidInput("not all of it can be set now", problems=problems)
+        raise InvalidInput("some values cannot be set now", problems=problems)
     return SetValues(tuple((name, accepted[name]) for name in accepted if name in values))
 
 

@@ -1,5 +1,5 @@
 """Watches every host for migrations that vmtune did not start: ``virsh migrate``, Nova,
-virt-manager. Finds them by the events of libvirt or QEMU, and hands each to a job of its own."""
+virt-manager. Finds them by the events of libvirt or QEMU, and starts a job for each."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ _Where = tuple[str, UUID]
 class Observer:
     """Finds migrations on all hosts, from :meth:`start` to :meth:`close`.
 
-    Nothing is asked of a host until it reports a migration, so that watching costs nothing. A VM
-    that has an open operation is left to it: that is a migration of vmtune's own, as a rule.
+    Hosts are not queried until they report a migration, so watching costs nothing. A VM with an
+    open operation is ignored: that is usually a migration of vmtune's own.
 
-    :param ignored: whether VMs of that name are to be left alone: those of benchmark runs.
+    :param ignored: whether to ignore VMs of that name: those of benchmark runs.
     """
 
     def __init__(
@@ -77,8 +77,8 @@ class Observer:
         self._closed = False
 
     async def start(self) -> None:
-        """Watch the hosts that are known, and those that will be. What an earlier process had
-        found is gone on with by its job."""
+        """Watch the known hosts, and those added later. Migrations that an earlier process found
+        are resumed by their jobs."""
         for record in await asyncio.to_thread(self._store.migrations.unfinished):
             if record.trigger is Trigger.OBSERVED and self._hosts.drives(record.source):
                 await self._jobs.submit(OBSERVED_KIND, str(record.id))
@@ -88,7 +88,7 @@ class Observer:
                 self._watch(host.name)
 
     async def close(self) -> None:
-        """Watch no more. Jobs that were begun go on."""
+        """Stop watching. Running jobs continue."""
         self._closed = True
         tasks = [*self._watching.values(), *self._inspecting.values(), *self._others]
         for task in tasks:
@@ -126,7 +126,7 @@ class Observer:
         """Never waits: what comes next must be handled at once."""
         reported_at = datetime.now(UTC)
         if event.kind is EventKind.CONNECTED:
-            # What was reported before may not be so any more.
+            # What was reported before may be outdated.
             self._seen = {where for where in self._seen if where[0] != host}
             self._arriving = {vm: to for vm, to in self._arriving.items() if to != host}
             self._beside(self._scan(host, driver))
@@ -188,7 +188,7 @@ class Observer:
         task.add_done_callback(self._others.discard)
 
     async def _scan(self, host: str, driver: Driver) -> None:
-        """Find what has begun while nobody listened."""
+        """Find migrations that began while the service did not watch."""
         try:
             leaving = await driver.outgoing()
             telemetry.host_seen(host, up=True)
@@ -255,7 +255,7 @@ class Observer:
     async def _was_missed(
         self, where: _Where, snapshot: Snapshot | None, reported_at: datetime
     ) -> bool:
-        """Whether its beginning was reported, is over, and nobody has recorded it."""
+        """Whether its start was reported, it is over, and it was not recorded."""
         host, vm = where
         if self._arriving.get(vm) == host:
             return False

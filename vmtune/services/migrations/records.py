@@ -60,7 +60,7 @@ class MigrationRecords:
         return record
 
     async def publish(self, record: Migration, step: StepRecord | None = None) -> None:
-        """Publish where the migration stands, or what became of a step."""
+        """Publish the migration's state, or a step's outcome."""
         data: dict[str, object] = {
             "state": record.state.value,
             "abort": record.abort.value,
@@ -108,7 +108,7 @@ class DurableNotes:
         await self._records.step(self._id, step, undo)
 
     async def sampled(self, snapshot: Snapshot, controllers: Controllers) -> None:
-        """Keep the sample, store some at a time, and show the progress."""
+        """Buffer the sample, store several at a time, and publish the progress."""
         sample = snapshot.sample
         if sample is None:
             return
@@ -120,18 +120,18 @@ class DurableNotes:
         self._records.bus.progress(EventTopic.MIGRATION, self._id, shown)
 
     async def flush(self, controllers: Controllers) -> None:
-        """Store what is not stored yet; what cannot be is kept for the next time."""
+        """Store what is not stored yet; on failure it is kept for the next time."""
         try:
             await self.store_samples(controllers)
         except SetupError as error:
-            # The migration goes on, and is watched on.
+            # The migration continues, and is still watched.
             self._store_at = len(self._samples) + _FLUSH_SAMPLES
             log.info("samples are not stored yet", migration_id=str(self._id), reason=str(error))
 
     async def store_samples(self, controllers: Controllers | None) -> None:
         """Store the samples, and the reaper's rounds and report so far.
 
-        :raise SetupError: the database cannot be used; nothing is lost by it.
+        :raise SetupError: the database cannot be used; nothing is lost.
         """
         samples, self._samples = self._samples, []
         migrations = self._records.store.migrations
@@ -167,7 +167,7 @@ def progress_data(sample: Sample, share: float) -> dict[str, object]:
 
 
 def _reaper_progress(latest: ReaperRound | None) -> dict[str, object]:
-    """What a progress bar shows of the reaper; nothing where none runs."""
+    """The reaper's part of the progress; empty if none runs."""
     if latest is None:
         return {}
     shown = {"interval_ms": latest.interval_ms, "fullest": round(latest.fullest, 3)}

@@ -1,4 +1,4 @@
-"""Apply, verify, revert: a plan carried out on one VM, and proven by reading back."""
+"""Apply, verify, revert: a plan applied to one VM, and read back."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _T = TypeVar("_T")
 
 
 class ApplyService:
-    """Carries plans out, one at a time for each VM."""
+    """Applies plans, one at a time for each VM."""
 
     def __init__(
         self,
@@ -78,10 +78,10 @@ class ApplyService:
     ) -> Application:
         """Set what can be set now, write what waits for a restart, and read everything back.
 
-        Prior values are journaled first. At the first refusal everything is put back and the
-        application ends as failed, with that first error; with *best_effort* what is refused
-        is left out and the rest is applied. With *boot_only* nothing but the persistent
-        configuration is changed, for which the VM need not run.
+        Prior values are journaled first. At the first refusal everything is restored and the
+        application ends as failed, with that error; with *best_effort* refused values are left out
+        and the rest is applied. With *boot_only* only the persistent configuration is changed, for
+        which the VM need not run.
 
         :raise Blocked: the plan has blockers; with *best_effort* only those of the VM itself.
         :raise InvalidInput: no profile was named and none is assigned; or, with *boot_only*, it
@@ -138,7 +138,7 @@ class ApplyService:
         except VmtuneError as error:
             return await self._restore_after(record, driver, error)
         except Exception as error:
-            # A fault of ours must not leave half of it set either.
+            # An internal error must not leave half of it set either.
             await self._restore_after(record, driver, VmtuneError(f"internal error: {error!r}"))
             raise
         return await self._finish(record, ApplicationState.APPLIED, outcomes, ())
@@ -160,7 +160,7 @@ class ApplyService:
     async def _restore_after(
         self, record: Application, driver: Driver, error: VmtuneError
     ) -> Application:
-        """Put the journal back after *error*; unknown where the host no longer answers."""
+        """Restore the journal after *error*; unknown if the host no longer answers."""
         try:
             outcomes = await restore_all(driver, record, self._limits)
         except VmtuneError as second:
@@ -175,10 +175,10 @@ class ApplyService:
         return await self._finish(record, ApplicationState.FAILED, outcomes, error.problems)
 
     async def revert(self, application: UUID) -> Application:
-        """Put back what was set before the application, and prove it by reading back.
+        """Restore the values from before the application, and read them back.
 
         :raise NotFound: no such application.
-        :raise Conflict: it is not applied, or a newer one stands on the VM.
+        :raise Conflict: it is not applied, or the VM has a newer one.
         """
         record = await asyncio.to_thread(self._store.applications.get, application)
         standing = await asyncio.to_thread(self._store.applications.standing, record.vm)
@@ -191,7 +191,7 @@ class ApplyService:
             )
         if standing is not None and standing.id != record.id:
             raise Conflict(
-                f"a newer application stands on this VM: {standing.id}",
+                f"this VM has a newer application: {standing.id}",
                 field="application",
                 code="newer_application",
                 remedy="revert the newer one first",
@@ -213,8 +213,8 @@ class ApplyService:
         return await self._finish(record, ApplicationState.REVERTED, outcomes, ())
 
     async def verify(self, vm: UUID) -> Verification:
-        """Hold what the VM runs with against its standing application, or its assignment, and
-        remember how it stood.
+        """Compare what the VM runs with to its current application, or its assignment, and store
+        the result.
 
         :raise NotFound: the VM has neither, or is gone.
         """
@@ -243,15 +243,15 @@ class ApplyService:
         application: UUID | None,
         outcomes: Sequence[Outcome],
     ) -> None:
-        """Remember how a VM stands, and tell it where that is new."""
+        """Store a VM's tuning state, and publish it if it changed."""
         tunings = self._store.tunings
         if await asyncio.to_thread(tunings.note, vm, profile, revision, application, outcomes):
             await publish_tuning(self._bus, vm, tuning_state(outcomes, application is not None))
 
     async def reapply(self, vm: UUID, driver: Driver) -> list[Outcome]:
-        """Set the standing application's values again after a migration: they do not travel.
+        """Set the current application's values again after a migration: QEMU does not migrate them.
 
-        What fails becomes an outcome: the VM runs, and verify shows what it lacks.
+        A failure becomes an outcome: the VM runs, and verify shows what it lacks.
         """
         standing = await asyncio.to_thread(self._store.applications.standing, vm)
         if standing is None:
@@ -272,10 +272,9 @@ class ApplyService:
         return carried
 
     async def reconcile(self, service: str = "") -> None:
-        """Settle the applications that a service left open when it died: put back what they
-        had begun to change, and say so.
-
-        :param service: which one, where several share the work; empty for this one.
+        """Settle the applications that a service left open when it died: restore what they had
+        begun to change, and record it.
+        :param service: which one, if several share the work; empty for this one.
         """
         begun: frozenset[str] | None = None
         if self._store.lease is not None:
@@ -289,10 +288,10 @@ class ApplyService:
                 await self._settle(record)
 
     async def settle_unknown(self) -> None:
-        """Look again at applications that ended as unknown, where no newer one has come.
+        """Check applications again that ended as unknown and have no newer one.
 
-        Nothing is changed: an application whose values are all there was applied, one whose
-        journal is all there was put back; anything else stays unknown, for revert to mend.
+        Changes nothing on the VM: if all values are set, it was applied; if all of the journal is,
+        it was reverted; anything else stays unknown, for revert to resolve.
         """
         page = await asyncio.to_thread(
             self._store.applications.list, state=ApplicationState.UNKNOWN
@@ -372,9 +371,9 @@ async def _uninterrupted(work: Coroutine[Any, Any, _T]) -> _T:  # any: what a co
 
 
 def _for_next_start(planned: Planned) -> Planned:
-    """*planned* without what does not wait for the VM's next start.
+    """*planned* with only what waits for the VM's next start.
 
-    :raise InvalidInput: nothing of it does.
+    :raise InvalidInput: there is none.
     """
     plan = planned.plan
     items = tuple(item for item in plan.items if item.route is Route.BOOT)

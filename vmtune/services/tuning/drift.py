@@ -1,8 +1,8 @@
-"""Looks at all VMs again, on a schedule and when asked: do they still run with what is wanted?
+"""Drift scans: checks all VMs, on a schedule and on request, for differences from what is wanted.
 
-Only reads. A VM of which nothing is wanted is not asked: reading a QEMU through libvirt marks
-its guest as tainted. What is found is remembered with each VM
-(vmtune.storage.repositories.tuning_states), so that lists tell it without asking anybody.
+Only reads. A VM without wanted values is not queried: reading a QEMU through libvirt marks its
+guest as tainted. The result is stored with each VM (vmtune.storage.repositories.tuning_states), so
+that lists show it without querying hosts.
 """
 
 from __future__ import annotations
@@ -36,25 +36,24 @@ log = structlog.get_logger(__name__)
 
 _PRESENT = (VmState.RUNNING, VmState.PAUSED)
 _ASKED_AT_ONCE = 24
-"""VMs of all hosts together, where somebody waits for it."""
+"""VMs in parallel over all hosts, in a requested scan."""
 _CALM_AT_ONCE = 2
-"""Likewise on the schedule, where nobody does."""
+"""Likewise in a scheduled scan."""
 _HOSTS_AT_ONCE = 8
 _VM_WITHIN_S = 30.0
 _BATCH = 200
 _MOST_PROBLEMS = 20
 _LOOK_S = 5.0
 _LOOK_SHARED_S = 1.0
-"""How often is looked what is due: others may have asked for a scan of this service's hosts."""
+"""How often to check which scans are due: other services may have requested one."""
 _REST_S = 60.0
-"""For how long a host that was just added, or came to this service, is left to itself."""
+"""Delay before the first scan of a host that was just added, or came to this service."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Target:
     """What is wanted of a VM.
-
-    :param standing: the application that says so; None where an assignment does.
+    :param standing: the application that defines it; None if an assignment does.
     """
 
     vm: UUID
@@ -63,9 +62,8 @@ class _Target:
 
 
 class DriftService:
-    """Scans the hosts that this service drives.
-
-    :param interval_s: each this often; 0 for never but when asked.
+    """Scans the hosts that this service manages.
+    :param interval_s: time between scans of each; 0 for only on request.
     :param shared: whether other services use the same database.
     """
 
@@ -94,7 +92,7 @@ class DriftService:
         self._running: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Scan what is due from now on."""
+        """Start scanning what is due."""
         self._running = asyncio.create_task(self._run(), name="drift scans")
 
     async def close(self) -> None:
@@ -105,7 +103,8 @@ class DriftService:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def ask(self, hosts: Collection[str] | None = None) -> tuple[str, ...]:
-        """Ask for a scan of some hosts, or all, now; the service that drives each makes it.
+        """Request a scan of some hosts, or all, now; the service that manages a host makes its
+        scan.
 
         :return: the hosts.
         """
@@ -129,14 +128,13 @@ class DriftService:
     async def drifts(
         self, host: str | None, after: str | None, limit: int, reach: Reach = EVERYTHING
     ) -> Page[Drift]:
-        """The VMs that drift, as they were last seen, in the order of their names."""
+        """The VMs that drift, as last seen, in the order of their names."""
         return await asyncio.to_thread(self._store.drift_scans.drifts, host, after, limit, reach)
 
     async def scan(self, host: str, *, calm: bool = False) -> ScanResult:
-        """Hold every running VM of a host against what is wanted of it, and remember how each
-        stands. A host that does not answer is noted as such.
-
-        :param calm: nobody waits for it: take a few VMs at a time.
+        """Compare every running VM of a host to what is wanted of it, and store the tuning states.
+        A host that does not answer is recorded as such.
+        :param calm: a scheduled scan: take a few VMs at a time.
         :raise NotFound: there is no such host.
         """
         async with self._hosts_at_once:
@@ -188,7 +186,7 @@ class DriftService:
     async def _scan_as_due(self, host: str, *, calm: bool) -> None:
         try:
             await self.scan(host, calm=calm)
-            self._news.set()  # it may have been asked for again
+            self._news.set()  # it may have been requested again
         except NotFound:
             log.info("not scanned for drift: the host was removed", host=host)
         except VmtuneError as error:
@@ -224,8 +222,8 @@ class DriftService:
     def _targets(
         self, host: str, vms: Sequence[SeenVm]
     ) -> tuple[tuple[_Target, ...], tuple[Problem, ...]]:
-        """What is wanted of those VMs that nothing is done to; and why that is not known of
-        others. In a thread."""
+        """What is wanted of the VMs without an open operation; and why it is unknown for others.
+        Blocks its thread."""
         uuids = [vm.summary.uuid for vm in vms]
         busy = self._store.drift_scans.busy(uuids)
         standing = self._store.drift_scans.standing(uuids)
@@ -271,7 +269,7 @@ class DriftService:
     async def _look_at(
         self, host: str, facts: HostFacts, target: _Target, at_once: asyncio.Semaphore
     ) -> Seen | Problem | None:
-        """How a VM stands; or why it could not be asked; None where it moves or has ended."""
+        """A VM's tuning state; or why it could not be read; None if it migrates or has ended."""
         async with at_once:
             try:
                 async with asyncio.timeout(_VM_WITHIN_S):
@@ -289,7 +287,7 @@ class DriftService:
         return Seen(found.vm, found.profile, found.revision, found.application, found.outcomes)
 
     async def _note(self, seen: Sequence[Seen]) -> Mapping[UUID, bool]:
-        """Remember, and tell what is new; which VMs were noted."""
+        """Store the states, and publish changes; returns the VMs that were stored."""
         noted: dict[UUID, bool] = {}
         for start in range(0, len(seen), _BATCH):
             batch = seen[start : start + _BATCH]

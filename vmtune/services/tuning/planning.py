@@ -1,4 +1,4 @@
-"""Makes plans: probes what is true, and lets the pure planner judge."""
+"""Makes plans: probes the hosts, and calls the pure planner."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from vmtune.services.tuning.profiles import AssignmentService, DesiredValues, Ra
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A plan with what it was made from.
+    """A plan and its inputs.
 
     :param peer_uri: how the source's libvirt reaches the destination's; empty without libvirt.
     """
@@ -61,10 +61,10 @@ class PlanService:
         steps: RawSteps | None = None,
         exact: DesiredValues | None = None,
     ) -> Planned:
-        """What would be done for *vm*, and what stands against it. Changes nothing.
+        """The plan for *vm*, with its findings. Changes nothing.
 
-        :param profile: None for the one that is assigned; none assigned plans nothing.
-        :param values: beside or instead of the profile's, and *steps* instead of its steps.
+        :param profile: None for the assigned one; without an assignment the plan is empty.
+        :param values: added to or replacing the profile's; *steps* replace its steps.
         :param exact: instead of all these.
         :param destination: name of the host it is to migrate to; None for an application.
         :raise NotFound: no such VM, profile, revision or host.
@@ -97,11 +97,11 @@ class PlanService:
                 )
             if goal.host.connection is not host.connection:
                 raise InvalidInput(
-                    f"{name} is driven by {host.connection.value} and {destination} by "
+                    f"{name} is reached by {host.connection.value} and {destination} by "
                     f"{goal.host.connection.value}",
                     field="destination",
                     code="mixed_connections",
-                    remedy="name a destination that is driven the same way",
+                    remedy="name a destination that is reached the same way",
                 )
         situation = self._situation(desired, facts, host, goal)
         if goal is not None and wants_reaper(situation):
@@ -114,10 +114,10 @@ class PlanService:
     async def plan_on(
         self, name: str, vm: UUID, desired: DesiredValues, known: HostFacts | None = None
     ) -> Planned:
-        """What *desired* would change of a VM on the host *name*, whatever it is at.
+        """What *desired* would change of a VM on the host *name*, in any state.
 
-        :param known: the host's facts, where it was asked for them just now.
-        :raise NotFound: the VM is not there.
+        :param known: the host's facts, if they were just read.
+        :raise NotFound: the VM is not on the host.
         """
         driver = await self._hosts.driver(name)
         if known is None:
@@ -158,11 +158,11 @@ class PlanService:
 
 
 async def _measuring(driver: Driver, vm: UUID) -> bool:
-    """Whether somebody measures the VM's dirty rate right now."""
+    """Whether a dirty-rate measurement of the VM is running."""
     try:
         return (await driver.dirty_rates(vm)).measuring
     except (CommandRefused, NotFound):
-        return False  # a QEMU that is too old to be asked, which the plan tells
+        return False  # the QEMU is too old for the query, which the plan reports
 
 
 async def _facts_or_none(driver: Driver, vm: UUID) -> VmFacts | None:

@@ -81,7 +81,7 @@ class ProfileService:
         """A new revision with *values* and *steps*, all of them; the same ones make none.
 
         :param expected: the revision that the change was made on; None to skip the check.
-        :raise StaleRevision: the profile has moved on since.
+        :raise StaleRevision: the profile has a newer revision.
         """
         accepted, taken = accept(values, steps, self.tunables)
         profile = await asyncio.to_thread(
@@ -105,20 +105,20 @@ class ProfileService:
         description: str | None = None,
         steps: RawSteps | None = None,
     ) -> Profile:
-        """A new revision with *changes* made to the current values; null unsets a tunable.
+        """A new revision with *changes* applied to the current values; null unsets a tunable.
 
-        :param steps: all of them; None leaves them as they are.
-        :raise InvalidInput: nothing to change, or a value that is refused.
+        :param steps: all of them; None keeps the current ones.
+        :raise InvalidInput: no change, or a value that is refused.
         """
         if not changes and description is None and steps is None:
             raise InvalidInput(
-                "there is nothing to change",
+                "no change is given",
                 field="values",
                 remedy="name at least one tunable, steps, or a description",
             )
         current = await asyncio.to_thread(self._store.profiles.get, name)
         merged: dict[str, object] = {**current.current.values, **changes}
-        # What was merged is the current revision's: nobody may have changed it meanwhile.
+        # The merge used the current revision's values: they must not have changed meanwhile.
         seen = current.current.number if expected is None else expected
         kept = dump_steps(current.current.steps) if steps is None else steps
         return await self.revise(name, merged, seen, note, description, kept)
@@ -175,10 +175,10 @@ def accept(
 
 @dataclass(frozen=True, slots=True)
 class DesiredValues:
-    """The values that a VM is to have, and where they come from.
+    """The values that a VM should have, and where they come from.
 
-    :param profile: empty where no profile was named and none is assigned: untuned.
-    :param steps: what is done when its migration does not come to an end.
+    :param profile: empty if no profile was named or assigned: untuned.
+    :param steps: the convergence steps of its migration.
     """
 
     profile: str
@@ -251,8 +251,8 @@ class AssignmentService:
     ) -> DesiredValues:
         """The named profile's values, or those of the one assigned, or none.
 
-        :param values: set this time beside or instead of the profile's; None unsets.
-        :param steps: this time instead of the profile's.
+        :param values: added to or replacing the profile's this time; None unsets.
+        :param steps: replace the profile's this time.
         :raise NotFound: no such profile or revision.
         :raise InvalidInput: a revision without a profile, or values or steps that are refused.
         """
@@ -266,7 +266,7 @@ class AssignmentService:
     async def _chosen(
         self, vm: UUID, host: str, profile: str | None, revision: int | None = None
     ) -> DesiredValues:
-        """As :meth:`choose`, without what is said this time.
+        """Like :meth:`choose`, without values and steps for this time.
 
         :raise NotFound: no such profile or revision.
         :raise InvalidInput: a revision without a profile.

@@ -26,7 +26,7 @@ def limits_wanted(plan: Plan) -> dict[str, int]:
 
 
 def limits_before(plan: Plan) -> list[Change]:
-    """What they are now."""
+    """Their present values."""
     wanted = limits_wanted(plan)
     return [
         Change(item.tunable, item.current.value)
@@ -36,16 +36,15 @@ def limits_before(plan: Plan) -> list[Change]:
 
 
 def asker(record: Application) -> str:
-    """Who asks for the host's limits, where an application does."""
+    """The owner name of an application's requests for host limits."""
     return f"application {record.id}"
 
 
 async def restore_all(
     driver: Driver, record: Application, limits: HostLimits | None
 ) -> list[Outcome]:
-    """Put back what the journal holds, on the host too, and say how each ended.
-
-    :raise VmtuneError: the first that could not be put back, after all was tried.
+    """Restore the journal, on the host too, and return the outcomes.
+    :raise VmtuneError: the first value that could not be restored, after all were tried.
     """
     on_host: list[Outcome] = []
     failed: VmtuneError | None = None
@@ -63,7 +62,7 @@ async def restore_all(
 
 
 def _come_back(journal: Iterable[Change], limits: Iterable[LimitState]) -> list[Outcome]:
-    """How the host's limits stand once they are no longer asked for: others may ask for them."""
+    """Outcomes of the host's limits after their release: others may still request them."""
     states = {state.tunable: state for state in limits}
     outcomes: list[Outcome] = []
     for change in journal:

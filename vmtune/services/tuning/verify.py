@@ -1,4 +1,4 @@
-"""What a VM runs with, held against what it is to have: by one verification, or a scan of all."""
+"""Compares what a VM runs with to what is wanted: for a verification, or a drift scan."""
 
 from __future__ import annotations
 
@@ -18,10 +18,8 @@ WAITS = (Status.EFFECTIVE, Status.PENDING_MIGRATION, Status.PENDING_RESTART)
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What a VM runs with, held against what it is to have.
-
-    :param application: the standing application; None where only an assignment says
-        what the VM is to have.
+    """What a VM runs with, compared to what is wanted.
+    :param application: the current application; None if only an assignment defines what is wanted.
     """
 
     vm: UUID
@@ -38,10 +36,9 @@ class Verification:
 
 
 def verification(planned: Planned, standing: Application | None) -> Verification:
-    """How the VM stands, by what was probed for the plan.
-
-    :param standing: its standing application, whose revision was planned; None where the
-        assigned profile was.
+    """The VM's tuning state, from the plan's probes.
+    :param standing: its current application, whose revision was planned; None if the assigned
+        profile was.
     """
     plan, facts = planned.plan, planned.facts
     outcomes = outcomes_of(plan, facts.readings, facts.boot_readings)
@@ -57,8 +54,8 @@ def verification(planned: Planned, standing: Application | None) -> Verification
 
 
 def _not_applied(outcome: Outcome) -> Outcome:
-    """An outcome where nothing was applied: what is otherwise than the assigned profile has it was
-    overwritten by nobody."""
+    """An outcome where nothing was applied: a difference from the assigned profile is not an
+    overwrite."""
     if outcome.status is not Status.OVERWRITTEN:
         return outcome
     reason = "the assigned profile has not been applied to this VM"
@@ -66,5 +63,5 @@ def _not_applied(outcome: Outcome) -> Outcome:
 
 
 async def publish_tuning(bus: EventBus, vm: UUID, state: TuningState) -> None:
-    """Tell that a VM stands otherwise than before."""
+    """Publish that a VM's tuning state has changed."""
     await bus.publish(EventTopic.VM, vm, {"change": "tuning", "tuning_state": state})

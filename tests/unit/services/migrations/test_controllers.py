@@ -315,7 +315,7 @@ class TestSteps:
         assert (without.current.number, without.current.steps) == (3, ())
         back = await it.profiles.restore("p", 1, 3)
         assert (back.current.values, len(back.current.steps)) == ({}, 1)
-        with pytest.raises(InvalidInput, match="nothing to change"):
+        with pytest.raises(InvalidInput, match="no change is given"):
             await it.profiles.amend("p", {}, 4)
 
 
@@ -324,7 +324,7 @@ class TestUsers:
         record = await begin(it, None)
         changed = await it.migrations.change(record.id, {"downtime_limit_ms": "2s"})
         (taken,) = changed.step_records
-        assert (taken.number, taken.reason) == (None, "asked for by a user")
+        assert (taken.number, taken.reason) == (None, "requested by a user")
         assert taken.effect is StepEffect.DONE
         assert taken.at_ms > 0
         assert it.source.parameters["downtime-limit"] == 2000
