@@ -41,7 +41,7 @@ class Plain(TypeDecorator[str]):
     lone surrogates. Revisions give its columns the collation "C" on PostgreSQL, so that
     both databases sort it by code point.
 
-    :param field: what an error names when somebody hands in such text.
+    :param field: named in the error about such text.
     """
 
     impl = Text

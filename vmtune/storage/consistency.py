@@ -40,9 +40,9 @@ _open_application = ApplicationRow.state.in_([s.value for s in ApplicationState 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Rows that should not be.
+    """A rule: rows that must not exist.
 
-    :param says: with the columns of such a row in it.
+    :param says: the message, with the columns of such a row.
     """
 
     code: str
@@ -109,7 +109,7 @@ RULES = (
             TuningRow.application.is_not(None),
             ~exists().where(ApplicationRow.id == TuningRow.application),
         ),
-        "how the VM {} stands is told of the application {}, which there is not",
+        "the tuning state of the VM {} names the application {}, which does not exist",
     ),
     Rule(
         "no_revision",
@@ -125,7 +125,7 @@ RULES = (
         select(HostRow.name, HostRow.owner).where(
             HostRow.owner != "", ~exists().where(ServiceRow.name == HostRow.owner)
         ),
-        "host {} is driven by the service {}, which there is not",
+        "host {} is managed by the service {}, which does not exist",
     ),
     Rule(
         "samples_not_dropped",
@@ -140,7 +140,7 @@ RULES = (
         select(func.max(AuditRow.number)).where(
             AuditRow.number <= select(func.max(AuditCutRow.number)).scalar_subquery()
         ).having(func.count() > 0),
-        "entries of the audit log up to {} were let go and are there",
+        "entries of the audit log up to {} were cut and still exist",
     ),
 )  # fmt: skip
 
@@ -156,8 +156,7 @@ _WORK: dict[str, _AnySelect] = {
 
 
 def broken(database: Database, most: int) -> list[tuple[str, str]]:
-    """What is there and must not be: the rule's code, and what it says; of each rule the first
-    *most*."""
+    """Violations: the rule's code and message; of each rule the first *most*."""
     with database.read() as session:
         return [
             (rule.code, rule.says.format(*row))

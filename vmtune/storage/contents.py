@@ -1,5 +1,5 @@
-"""The database as a whole, for who copies it, puts it back, or looks it over: its tables and how
-many rows each has. Works on a connection of theirs, on SQLite and on PostgreSQL."""
+"""The database as a whole, for backup, restore and check: its tables and their numbers of rows.
+Works on a given connection, on SQLite and on PostgreSQL."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Connections and transactions, the same way on SQLite and on PostgreSQL.
 
 Writers take turns on both databases: SQLite lets one in at a time (BEGIN IMMEDIATE, so that
-two can never deadlock while both change from reading to writing), PostgreSQL is told to by
-an advisory lock. So a writer may look and then act on what it saw, and numbered rows become
-visible in the order of their numbers: who follows the events misses none.
+two can never deadlock while both change from reading to writing), PostgreSQL does by an advisory
+lock. So a writer may read and then act on it, and numbered rows become visible in the order of
+their numbers: a subscriber misses no event.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ from vmtune.storage.failures import locked, translated
 _PRIVATE = 0o600
 WRITERS_LOCK = 0x766D74756E65  # "vmtune": the key of PostgreSQL's advisory lock
 IDLE_MS = 4000
-"""After how long PostgreSQL ends a writing transaction that asks nothing more: sooner than others
-give up waiting for it."""
+"""After how long PostgreSQL ends an idle writing transaction: sooner than others give up waiting
+for it."""
 _RESTS_S = 1.0
 _MODE = "vmtune_mode"
 _DURABLE, _RELAXED = "durable", "relaxed"
@@ -108,11 +108,11 @@ def make_engine(url: URL, *, wait_s: float, foreign_keys: bool = True) -> Engine
 
 
 def _ping_where_in_doubt(engine: Engine) -> None:
-    """Have a connection replaced whose server has ended it, or does not answer any more.
+    """Replace a connection that its server has closed, or whose server no longer answers.
 
-    What a server says before it ends a session is there to be read, which takes no question. Who
-    vanished says nothing, so after a rest the server is asked; to ask each time
-    (``pool_pre_ping``) would double what a small read costs.
+    A closing server's message can be read without a query. A vanished server sends none, so after
+    an idle time it is queried; doing so each time (``pool_pre_ping``) would double the cost of a
+    small read.
     """
 
     @event.listens_for(engine, "checkin")
@@ -186,7 +186,7 @@ def _check(session: Session, lease: Lease) -> None:
     if epoch != lease.epoch:
         raise TakenOver(
             f"the work of service {lease.service} was taken over while it did not answer",
-            remedy="it starts anew by itself under systemd; else start it again",
+            remedy="systemd restarts it; without systemd, start it again",
         )
 
 
@@ -203,7 +203,7 @@ class Database:
         self._engine = make_engine(url, wait_s=wait_s)
         self._is_sqlite = url.get_backend_name() == "sqlite"
         # What PostgreSQL reads is what was committed when each statement began, in a transaction
-        # or not: so none is begun and ended, which are two of four round trips.
+        # or not: so no transaction is begun and ended, which saves two of four round trips.
         self._alone = self._engine
         if not self._is_sqlite:
             self._alone = self._engine.execution_options(isolation_level="AUTOCOMMIT")
@@ -232,14 +232,14 @@ class Database:
 
     @contextlib.contextmanager
     def write(self, *, durable: bool = True) -> Iterator[Session]:
-        """A session in a transaction that no other writer runs beside.
+        """A session in a transaction without concurrent writers.
 
         Committed at the end, with an entry in the audit log for what it changed; rolled back
         if an error leaves the block.
 
         :param durable: it is on disk before this returns. Without, the newest may be lost
-            when the power fails, though not when vmtune is killed: for what is written
-            often and whose loss misleads nobody.
+            when the power fails, though not when vmtune is killed: for frequent writes whose loss
+            does no harm.
         """
         engine = self._engine.execution_options(**{_MODE: _DURABLE if durable else _RELAXED})
         with (
@@ -251,7 +251,7 @@ class Database:
             if not self._is_sqlite:
                 if not durable:
                     session.execute(text("SET LOCAL synchronous_commit = off"))
-                # A service that is stopped in here must not keep all others from writing.
+                # A service that is stopped in here must not block all other writers.
                 timeout = f"set_config('idle_in_transaction_session_timeout', '{IDLE_MS}', true)"
                 session.execute(text(f"SELECT {timeout}, pg_advisory_xact_lock({WRITERS_LOCK})"))
             if self.lease is not None:
@@ -261,7 +261,7 @@ class Database:
 
     @contextlib.contextmanager
     def quick(self) -> Iterator[Session]:
-        """A session for one statement that changes nothing audited, beside the other writers."""
+        """A session for one statement without audited changes, concurrent with other writers."""
         with translated(self.url), Session(self._alone) as session, session.begin():
             yield session
 
@@ -279,7 +279,7 @@ class Database:
 
 
 def rows_met(session: Session, statement: Update | Delete) -> int:
-    """Carry out an UPDATE or a DELETE; how many rows it was for."""
+    """Execute an UPDATE or a DELETE; return the number of rows."""
     done = session.execute(statement)
     assert isinstance(done, CursorResult)
     return done.rowcount

@@ -84,7 +84,7 @@ def parse_url(text: str) -> URL:
     try:
         url = make_url(text)
     except (exc.ArgumentError, ValueError):
-        # Not shown: nobody knows where in it a password is.
+        # Not shown: it may contain a password anywhere.
         raise SetupError(
             "this is no database URL", field="database", code="database_url", remedy=examples
         ) from None
@@ -101,7 +101,7 @@ def parse_url(text: str) -> URL:
 
 @contextlib.contextmanager
 def translated(url: URL) -> Iterator[None]:
-    """Turn what SQLAlchemy raises into vmtune's errors.
+    """Convert SQLAlchemy's errors into vmtune's.
 
     :raise SetupError: the database is locked, full, read-only, gone, ...
     :raise InvalidInput: it cannot hold a value.
@@ -137,7 +137,7 @@ def translated(url: URL) -> Iterator[None]:
 
 
 def locked(url: URL) -> SetupError:
-    """The error of one who waited too long for the right to write."""
+    """The error of a writer that waited too long for its turn."""
     return _setup_error(_LOCKED, url, "")
 
 

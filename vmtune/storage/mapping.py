@@ -1,8 +1,8 @@
 """Frozen dataclasses as rows of a table, and back, by the names and types of their fields.
 
 A field is in the column of its name: words of an enumeration as text, dataclasses, tuples and
-mappings as JSON. A mapper is given what is stored otherwise. Nothing is checked: what is stored
-was checked before.
+mappings as JSON. A mapper gets the exceptions. Nothing is checked: stored values were checked
+before.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _Convert = Callable[..., Any]  # any: from and to what a column has
 class Stored:
     """How a field is stored.
 
-    :param dump: what is stored of it, a tuple for several columns; *load* makes the field of that.
-        None for as its type says.
-    :param columns: which; empty for the one of the field's name.
+    :param dump: makes the stored value, a tuple for several columns; *load* makes the field from
+        it. None for the type's default.
+    :param columns: their names; empty for the field's name.
     """
 
     dump: _Convert | None = None
@@ -41,7 +41,7 @@ class Stored:
 
 
 def stored_identity(column: str) -> Stored:
-    """Who somebody is, in three columns that begin alike; without rights."""
+    """An identity without its rights, in three columns with a common prefix."""
     return Stored(
         lambda who: (who.kind, who.id, who.name),
         lambda kind, id, name: Identity(Kind(kind), id, name),
@@ -52,7 +52,7 @@ def stored_identity(column: str) -> Stored:
 class Mapper(Generic[_T, _R]):
     """Between records of one *kind* and the rows of a table.
 
-    :param stored: by field, what is not stored as its type says. Fields without a column are
+    :param stored: by field, exceptions from the type's default. Fields without a column are
         given to :meth:`record`, and columns without a field to :meth:`row`.
     """
 
@@ -99,8 +99,8 @@ class Mapper(Generic[_T, _R]):
         """A row for a record."""
         return self._table(**self.columns(record), **others)
 
-    def columns(self, record: _T) -> dict[str, Any]:  # any: what is stored
-        """What is stored of a record, by column."""
+    def columns(self, record: _T) -> dict[str, Any]:  # any: a stored value
+        """A record's stored values, by column."""
         return self._columns({name: getattr(record, name) for name in self._dump})
 
     def change(self, row: _R, changed: Mapping[str, Any]) -> None:  # any: fields of the record
@@ -109,7 +109,7 @@ class Mapper(Generic[_T, _R]):
         for name, value in self._columns(given).items():
             setattr(row, name, value)
 
-    def _columns(self, named: Mapping[str, Any]) -> dict[str, Any]:  # any: what is stored
+    def _columns(self, named: Mapping[str, Any]) -> dict[str, Any]:  # any: a stored value
         found: dict[str, Any] = {}
         for name, value in named.items():
             columns, dump = self._dump[name]
@@ -119,12 +119,12 @@ class Mapper(Generic[_T, _R]):
 
 
 def converter(hint: Any) -> _Convert:  # any type
-    """What makes a value of what is stored."""
+    """The function that loads a stored value."""
     return _loader(hint) or (lambda stored: stored)
 
 
 def _loader(hint: Any) -> _Convert | None:  # any type
-    """What makes a value of what is stored; None where they are the same."""
+    """The function that loads a stored value; None if they are equal."""
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
     if origin in (Union, types.UnionType):
         made = [_loader(part) for part in parts if part is not types.NoneType]

@@ -85,7 +85,7 @@ def _key(stored: object, kind: type[Key]) -> Key:
 def page(
     rows: Sequence[Row], limit: int, item: Callable[[Row], T], cursor: Callable[[Row], str]
 ) -> Page[T]:
-    """The page of *limit* items from rows of which one more was asked for."""
+    """The page of *limit* items from a query for one row more."""
     shown = rows[:limit]
     following = cursor(shown[-1]) if len(rows) > limit else None
     return Page(tuple(item(row) for row in shown), following)

@@ -33,12 +33,12 @@ from vmtune.storage.upgrades import check_revision, known_revisions, revision_of
 
 
 class Store:
-    """Everything that vmtune remembers.
+    """All of vmtune's records.
 
-    Every call is one short transaction, blocks its thread and may be made from any thread;
-    asyncio code calls it by ``asyncio.to_thread``. What comes back is the domain's own
-    frozen objects. Beside what each method names, any call can raise SetupError: the
-    database is locked, full, read-only or gone; nothing was changed then.
+    Every call is one short transaction, blocks its thread and may be made from any thread; asyncio
+    code calls it by ``asyncio.to_thread``. Calls return the model's frozen objects. In addition to
+    its documented errors, any call can raise SetupError: the database is locked, full, read-only or
+    gone; nothing was changed then.
     """
 
     def __init__(self, database: Database) -> None:
@@ -68,10 +68,10 @@ class Store:
         """Open a database whose schema is the one that this vmtune works with.
 
         :param url: ``sqlite:////FOLDER/FILE`` or ``postgresql://USER:PASSWORD@HOST/NAME``.
-        :param wait_s: how long a call waits for another's writing to end.
+        :param wait_s: how long a call waits for another writer.
         :param now: the clock.
-        :raise SchemaMismatch: the schema is missing, older or newer; names the command
-            that mends it.
+        :raise SchemaMismatch: the schema is missing, older or newer; names the command that fixes
+            it.
         :raise SetupError: the database cannot be opened.
         """
         where = parse_url(url)
@@ -95,7 +95,7 @@ class Store:
         return self._database.lease
 
     def broken(self, most: int) -> list[tuple[str, str]]:
-        """What is there and must not be: a code, and what it says; of each the first *most*."""
+        """Violations of consistency: code and message; of each code the first *most*."""
         return consistency.broken(self._database, most)
 
     def unmatched(self, unfinished: frozenset[str]) -> tuple[list[tuple[str, UUID]], list[str]]:

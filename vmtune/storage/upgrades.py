@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 COMMAND = "vmtune db upgrade"
 RESTORING = "restoring"
-"""Stands for the revision while a database is being restored: no service starts on it."""
+"""Replaces the revision while a database is being restored: no service starts on it."""
 _WAIT_S = 5.0
 _UPGRADERS_LOCK = 0x766D7475706772  # "vmtupgr": the key of PostgreSQL's advisory lock
 
@@ -67,7 +67,7 @@ def upgrade(url: str, folder: Path | None = None, to: str = "head") -> list[str]
     All in one transaction: it succeeds, or the database stays as it was.
 
     :param folder: where the revisions are, if not inside the package.
-    :param to: an earlier revision, to put back what was in such a one.
+    :param to: an earlier revision, to restore data of that revision.
     :return: the revisions that were added, oldest first.
     :raise SchemaMismatch: the database is newer than this vmtune.
     :raise SetupError: it cannot be opened or written, or rows would be left that refer
@@ -80,7 +80,7 @@ def upgrade(url: str, folder: Path | None = None, to: str = "head") -> list[str]
     known = _known_revisions(folder)
     with translated(where):
         make_private(where)
-        # SQLite alters a table by making it anew, and dropping the old one would delete
+        # SQLite alters a table by recreating it, and dropping the old one would delete
         # or refuse the rows that refer to it: so they are checked at the end instead.
         engine = make_engine(where, wait_s=_WAIT_S, foreign_keys=False)
         try:
@@ -106,11 +106,11 @@ def check_revision(
 ) -> None:
     """Refuse a database whose revision this vmtune cannot work with.
 
-    :raise SchemaMismatch: naming what mends it.
+    :raise SchemaMismatch: naming the command that fixes it.
     """
     if found == RESTORING:
         raise SchemaMismatch(
-            f"{where} is being restored, or a restore of it did not come to its end",
+            f"{where} is being restored, or its restore did not complete",
             field="database",
             remedy="wait for it, or restore it again with `vmtune db restore FILE --force`",
         )

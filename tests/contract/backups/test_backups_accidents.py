@@ -81,7 +81,7 @@ def test_a_restore_that_fails_half_way_lets_no_service_start_and_can_be_repeated
         (problem,) = failed.value.problems
         assert problem.code == "half_restored"
         assert current_revision(url(databases)) == RESTORING
-        with pytest.raises(SchemaMismatch, match="did not come to its end"):
+        with pytest.raises(SchemaMismatch, match="did not complete"):
             Store.open(url(databases))
         assert [f.code for f in check(databases).findings] == ["half_restored"]
         undo = Path(problem.remedy.split("restore ")[1].split(" ")[0])

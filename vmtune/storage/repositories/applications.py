@@ -1,4 +1,4 @@
-"""Applications: what was done to a VM, what undoes it, and how it ended."""
+"""Applications: values set on a VM, the journal, and the outcomes."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class ApplicationRepository:
             return APPLICATIONS.record(row)
 
     def begin_revert(self, id: UUID) -> Application:
-        """Record that it is to be reverted, before anything is put back. Takes the VM.
+        """Record the intent to revert, before anything is restored. Takes the VM.
 
         :raise NotFound: there is no such application.
         :raise Conflict: it is open, or reverted already.
@@ -110,9 +110,9 @@ class ApplicationRepository:
 
         Also settles an unknown one later.
 
-        :param outcomes: None keeps those that are recorded; likewise *problems*.
+        :param outcomes: None keeps the recorded ones; likewise *problems*.
         :raise NotFound: there is no such application.
-        :raise Conflict: *state* is no end, or cannot follow the present one.
+        :raise Conflict: *state* is not final, or cannot follow the present one.
         """
         with self._database.write() as session:
             row = _row(session, id)
@@ -167,7 +167,7 @@ class ApplicationRepository:
             )
 
     def open(self) -> tuple[Application, ...]:
-        """Those whose end is not recorded, oldest first: to be looked at after a restart."""
+        """Those whose end is not recorded, oldest first: to be settled after a restart."""
         states = [state for state in ApplicationState if state.open]
         query = select(ApplicationRow).where(ApplicationRow.state.in_(states))
         with self._database.read() as session:
@@ -193,5 +193,5 @@ def _illegal(row: ApplicationRow, state: ApplicationState) -> Conflict:
         f"application {row.id} is {row.state} and cannot become {state}",
         field="state",
         code="illegal_transition",
-        remedy="look at it again: it has changed in the meantime",
+        remedy="read it again: it has changed in the meantime",
     )

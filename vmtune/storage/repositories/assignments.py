@@ -37,7 +37,7 @@ class AssignmentRepository:
             spelling; empty for the default.
         :raise InvalidInput: *key* cannot name such a target.
         :raise DuplicateName: that target has an assignment already.
-        :raise Conflict: some VM could match this selector and one of another profile.
+        :raise Conflict: a VM could match this selector and one of another profile.
         :raise NotFound: there is no such profile.
         """
         key = _canonical(target, key)

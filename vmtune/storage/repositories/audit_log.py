@@ -1,5 +1,5 @@
-"""Reading the audit log, and adding what changed nothing. There is no way to alter it; how its
-old entries are dropped is in vmtune.storage.repositories.retention."""
+"""Reads the audit log, and adds entries about actions without stored changes. Entries cannot be
+altered; vmtune.storage.repositories.retention deletes old ones."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class AuditRepository:
     def add(
         self, act: Act, outcome: Outcome, subject: str, status: int | None, codes: Sequence[str]
     ) -> Entry:
-        """Add an entry about what changed nothing that is stored."""
+        """Add an entry about an action without stored changes."""
         with self._database.write() as session:
             now = self._database.now()
             return auditing.append(session, act, now, outcome, subject, status, tuple(codes))

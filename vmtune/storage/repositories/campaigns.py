@@ -44,7 +44,7 @@ _FLOORS = Mapper(NoiseFloor, NoiseFloorRow)
 
 @dataclass(frozen=True, slots=True)
 class StoredFloor:
-    """A noise floor, and of what it was calibrated."""
+    """A noise floor, and its calibration."""
 
     scenario: str
     floor: NoiseFloor
@@ -87,7 +87,7 @@ class CampaignRepository:
                     f"the campaign is {row.state} and cannot become {state.value}",
                     field="campaign",
                     code="illegal_transition",
-                    remedy="look at it again: it has changed in the meantime",
+                    remedy="read it again: it has changed in the meantime",
                 )
             row.state, row.reason = state, storable(reason)
             if state.ended:
@@ -126,8 +126,7 @@ class CampaignRepository:
         limit: int = 100,
     ) -> Page[CampaignRecord]:
         """Campaigns, newest first.
-
-        :param states: any of them; empty for all.
+        :param states: filter; empty for all.
         """
         query = select(CampaignRow).order_by(CampaignRow.number.desc())
         query = query.limit(check_limit(limit) + 1)
@@ -156,7 +155,7 @@ class CampaignRepository:
             return tuple(map(_RUNS.record, session.execute(query)))
 
     def keep_floors(self, campaign: UUID, floors: Sequence[StoredFloor]) -> None:
-        """Keep what a calibration found, in the place of what an earlier one found."""
+        """Store a calibration's noise floors, replacing earlier ones."""
         with self._database.write() as session:
             for each in floors:
                 row = _FLOORS.row(

@@ -1,5 +1,5 @@
-"""The services that share this database, the hosts that each drives, and what one orders of
-another."""
+"""The services that share this database, the hosts that each manages, and jobs requested of each
+other."""
 
 from __future__ import annotations
 
@@ -23,10 +23,9 @@ _ORDERS = Mapper(JobOrder, OrderRow)
 
 @dataclass(frozen=True, slots=True)
 class TakenHosts:
-    """What became of the hosts of a service whose work was taken over.
-
-    :param hosts: those that the heir drives now.
-    :param left: those that nobody but the service itself reaches.
+    """The hosts of a service after a takeover.
+    :param hosts: those that the heir manages now.
+    :param left: those that only the dead service reaches.
     """
 
     hosts: tuple[str, ...]
@@ -40,8 +39,8 @@ class FleetRepository:
         self._database = database
 
     def join(self, name: str, machine: str, pid: int, version: str) -> Service:
-        """Begin a service's new life, and write in its name from now on. Whoever still writes in
-        the name of an earlier one is refused."""
+        """Start a service's new epoch, and write under it from now on. Writes under an earlier
+        epoch are refused."""
         self._database.lease = None
         with self._database.write() as session:
             now = self._database.now()
@@ -91,11 +90,11 @@ class FleetRepository:
             return _SERVICES.record(row) if row is not None else None
 
     def take_over(self, dead: Service, heir: str, machine: str) -> TakenHosts | None:
-        """Give a service's hosts and orders to *heir*, and refuse what it still writes.
+        """Give a service's hosts and requested jobs to *heir*, and refuse its further writes.
 
-        :param dead: as it was when it was seen to be silent.
+        :param dead: its row when its heartbeat was found missing.
         :param machine: the heir's: hosts whose address means another machine are left.
-        :return: None where it has answered since, or another was first.
+        :return: None if its heartbeat has changed since, or another service was first.
         """
         with self._database.write() as session:
             row = session.get(ServiceRow, dead.name)
@@ -121,7 +120,7 @@ class FleetRepository:
                 row.heir = ""
 
     def claim(self, host: str, service: str, machine: str) -> bool:
-        """Let *service* drive a host that nobody drives.
+        """Let *service* manage a host that no service manages.
 
         :param machine: what its address means, where it names no machine; else empty.
         """
@@ -134,10 +133,10 @@ class FleetRepository:
             return True
 
     def give(self, host: str, service: str) -> Host:
-        """Let *service* drive a host, whoever does now.
+        """Let *service* manage a host, also if another one does now.
 
         :raise NotFound: there is no such host, or no such service.
-        :raise Conflict: something is open on the host, or the service does not reach it.
+        :raise Conflict: an operation is open on the host, or the service does not reach it.
         """
         with self._database.write() as session:
             row = host_row(session, host)
@@ -163,9 +162,8 @@ class FleetRepository:
             return HOSTS.record(row)
 
     def order(self, job: str, kind: str, host: str, here: str = "") -> str:
-        """Leave a job to the service that drives a host. Ordering it again changes nothing.
-
-        :param here: who asks; where it drives the host itself, or nobody does, nothing is left.
+        """Request a job from the service that manages a host. Idempotent.
+        :param here: the requesting service; nothing is stored if it or no service manages the host.
         :return: whose job it is.
         """
         with self._database.write() as session:
@@ -178,20 +176,20 @@ class FleetRepository:
             return service
 
     def orders(self, service: str) -> tuple[JobOrder, ...]:
-        """What a service is to begin, oldest first."""
+        """Jobs that a service has to begin, oldest first."""
         query = select(OrderRow).where(OrderRow.service == service)
         with self._database.read() as session:
             rows = session.scalars(query.order_by(OrderRow.ordered_at, OrderRow.job))
             return tuple(map(_ORDERS.record, rows))
 
     def ordered(self, job: str) -> JobOrder | None:
-        """A job that is ordered and not begun."""
+        """A job that is requested and not begun."""
         with self._database.read() as session:
             row = session.get(OrderRow, job)
             return _ORDERS.record(row) if row is not None else None
 
     def cancel_order(self, job: str) -> bool:
-        """Note that a job is to end as soon as it begins; False where it has begun."""
+        """Record that a job has to end as soon as it begins; False if it has begun."""
         with self._database.write() as session:
             row = session.get(OrderRow, job)
             if row is not None:
@@ -199,7 +197,7 @@ class FleetRepository:
             return row is not None
 
     def begun(self, job: str) -> None:
-        """An order was carried out: its job is durable elsewhere now."""
+        """Delete a request: its job is now durable elsewhere."""
         with self._database.write() as session:
             session.execute(delete(OrderRow).where(OrderRow.job == job))
 

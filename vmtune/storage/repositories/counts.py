@@ -39,14 +39,14 @@ class Tally:
     """What the database has of all services.
 
     :param migrations: those that have not ended or whose end is unknown, by state; likewise
-        *applications*; *evacuations* only those that go on.
-    :param waiting: how many migrations wait for a slot; *runs* for their turn; *orders* are
+        *applications*; *evacuations* only running ones.
+    :param waiting: how many migrations wait for a slot; *runs* for theirs; *orders* are
         jobs that wait for another service to begin them.
-    :param vms: every VM that was ever seen, by how it stood when it was last looked at.
-    :param drift: what the last scan of each host came to, added up, by
+    :param vms: every VM that was ever seen, by its last tuning state.
+    :param drift: sums over the last scans of all hosts, by
         :data:`vmtune.model.service_metrics.DRIFT`.
-    :param oldest_scan: when the host whose last scan lies furthest back was scanned.
-    :param hosts: by the service that drives them; under an empty name those that none does.
+    :param oldest_scan: time of the oldest of all hosts' last scans.
+    :param hosts: by the service that manages them; an empty name for those without one.
     """
 
     migrations: Mapping[MigrationState, int]
@@ -69,7 +69,7 @@ class Tallies:
         self._database = database
 
     def now(self) -> Tally:
-        """As it stands."""
+        """The present counts."""
         with self._database.read() as session:
             hosts = select(HostRow.owner, func.count()).group_by(HostRow.owner)
             return Tally(
@@ -89,7 +89,7 @@ class Tallies:
 def _by_state(
     session: Session, column: InstrumentedAttribute[str], states: Sequence[_S]
 ) -> Mapping[_S, int]:
-    """How many rows are in each of *states*; those of other states are not looked at."""
+    """The number of rows in each of *states*; other rows are not read."""
     query = select(column, func.count()).where(column.in_(states)).group_by(column)
     found = {state: number for state, number in session.execute(query)}
     return {state: found.get(state, 0) for state in states}

@@ -1,4 +1,4 @@
-"""What changed, in the order in which it did, for those who follow it."""
+"""Events: changes in their order, for subscribers."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ class EventRepository:
             return session.scalar(select(func.max(EventRow.id))) or 0
 
     def prune(self, keep: int) -> int:
-        """Delete all but the newest *keep* events, at least 1, and say how many went."""
-        assert keep >= 1, "the newest event tells where the stream is"
+        """Delete all but the newest *keep* events, at least 1; return the number deleted."""
+        assert keep >= 1, "the newest event marks the position of the stream"
         newest = select(EventRow.id).order_by(EventRow.id.desc()).offset(keep - 1).limit(1)
         with self._database.write(durable=False) as session:
             oldest_kept = session.scalar(newest)

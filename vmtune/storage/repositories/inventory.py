@@ -87,7 +87,7 @@ class HostRepository:
         peer_uri: str | None = None,
         migration_address: str | None = None,
     ) -> Host:
-        """Change a host; None leaves a field as it is.
+        """Change a host; None keeps a field.
 
         :raise NotFound: there is none of that name.
         """
@@ -99,8 +99,8 @@ class HostRepository:
             return HOSTS.record(row)
 
     def remove(self, name: str) -> None:
-        """Forget a host and its VMs, with their labels. Records of what was done stay, and
-        so do assignments to the host: they hold again when it is added again.
+        """Remove a host and its VMs, with their labels. Records of operations stay, and so do
+        assignments to the host: they apply again when it is added again.
 
         :raise NotFound: there is none of that name.
         :raise Conflict: an application or a migration on it is open.
@@ -123,13 +123,13 @@ class HostRepository:
 
 
 class VmRepository:
-    """VMs as they were last seen, with the operator's labels."""
+    """VMs as last seen, with the operator's labels."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def remember(self, uuid: UUID, name: str, host: str, seen_at: datetime) -> Vm:
-        """Note where a VM was seen; its labels stay. What was seen earlier changes nothing.
+        """Record where a VM was seen; its labels stay. Older sightings are ignored.
 
         :raise NotFound: there is no such host.
         """

@@ -1,4 +1,4 @@
-"""VMs of a large fleet, page by page, as they were last seen: no host is asked for them."""
+"""VMs of a large installation, page by page, as last seen: no host is queried."""
 
 from __future__ import annotations
 
@@ -41,9 +41,8 @@ class KnownVms:
         tuning: TuningState | None = None,
         reach: Reach = EVERYTHING,
     ) -> tuple[Page[Vm], Mapping[TuningState, int]]:
-        """A page, and how many of all pages stand how, before the filter by tuning.
-
-        :param listing: whose cursors those are: of name, UUID and host.
+        """A page, and the numbers of VMs by tuning state over all pages, before that filter.
+        :param listing: the list that the cursors (name, UUID, host) belong to.
         """
         conditions = _conditions(name, labels, reach)
         key = (VmRow.name, VmRow.uuid, VmRow.host)
@@ -69,8 +68,8 @@ class KnownVms:
 def counts_by_tuning(
     session: Session, conditions: Sequence[ColumnElement[bool]]
 ) -> Mapping[TuningState, int]:
-    """How many stand how; those of which nothing is known are untuned. Of all VMs together they
-    are counted without looking at each: one that was forgotten since may count too."""
+    """Numbers of VMs by tuning state; unknown ones are untuned. For all VMs they are counted
+    without reading each: one that was removed since may count too."""
     total = session.scalar(select(func.count()).select_from(VmRow).where(*conditions)) or 0
     known = select(TuningRow.state, func.count()).group_by(TuningRow.state)
     if conditions:

@@ -1,7 +1,7 @@
 """The queue of migrations: each one that has not ended has a row here, waiting or running.
 
-Who may begin is decided here, in one transaction that no other writer runs beside: so any
-number of services can decide at any time, and no limit is exceeded.
+Who may begin is decided here, in one transaction without concurrent writers: any number of services
+can decide at any time, and no limit is exceeded.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from vmtune.storage.tables.evacuations import SlotRow
 
 _SLOTS = Mapper(Slot, SlotRow)
 _HEADS = 64
-"""Of each source so many are looked at, those whose turn is next: what is looked at grows with
-the hosts that wait, not with the migrations."""
+"""This many of each source are considered, the next ones in order: the work grows with the hosts
+that wait, not with the migrations."""
 _WAITS = SlotRow.running.is_(False)
 _ORDER = (SlotRow.priority.desc(), SlotRow.number)
 
@@ -53,7 +53,7 @@ class SlotRepository:
             return frozenset(among) - frozenset(session.scalars(query))
 
     def places(self, among: Collection[UUID], limits: Limits) -> Mapping[UUID, Place]:
-        """Where those of *among* stand that wait."""
+        """The queue positions of those of *among* that wait."""
         if not among:
             return {}
         ranks = select(
@@ -76,7 +76,7 @@ class SlotRepository:
         }
 
     def hold(self, migrations: Collection[UUID], held: bool) -> None:
-        """Keep those that wait from beginning, or let them again."""
+        """Hold queued migrations, or release them."""
         with self._database.write() as session:
             mine = SlotRow.migration.in_(migrations)
             session.execute(update(SlotRow).where(_WAITS, mine).values(held=held))

@@ -72,7 +72,7 @@ _MAP = Mapper(
     reaper=Stored(_without_rounds),
 )
 _COLUMNS = MigrationRow.__table__.columns
-"""Read without an object for each row, whose bookkeeping takes a while for a page of them."""
+"""Read without an ORM object for each row, which is slow for a page."""
 _BY_ID = select(*_COLUMNS).where(MigrationRow.id == bindparam("id"))
 _NUMBER = select(MigrationRow.number).where(MigrationRow.id == bindparam("id"))
 
@@ -105,10 +105,10 @@ class MigrationRepository:
     ) -> Migration:
         """Record the intent before anything is done. Takes the VM, and a place in the queue.
 
-        :param destination: empty where it is not known, or not yet.
-        :param state: one that has not ended; an observed migration begins as starting.
-        :param id: where the caller has to know it beforehand; else a new one.
-        :param priority: among those that wait; higher goes first.
+        :param destination: empty if not known, or not yet.
+        :param state: not final; an observed migration begins as starting.
+        :param id: given by a caller that must know it beforehand; else a new one.
+        :param priority: among queued migrations; higher goes first.
         :raise OperationInProgress: the VM has an open application or migration.
         :raise DuplicateName: there is a migration with that *id*.
         """
@@ -145,11 +145,10 @@ class MigrationRepository:
             return _MAP.record(row)
 
     def update(self, id: UUID, **fields: Unpack[MigrationFields]) -> Migration:
-        """Record what happened; None leaves a field as it is.
+        """Record what happened; None keeps a field.
 
-        A state that is an end releases the VM, sets the time of the end where *ended_at* does
-        not say it, and answers an abort that was asked for: it may have been asked for after
-        whoever found out the end had read the record.
+        A final state releases the VM, sets the end time if *ended_at* does not, and answers a
+        requested abort: the request may have come after the caller had read the record.
 
         :raise NotFound: there is no such migration.
         :raise Conflict: *state* cannot follow the present one.
@@ -167,11 +166,10 @@ class MigrationRepository:
             return _MAP.record(row)
 
     def note_step(self, id: UUID, record: StepRecord, undo: Sequence[Change] = ()) -> Migration:
-        """Record a step: that it is about to be done, and afterwards what became of it.
+        """Record a step: before it is done, and afterwards its effect.
 
-        A record takes the place of an earlier one of the same step whose effect was not known.
-
-        :param undo: what puts back what the step changes; what is journaled already stays.
+        A record replaces an earlier one of the same step whose effect was not known.
+        :param undo: changes that restore what the step changes; journaled ones stay.
         :raise NotFound: there is no such migration.
         """
         with self._database.write() as session:
@@ -192,7 +190,7 @@ class MigrationRepository:
             return _MAP.record(row)
 
     def request_abort(self, id: UUID) -> Migration:
-        """Record that it is to be aborted. Asking twice is asking once.
+        """Record the request to abort. Idempotent.
 
         :raise NotFound: there is no such migration.
         :raise TooLate: it has ended, or can no longer be aborted.
@@ -252,11 +250,11 @@ class MigrationRepository:
             return page(rows, limit, _MAP.record, lambda row: make_cursor("migrations", row.number))
 
     def unfinished(self) -> tuple[Migration, ...]:
-        """Those that have not ended, oldest first: to be looked at after a restart."""
+        """Those that have not ended, oldest first: to be resumed after a restart."""
         return self._in_states(*(state for state in MigrationState if not state.ended))
 
     def unsettled(self) -> tuple[Migration, ...]:
-        """Those whose end nobody could see, oldest first: to be asked about again."""
+        """Those whose end is unknown, oldest first: to be checked again."""
         return self._in_states(MigrationState.UNKNOWN)
 
     def add_samples(self, id: UUID, taken: Sequence[Sample]) -> None:
@@ -273,7 +271,7 @@ class MigrationRepository:
     def samples(self, id: UUID, after_ms: int = -1, limit: int | None = None) -> tuple[Sample, ...]:
         """Samples in the order of time.
 
-        :param after_ms: only those taken later. Pass the last one's *at_ms* to go on.
+        :param after_ms: only those taken later. Pass the last one's *at_ms* to continue.
         :param limit: about how many: samples of the same millisecond are never separated.
         :raise NotFound: there is no such migration.
         """
@@ -282,7 +280,7 @@ class MigrationRepository:
     def with_samples(
         self, id: UUID, after_ms: int = -1, limit: int | None = None
     ) -> tuple[Migration, tuple[Sample, ...]]:
-        """The migration beside its samples, as :meth:`get` and :meth:`samples` give them.
+        """The migration with its samples, as :meth:`get` and :meth:`samples` give them.
 
         :raise NotFound: there is no such migration.
         """
@@ -337,7 +335,7 @@ class MigrationRepository:
                 f"migration {row.id} is {row.state} and cannot become {state}",
                 field="state",
                 code="illegal_transition",
-                remedy="look at it again: it has changed in the meantime",
+                remedy="read it again: it has changed in the meantime",
             )
         row.state = state
         if state.ended:

@@ -1,4 +1,4 @@
-"""One application, migration or benchmark per VM at a time: who has the VM, in the database.
+"""One application, migration or benchmark per VM at a time: the VM's lock, in the database.
 
 A row is added in the transaction that begins the operation and removed in the one that
 ends it, so it outlives a crash for as long as the operation is unfinished.
@@ -30,7 +30,7 @@ _WAYS_OUT = {
     Operation.MIGRATION: ", or abort it",
     Operation.BENCHMARK: ", or cancel it",
 }
-"""What can be done about who has it, beside waiting."""
+"""Remedies for each kind of holder, besides waiting."""
 assert set(_WAYS_OUT) == set(Operation)
 
 
@@ -40,7 +40,7 @@ def take(
     """Give *vm* to an operation. The session must be a writing one.
 
     :param service: which one has begun it; empty where there is one.
-    :raise OperationInProgress: naming who has it.
+    :raise OperationInProgress: naming its holder.
     """
     row = session.get(OperationRow, vm)
     if row is not None:
@@ -53,7 +53,7 @@ def take(
 
 
 def holder(session: Session, vm: UUID) -> Operation | None:
-    """What has *vm*; None where nothing does."""
+    """The operation that has *vm*; None if it is free."""
     row = session.get(OperationRow, vm)
     return Operation(row.kind) if row is not None else None
 

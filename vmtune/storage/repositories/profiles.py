@@ -1,8 +1,8 @@
 """Profiles and their immutable revisions.
 
-A profile's name and a revision's number mean one thing for ever: records of applications and
+A profile's name and a revision's number never change their meaning: records of applications and
 migrations refer to them. So a deleted profile keeps its revisions, and when its name is used
-again, the new profile's revisions count on from the old one's last.
+again, the new profile's revisions continue the old one's numbers.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class ProfileRepository:
 
         :param expected: the revision that the caller has seen; None to skip that check.
         :raise NotFound: there is none of that name.
-        :raise StaleRevision: somebody changed the values in the meantime.
+        :raise StaleRevision: the values have changed in the meantime.
         """
         with self._database.write() as session:
             row = _profile_row(session, name)
@@ -128,7 +128,7 @@ class ProfileRepository:
                 raise StaleRevision(
                     f"profile {name} is at revision {row.current}, not {expected}",
                     field="If-Match",
-                    remedy="look at the current revision, then change that",
+                    remedy="read the current revision, then change that",
                 )
             if description is not None:
                 row.description = description

@@ -1,4 +1,4 @@
-"""Lists for somebody who is restricted to some hosts and VMs."""
+"""Filters lists for callers that are restricted to some hosts and VMs."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def within(
     hosts: Sequence[InstrumentedAttribute[Any]],  # any: str or str | None
     vm: InstrumentedAttribute[UUID],
 ) -> list[ColumnElement[bool]]:
-    """What a record has to meet to be within *reach*: one of its hosts is, and its VM has the
-    labels now. A VM of which nothing is known any more is out of reach of who needs labels.
+    """The condition for a record to be within *reach*: one of its hosts is, and its VM has the
+    labels now. A removed VM is out of reach for a caller restricted by labels.
 
     :param hosts: the record's columns that name a host.
     """

@@ -62,9 +62,8 @@ RUNS = Mapper(
 
 @dataclass(frozen=True, slots=True)
 class RunFilter:
-    """Which runs to list; None and empty let all through.
-
-    :param since: ordered then or later.
+    """Which runs to list; None and empty match all.
+    :param since: requested then or later.
     """
 
     scenario: str | None = None
@@ -86,7 +85,7 @@ class MeasuredScenario:
     """A scenario that runs were made of.
 
     :param runs: how many.
-    :param newest: the run that was ordered last.
+    :param newest: the run that was requested last.
     """
 
     name: str
@@ -139,7 +138,7 @@ def add(session: Session, run: Run) -> RunRow:
 def remember_environment(
     session: Session, environment: Environment, fingerprint: str
 ) -> str | None:
-    """Keep an environment, once."""
+    """Store an environment, once."""
     if not fingerprint:
         return None
     if session.get(EnvironmentRow, fingerprint) is None:
@@ -188,7 +187,7 @@ def write_record(
 
 
 def read_head(session: Session, number: int) -> Head | None:
-    """What its record has once; None where there is none."""
+    """The record without its series; None if there is none."""
     row = session.get(RunHeadRow, number)
     return from_json(Head, row.head) if row is not None else None
 
@@ -212,7 +211,7 @@ def enter(row: RunRow, state: RunState) -> None:
             f"run {row.id} is {row.state} and cannot become {state.value}",
             field="state",
             code="illegal_transition",
-            remedy="look at it again: it has changed in the meantime",
+            remedy="read it again: it has changed in the meantime",
         )
     row.state = state
 

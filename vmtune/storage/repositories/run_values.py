@@ -19,7 +19,7 @@ from vmtune.storage.tables.core import RunMetricRow, RunRow
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A run's value of a metric, and with what it ran.
+    """A run's value of a metric, and its conditions.
 
     :param number: of the run; later ones have greater numbers.
     :param at: when it began.

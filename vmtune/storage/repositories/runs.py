@@ -167,8 +167,8 @@ class RunRepository:
             return as_run(row, metrics, found.description if found else {})
 
     def head(self, id: UUID) -> tuple[Head | None, Mapping[Series, int]]:
-        """What its record has once, and how long its series are; None before its end, and where
-        there is none.
+        """The record without its series, and their lengths; None before its end, or without a
+        record.
 
         :raise NotFound: there is no such run.
         """
@@ -184,7 +184,7 @@ class RunRepository:
             return read_head(session, number), {each: lengths.get(each, 0) for each in Series}
 
     def record(self, id: UUID) -> RunRecord | None:
-        """All that it recorded; None before its end, and where there is nothing.
+        """The full record; None before its end, or without a record.
 
         :raise NotFound: there is no such run.
         """
@@ -250,9 +250,8 @@ class RunRepository:
         self, metric: str, wanted: RunFilter = ALL, up_to: int | None = None, limit: int = 100
     ) -> tuple[Measured, ...]:
         """The newest runs that have *metric*, newest first; warm-ups of campaigns are left out.
-        Read without what a value over time has no use for, which is most of a run.
-
-        :param up_to: the number of the newest to be looked at.
+        Read without the parts that a value over time does not need, which are most of a run.
+        :param up_to: the number of the newest run to consider.
         """
         with self._database.read() as session:
             return measured(session, metric, wanted, up_to, limit)
@@ -282,7 +281,7 @@ class RunRepository:
     def metrics(
         self, ids: Collection[UUID], names: Collection[str] | None = None
     ) -> dict[UUID, dict[str, float]]:
-        """The metrics of many runs at once; all of them where none is named."""
+        """The metrics of many runs at once; all if none is named."""
         found: dict[UUID, dict[str, float]] = {id: {} for id in ids}
         wanted = list(found)
         with self._database.read() as session:
@@ -299,9 +298,8 @@ class RunRepository:
         return found
 
     def environment(self, fingerprint: str) -> Environment:
-        """What a fingerprint stands for.
-
-        :raise NotFound: no run had it.
+        """The environment of a fingerprint.
+        :raise NotFound: no run has it.
         """
         with self._database.read() as session:
             found = session.get(EnvironmentRow, fingerprint)

@@ -1,4 +1,4 @@
-"""Tokens, and the browsers that signed in with them. No secret is kept, only what proves it."""
+"""Tokens, and browser sessions. Secrets are not stored, only their hashes."""
 
 from __future__ import annotations
 
@@ -57,8 +57,7 @@ _MAP = Mapper(
 
 @dataclass(frozen=True, slots=True)
 class TokenAndSecret:
-    """A token with those who made it.
-
+    """A token with its creators.
     :param creators: the token that made it, the one that made that, and so on.
     """
 
@@ -71,8 +70,8 @@ class TokenAndSecret:
 class WebSession:
     """A browser that is signed in.
 
-    :param found: the token that it signed in with; None where an identity provider vouched
-        for *identity*.
+    :param found: the token that it signed in with; None if an identity provider authenticated
+        *identity*.
     """
 
     id: str
@@ -105,9 +104,8 @@ class TokenRepository:
         self._database = database
 
     def add(self, token: Token, secret_hash: str) -> Token:
-        """Remember a token.
-
-        :raise DuplicateName: one of that name lets somebody in.
+        """Store a token.
+        :raise DuplicateName: there is a valid one of that name.
         """
         with self._database.write() as session:
             now = self._database.now()
@@ -136,12 +134,12 @@ class TokenRepository:
             return _MAP.record(_row(session, id))
 
     def find(self, id: str) -> TokenAndSecret | None:
-        """The token of that id with those who made it; None where there is none."""
+        """The token of that id with its creators; None if there is none."""
         with self._database.read() as session:
             return _find(session, id)
 
     def list(self, after: str | None = None, limit: int = 100) -> Page[Token]:
-        """Tokens in the order of their names, those that let nobody in any more among them."""
+        """Tokens in the order of their names, also those that are no longer valid."""
         query = select(TokenRow).order_by(TokenRow.name, TokenRow.id)
         query = query.limit(check_limit(limit) + 1)
         if after is not None:
@@ -155,8 +153,7 @@ class TokenRepository:
             )
 
     def revoke(self, id: str) -> Token:
-        """Let nobody in with it any more; browsers that signed in with it are signed out.
-        Revoking twice is revoking once.
+        """Revoke it, and sign out browsers that signed in with it. Idempotent.
 
         :raise NotFound: there is no such token.
         """
@@ -176,9 +173,8 @@ class TokenRepository:
     # Browsers.
 
     def sign_in(self, id: str, identity: Identity, address: str, expires_at: datetime) -> None:
-        """Remember a browser.
-
-        :param id: SHA-256 of what is in its cookie.
+        """Store a browser session.
+        :param id: SHA-256 of its cookie.
         :raise NotFound: the token has been removed.
         """
         with self._database.write() as session:
@@ -215,7 +211,7 @@ class TokenRepository:
             return WebSession(row.id, found, identity, *times)
 
     def sessions(self, after: str | None = None, limit: int = 100) -> Page[SignedIn]:
-        """Browsers that are signed in, by the names of who they are."""
+        """Browser sessions, by the names of their users."""
         query = (
             select(WebSessionRow, TokenRow)
             .outerjoin(TokenRow, TokenRow.id == WebSessionRow.token)
@@ -253,7 +249,7 @@ class TokenRepository:
         return found
 
     def sign_out(self, id: str) -> None:
-        """Forget a browser; its cookie lets nobody in any more."""
+        """Delete a browser session; its cookie is no longer valid."""
         with self._database.write() as session:
             row = session.get(WebSessionRow, id)
             if row is not None:
@@ -304,7 +300,7 @@ def _find(session: Session, id: str) -> TokenAndSecret | None:
     while maker.creator_kind == Kind.TOKEN:
         above = session.get(TokenRow, maker.creator)
         if above is None or len(creators) >= _DEEPEST:
-            return None  # nobody can answer for it
+            return None  # without a valid creator
         creators.append(_MAP.record(above))
         maker = above
     return TokenAndSecret(_MAP.record(row), row.secret_hash, tuple(creators))

@@ -1,4 +1,5 @@
-"""How each VM stands, as it was last seen: one small row a VM, so that all can be listed."""
+"""The tuning state of each VM, as last seen: one small row for each VM, so that all can be
+listed."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ _OUTCOMES = converter(tuple[Outcome, ...])
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """How a VM stood when it was looked at just now; see :class:`Tuning`."""
+    """A VM's tuning state as just read; see :class:`Tuning`."""
 
     vm: UUID
     profile: str
@@ -44,7 +45,7 @@ class TuningRepository:
             return {row.vm: TUNINGS.record(row) for row in rows}
 
     def get(self, vm: UUID) -> Tuning | None:
-        """A VM's; None where nothing was ever applied to it or held against it."""
+        """A VM's state; None if it was never tuned or checked."""
         with self._database.read() as session:
             row = session.get(TuningRow, vm)
             return TUNINGS.record(row) if row is not None else None
@@ -57,19 +58,16 @@ class TuningRepository:
         application: UUID | None,
         outcomes: Sequence[Outcome],
     ) -> bool:
-        """Note what a verification found; nothing where the VM's standing application is
-        another one by now.
-
-        :return: whether the VM stands otherwise than before.
+        """Store a verification's result; nothing if the VM's current application has changed since.
+        :return: whether the VM's state has changed.
         """
         seen = Seen(vm, profile, revision, application, tuple(outcomes))
         with self._database.write() as session:
             return bool(_note(session, seen, self._database.now()))
 
     def note_all(self, seen: Sequence[Seen]) -> dict[UUID, bool]:
-        """Note what a scan found; nothing of a VM that something is being done to meanwhile.
-
-        :return: by VM that was noted, whether it stands otherwise than before.
+        """Store a scan's results, but none of a VM with an open operation.
+        :return: by stored VM, whether its state has changed.
         """
         with self._database.write(durable=False) as session:
             now = self._database.now()
@@ -79,9 +77,8 @@ class TuningRepository:
             return {vm: changed for vm, changed in noted.items() if changed is not None}
 
     def forget(self, vm: UUID) -> bool:
-        """Note that nothing is wanted of a VM any more.
-
-        :return: whether anything was.
+        """Store that a VM has no wanted values any more.
+        :return: whether it had.
         """
         with self._database.write() as session:
             return _forget(session, vm)
@@ -101,8 +98,7 @@ class TuningRepository:
 
 
 def _note(session: Session, seen: Seen, now: datetime) -> bool | None:
-    """Whether it stands otherwise than before; None where its standing application is another
-    one by now."""
+    """Whether its state has changed; None if its current application has changed since."""
     newest = standing(session, seen.vm)
     if seen.application != (newest.id if newest is not None else None):
         return None
@@ -123,7 +119,7 @@ def _forget(session: Session, vm: UUID) -> bool:
 
 
 def _put(session: Session, row: TuningRow) -> None:
-    """Store how a VM stands; since when is kept where it stands as before."""
+    """Store a VM's state; *since* is kept if the state is unchanged."""
     before = session.get(TuningRow, row.vm)
     if before is not None and before.state == row.state:
         row.since = before.since
@@ -141,9 +137,8 @@ def standing(session: Session, vm: UUID) -> ApplicationRow | None:
 
 
 def note_end(session: Session, row: ApplicationRow, before: str, now: datetime) -> None:
-    """Note how a VM stands after an application of it, or a revert, has ended.
-
-    :param before: the application's state until now.
+    """Store a VM's state after an application or a revert has ended.
+    :param before: the application's previous state.
     """
     vm, state = row.vm, ApplicationState(row.state)
     if state is ApplicationState.APPLIED:
@@ -157,7 +152,7 @@ def note_end(session: Session, row: ApplicationRow, before: str, now: datetime) 
         return
     noted_before = session.get(TuningRow, vm)
     if noted_before is None or noted_before.application != row.id:
-        return  # it failed and was put back: the VM stands as it did
+        return  # it failed and was restored: the VM's state is as before
     session.delete(noted_before)
     session.flush()
     earlier = standing(session, vm)

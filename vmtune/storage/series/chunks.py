@@ -26,7 +26,7 @@ _T = TypeVar("_T", Sample, ReaperRound)
 
 
 def _in_tenths(each: ReaperRound) -> ReaperRound:
-    """*each* without digits that nobody measured, which would take most of the room."""
+    """*each* without insignificant digits, which would take most of the space."""
     return replace(
         each,
         elapsed_ms=round(each.elapsed_ms, 1),
@@ -37,7 +37,7 @@ def _in_tenths(each: ReaperRound) -> ReaperRound:
 
 @dataclass(slots=True)
 class Chunks(Generic[_T]):
-    """What a migration has many of, in the order of time.
+    """A series of a migration's rows, in the order of time.
 
     :param size: rows of a full chunk.
     :param first_ms: no row is earlier.

@@ -1,8 +1,8 @@
 """Rows of a dataclass, packed for storage: by column, as JSON, compressed.
 
 A column of whole numbers is stored as differences, each less the one before; so is one of
-fractions that are exact in tenths or in thousandths, in which those of tuples are stored too. What
-comes back is what was put in, to the last digit, and is readable without this program::
+fractions that are exact in tenths or in thousandths, in which those of tuples are stored too.
+Unpacking is lossless, and possible without this program::
 
     SELECT packed FROM sample_chunks ...   then: zlib-flate -uncompress
 """
@@ -29,7 +29,7 @@ from vmtune.errors import InvalidInput
 _T = TypeVar("_T")
 _FAST = 1  # zlib's level: the best one takes thrice the time and saves 6 %
 _PERS = (10, 1000)
-_EXACT = 1 << 53  # up to here each whole number is a float of its own
+_EXACT = 1 << 53  # up to here floats represent each whole number
 
 Column = Any  # any: a list as it is, or {"by": differences or "lists": numbers, "per": n}
 
@@ -37,7 +37,7 @@ Column = Any  # any: a list as it is, or {"by": differences or "lists": numbers,
 def pack(kind: type[_T], rows: Sequence[_T], onto: bytes | None = None) -> bytes:
     """*rows*, all of them *kind*, as a chunk.
 
-    :param onto: a chunk that they continue; the result has its rows too.
+    :param onto: a chunk to append to; the result has its rows too.
     """
     names = list(_restorers(_any(kind)))
     by_field = zip(*map(operator.attrgetter(*names), rows), strict=True)

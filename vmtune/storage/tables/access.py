@@ -39,8 +39,8 @@ class TokenRow(Base):
 class WebSessionRow(Base):
     """A browser that is signed in.
 
-    :param id: SHA-256 of what is in its cookie.
-    :param token: with which it signed in; null where an identity provider vouched for it.
+    :param id: SHA-256 of its cookie.
+    :param token: with which it signed in; null if an identity provider authenticated it.
     """
 
     __tablename__ = "web_sessions"

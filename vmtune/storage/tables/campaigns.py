@@ -1,4 +1,4 @@
-"""The tables of campaigns and of what they found out about the noise of a machine."""
+"""The tables of campaigns and of noise floors."""
 
 from __future__ import annotations
 
@@ -36,9 +36,8 @@ class CampaignRow(Base):
 
 
 class NoiseFloorRow(Base):
-    """What identical arms showed by chance (vmtune.stats.noise); the newest calibration.
-
-    :param campaign: which found it out.
+    """Differences between identical arms (vmtune.stats.noise); the newest calibration.
+    :param campaign: which measured it.
     """
 
     __tablename__ = "noise_floors"

@@ -11,8 +11,8 @@ from vmtune.storage.tables.core import Base
 
 
 class ServiceRow(Base):
-    """A service. Its *beats* count on while it lives; a new *epoch* begins with each start of it,
-    and when another takes over its work: who still writes under an older one is refused."""
+    """A service. Each heartbeat increments *beats*; a new *epoch* begins with each start, and with
+    a takeover: writes under an older one are refused."""
 
     __tablename__ = "services"
 
@@ -29,7 +29,7 @@ class ServiceRow(Base):
 
 
 class OrderRow(Base):
-    """A job that one service has ordered and another is to carry out, until that has begun it."""
+    """A job that one service requests of another, until that has begun it."""
 
     __tablename__ = "job_orders"
 

@@ -70,7 +70,7 @@ class VmRow(Base):
 
 class ProfileRow(Base):
     """A profile. A deleted one keeps its row, so that its revisions stay readable and
-    a new profile of that name counts on from its last number."""
+    a new profile of that name continues its numbers."""
 
     __tablename__ = "profiles"
 
@@ -145,7 +145,7 @@ class ApplicationRow(Base):
 
 
 class TuningRow(Base):
-    """How a VM stood when it was last looked at (vmtune.model.plan.tuning_state)."""
+    """A VM's tuning state as last seen (vmtune.model.plan.tuning_state)."""
 
     __tablename__ = "tunings"
 
@@ -162,8 +162,8 @@ class TuningRow(Base):
 class MigrationRow(Base):
     """*number* orders them: clocks can be set back.
 
-    :param samples_kept: what is left of its samples (vmtune.model.retention).
-    :param samples_thinned_s: to so many seconds, where they were thinned.
+    :param samples_kept: which of its samples are kept (vmtune.model.retention).
+    :param samples_thinned_s: the interval in seconds, if they were thinned.
     """
 
     __tablename__ = "migrations"

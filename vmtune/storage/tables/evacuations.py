@@ -13,7 +13,7 @@ from vmtune.storage.tables.core import Base, JsonList
 
 
 class SlotRow(Base):
-    """What a migration that has not ended takes, or waits for: a row, gone with its end.
+    """The slots that a migration takes, or waits for: a row, deleted at its end.
 
     :param number: the migration's, which is its age.
     """
