@@ -1,4 +1,4 @@
-"""Builds the service's own chores: drift scans and retention."""
+"""Builds the service's periodic tasks: drift scans and retention."""
 
 from __future__ import annotations
 

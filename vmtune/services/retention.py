@@ -31,8 +31,8 @@ _PAGE = 50
 class Pruned:
     """What was thinned and deleted.
 
-    :param thinned: migrations whose samples are thinned; *thinned_samples* of them went.
-    :param dropped: migrations whose samples went, which were *dropped_samples*.
+    :param thinned: migrations whose samples are thinned; *thinned_samples* were deleted.
+    :param dropped: migrations whose samples, *dropped_samples*, were deleted.
     :param entries: of the audit log.
     """
 
@@ -56,7 +56,7 @@ class Pruned:
 class Expired:
     """What is older than its retention.
 
-    :param thin: samples of which the peaks would be left.
+    :param thin: samples that would be thinned.
     :param entries: of the audit log.
     """
 
@@ -82,7 +82,7 @@ def prune(
     store: Store, keeping: Keeping, act: Act, now: Callable[[], datetime] = utc_now
 ) -> Iterator[Pruned]:
     """Thin and delete what is old, a short transaction at a time; yields what each one did.
-    Blocks its thread. May be stopped after any of them, and begun again at any time.
+    Blocks its thread. May be stopped after any of them, and repeated at any time.
 
     :param act: who deletes entries of the audit log.
     """
@@ -97,13 +97,13 @@ def prune(
             yield Pruned(thinned=1, thinned_samples=gone)
     if until.audit is not None:
         kept.cut_audit(until.audit, act)
-    while count := kept.drop_entries():  # also those that were let go before, and not dropped
+    while count := kept.drop_entries():  # also those cut before, and not yet deleted
         yield Pruned(entries=count)
 
 
 def _each(more: Callable[[], Iterable[int]]) -> Iterator[int]:
-    """Each number that *more* gives, once; until it gives none but those that came to nothing,
-    since others write there."""
+    """Each number that *more* gives, once; until it gives only numbers that already failed because
+    others write there."""
     seen: set[int] = set()
     while fresh := [number for number in more() if number not in seen]:
         seen.update(fresh)
@@ -140,7 +140,7 @@ class RetentionService:
                 return
             act = Act(SERVICE, "", "retention")
             self._work, self._done = prune(self._store, self._keeping, act, self._now), Pruned()
-        work, self._work = self._work, None  # where it fails, it begins anew in an hour
+        work, self._work = self._work, None  # after a failure, it is repeated in an hour
         if await asyncio.to_thread(self._continue, work):
             self._work = work
         elif self._done != Pruned():

@@ -1,7 +1,7 @@
-"""Has every change noted in the audit log, by the transaction that makes it.
+"""Logs every change in the audit log, in the transaction that makes it.
 
-Nobody has to remember to: what a transaction adds, alters or deletes is seen as it goes to
-the database. :data:`AUDITED` says which tables count, and which of their columns.
+This is automatic: session events see what a transaction adds, alters or deletes. :data:`AUDITED`
+lists the tables and columns.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from vmtune.storage.tables.core import (
 from vmtune.storage.tables.evacuations import EvacuationRow
 
 ACT: ContextVar[Act | None] = ContextVar("vmtune_act", default=None)
-"""Who does what is being done; None where the service does it by itself."""
+"""The present action and its actor; None for the service's own work."""
 
 _TABLE = cast(Table, AuditRow.__table__)
 _INSERT = _TABLE.insert()
@@ -49,10 +49,10 @@ _MOST_TEXT = 300
 
 @dataclass(frozen=True, slots=True)
 class Audited:
-    """What of a table the log tells.
+    """What the log shows of a table.
 
     :param key: a row's key, for people to read.
-    :param told: the columns that are told; secrets never, nor what changes by itself.
+    :param told: the columns that are logged; never secrets, nor what changes by itself.
     """
 
     what: str
@@ -106,8 +106,8 @@ NOT_AUDITED: Mapping[str, str] = {
     "job_orders": "follows from applications, migrations and runs",
     "slots": "follows from migrations",
     "evacuation_vms": "follows from evacuations and migrations",
-    "tunings": "follows from applications and what was read",
-    "drift_scans": "follows from what was read",
+    "tunings": "derived from applications and readings",
+    "drift_scans": "derived from readings",
     "periodic_tasks": "says when the service last applied retention",
     "audit_cuts": "has an entry of its own",
     "sample_chunks": "measured",
@@ -117,7 +117,7 @@ NOT_AUDITED: Mapping[str, str] = {
     "run_chunks": "measured",
     "run_metrics": "measured",
     "noise_floors": "measured",
-    "events": "told to those who follow, and told here already",
+    "events": "published events; logged here already",
     "audit": "is the log",
 }
 """The other tables, and why."""
@@ -128,7 +128,7 @@ class AuditedSession(Session):
 
     @property
     def changes(self) -> dict[tuple[str, str], Change]:
-        """What it has changed so far, each thing once."""
+        """Its changes so far, each record once."""
         found: dict[tuple[str, str], Change] = self.info.setdefault(_KEY, {})
         return found
 
@@ -225,8 +225,8 @@ def append(
     codes: tuple[str, ...] = (),
     changes: tuple[Change, ...] = (),
 ) -> Entry:
-    """Add an entry. The session must be a writing one: writers take turns, so nobody comes
-    between the newest entry and this one."""
+    """Add an entry. The session must be a writing one: writers take turns, so no entry comes
+    between the newest one and this one."""
     connection = session.connection()  # past the ORM, which takes three times as long
     newest = connection.execute(_NEWEST).first()
     number, previous = newest if newest is not None else (0, FIRST)

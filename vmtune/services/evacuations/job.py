@@ -1,7 +1,7 @@
 """The job of an evacuation: moves VMs, a few at a time.
 
 The store has the state of each VM, from which a service that restarts resumes. Only few migrations
-are ordered ahead: the queue holds what may begin soon, not all that will.
+are requested ahead: the queue holds those that may begin soon, not all.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ log = structlog.get_logger(__name__)
 
 _TELL_EVERY_S = 1.0
 _AHEAD = 2
-"""Of the most that may leave a host at once, so many times as many are ordered: another one is
-at hand where the first ones wait for a destination that is busy."""
+"""This many times the host's limit of outgoing migrations are requested: another can start if the
+first ones wait for a busy destination."""
 
 
 class EvacuationJob:
@@ -160,7 +160,8 @@ class EvacuationJob:
         return plan.vms
 
     async def settle(self, job_id: str) -> None:
-        """End what is under way, and complete the record of an evacuation that was cut short."""
+        """End running migrations, and complete the record of an evacuation that was cancelled or
+        failed."""
         record = await self._get(job_id)
         broken = self._broken.pop(record.id, None)
         if record.state.ended:
@@ -193,11 +194,11 @@ class EvacuationJob:
 def _too_many(failures: int, most: int | None) -> str:
     if most is None or failures < most:
         return ""
-    return f"{failures} migration{'s' if failures > 1 else ''} failed, and it was to stop then"
+    return f"{failures} migration{'s' if failures > 1 else ''} failed, the stated maximum"
 
 
 async def _first_done(moving: Collection[asyncio.Task[EvacuationVm]], woken: asyncio.Event) -> None:
-    """Wait until one has ended, somebody has changed something, or a second has passed."""
+    """Wait until one has ended, the evacuation has changed, or a second has passed."""
     looking = asyncio.create_task(woken.wait())
     try:
         await asyncio.wait(

@@ -1,7 +1,7 @@
 """What an evacuation would do: where each VM could go, and what its preflight finds.
 
-Hosts are looked at a few at a time, until there is room for all VMs: what a plan costs depends
-on the VMs that move, not on the size of the fleet.
+Hosts are probed a few at a time, until there is room for all VMs: the cost of a plan depends on the
+VMs that move, not on the number of hosts.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ _EVACUATING = "it is being evacuated"
 
 @dataclass(frozen=True, slots=True)
 class EvacuationRequest:
-    """What somebody asks for.
+    """A request for an evacuation.
 
     :param destinations: names of hosts; empty for any that is eligible.
     :param overrides: codes of blockers that are overridden for all VMs; *vm_overrides* for one.
-    :param profile: None for the one that is assigned to each VM.
+    :param profile: None for the one assigned to each VM.
     :param priority: of its migrations in the queue.
-    :param among: hosts that may be used at all; None for every one.
+    :param among: the caller's hosts; None for all.
     """
 
     host: str
@@ -65,7 +65,7 @@ class EvacuationRequest:
 
 
 class EvacuationPlanner:
-    """Finds out what an evacuation would do. Changes nothing."""
+    """Plans an evacuation. Changes nothing."""
 
     def __init__(self, store: Store, hosts: HostService, plans: PlanService) -> None:
         self._store = store
@@ -114,7 +114,7 @@ class EvacuationPlanner:
         return placed
 
     async def room(self, host: str, exclude: EvacuationVm) -> int | None:
-        """How much a host may still give, beside what is promised to others than *exclude*."""
+        """A host's remaining capacity, without what is reserved for others than *exclude*."""
         facts = await self._hosts.facts(host)
         promised = await asyncio.to_thread(self._store.evacuations.promised, [host])
         return room_of(facts, max(0, promised.get(host, 0) - exclude.memory_bytes))
@@ -162,7 +162,7 @@ class EvacuationPlanner:
     async def candidates(
         self, names: Sequence[str], source: HostFacts
     ) -> tuple[list[Candidate], dict[str, str]]:
-        """What these hosts could take, and why others can take nothing."""
+        """The capacity of these hosts, and why others have none."""
         promised = await asyncio.to_thread(self._store.evacuations.promised, names)
         looked = await gathered(names, lambda name: self._candidate(name, source, promised))
         hosts = [one for one in looked if isinstance(one, Candidate)]
@@ -192,9 +192,8 @@ class EvacuationPlanner:
         return Candidate(name, room_of(facts, promised.get(name, 0)), expected)
 
     async def eligible(self, request: EvacuationRequest) -> tuple[list[str], dict[str, str]]:
-        """The hosts to look at, in an order of this request's own, and why named ones are not
-        among them. Evacuations that are asked for at the same time do not all crowd onto the
-        same hosts."""
+        """The hosts to probe, in an order of this request's own, and why named ones are not among
+        them. So evacuations that start at the same time spread over the hosts."""
         unfinished = await asyncio.to_thread(self._store.evacuations.unfinished)
         evacuating = {each.host for each in unfinished} - {request.host}
         if request.destinations:
@@ -228,7 +227,7 @@ class EvacuationPlanner:
 
 
 class _DestinationSearch:
-    """Where the VMs of one request go: looks at more hosts while there is not room for all."""
+    """Places the VMs of one request: probes more hosts until there is room for all."""
 
     def __init__(
         self, planner: EvacuationPlanner, request: EvacuationRequest, source: HostFacts
@@ -251,7 +250,7 @@ class _DestinationSearch:
             placement = await self._place(list(open_vms.values()), taken)
             for uuid, why in placement.unplaced.items():
                 vm = open_vms.pop(uuid)
-                tried = settled.get(uuid)  # refused by the hosts that had room: told by those
+                tried = settled.get(uuid)  # refused by the hosts that had room, with findings
                 settled[uuid] = tried or replace(vm, state=EvacuationVmState.NOT_PLACED, reason=why)
             pairs = [replace(open_vms[u], destination=name) for u, name in placement.placed.items()]
             for vm in await gathered(pairs, self._preflight):
@@ -276,7 +275,7 @@ class _DestinationSearch:
                 return placement
 
     async def _load_candidates(self) -> bool:
-        """Look at more hosts; False where there are none left."""
+        """Probe more hosts; False when none are left."""
         if self._rest is None:
             self._rest, self.refused = await self._planner.eligible(self._request)
         now = self._rest[:_HOSTS_AT_ONCE]
@@ -290,7 +289,7 @@ class _DestinationSearch:
 
 
 def _room_left(hosts: Sequence[Candidate], taken: Iterable[EvacuationVm]) -> list[Candidate]:
-    """The hosts with the room that is left beside *taken*."""
+    """The hosts with the room that *taken* leaves."""
     room = {host.name: host.room_bytes for host in hosts}
     for vm in taken:
         left = room.get(vm.destination)

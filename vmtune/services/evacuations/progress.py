@@ -1,4 +1,4 @@
-"""How far an evacuation is, as those hear it who follow."""
+"""The progress of an evacuation, as events."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vmtune.services.events import EventBus
 
 
 class Progress:
-    """How far all of it is, and each VM that is under way."""
+    """The progress of the evacuation, and of each moving VM."""
 
     def __init__(self, bus: EventBus, record: Evacuation, vms: Sequence[EvacuationVm]) -> None:
         self._bus = bus
@@ -32,9 +32,8 @@ class Progress:
         self._states[vm.vm] = vm
 
     def tell(self, shares: Mapping[UUID, float]) -> None:
-        """Tell those who listen now.
-
-        :param shares: of each VM that is under way, how far it is.
+        """Publish the progress.
+        :param shares: of each moving VM, the share that is done.
         """
         vms = self._states.values()
         to_move = [vm for vm in vms if not (vm.state.ended and vm.migration is None)]
@@ -56,7 +55,7 @@ class Progress:
         self._bus.progress(EventTopic.EVACUATION, self._id, data)
 
     def _remaining_s(self, share: float) -> float | None:
-        """About how long it goes on; None before that can be told."""
+        """The estimated remaining time; None while unknown."""
         if self._first is None:
             self._first = share
         passed = time.monotonic() - self._begun
@@ -65,5 +64,5 @@ class Progress:
 
 
 def event_data(record: Evacuation) -> dict[str, object]:
-    """What an event tells of an evacuation."""
+    """An evacuation's event."""
     return {"state": record.state.value, "host": record.host, "reason": record.reason}

@@ -1,7 +1,7 @@
 """Moves one VM of an evacuation: through the migration service and its queue.
 
-A migration's id follows from the evacuation and the VM, so that none is ordered twice, also not
-by a service that resumes the evacuation.
+A migration's id follows from the evacuation and the VM, so that none is requested twice, also after
+a resume.
 """
 
 from __future__ import annotations
@@ -56,9 +56,8 @@ _GONE = ("vm_elsewhere", "destination_is_source")
 
 
 class VmMover:
-    """Orders the migration of a VM, and waits for its end.
-
-    :param job: knows how far migrations are that run here.
+    """Requests the migration of a VM, and waits for its end.
+    :param job: knows the progress of migrations that run here.
     """
 
     def __init__(
@@ -82,8 +81,8 @@ class VmMover:
         return self._job.share(migration_id(record.id, vm.vm))
 
     async def move(self, record: Evacuation, vm: EvacuationVm) -> EvacuationVm:
-        """Migrate one VM; return how it then stands. Retries while the database is away: what was
-        done by then is found again."""
+        """Migrate one VM; return its state. Retries while the database is unavailable: what was
+        done until then is found again."""
         for _ in range(_STORE_TRIES):
             try:
                 if vm.state is EvacuationVmState.WAITING:
@@ -113,7 +112,7 @@ class VmMover:
         reason: str = "",
         migration: UUID | None = None,
     ) -> EvacuationVm:
-        """Store how a VM stands, and publish it."""
+        """Store a VM's state, and publish it."""
         noted = await asyncio.to_thread(
             self._store.evacuations.note,
             record.id,
@@ -129,7 +128,7 @@ class VmMover:
         return noted
 
     async def is_known(self, migration: UUID) -> bool:
-        """Whether a migration was ordered."""
+        """Whether a migration was requested."""
         try:
             await asyncio.to_thread(self._store.migrations.get, migration)
         except NotFound:
@@ -154,7 +153,7 @@ class VmMover:
         return ordered
 
     async def _submit(self, record: Evacuation, vm: EvacuationVm, id: UUID) -> EvacuationVm:
-        """:raise _DestinationRefused: it cannot be ordered."""
+        """:raise _DestinationRefused: it cannot start."""
         vm = await self._with_room(record, vm)
         tried: set[str] = set()
         for tries in range(_BUSY_TRIES):
@@ -228,7 +227,7 @@ class VmMover:
         """Wait for the end of its migration."""
         assert vm.migration is not None, "it was ordered"
         id = str(vm.migration)
-        await self._jobs.submit(MIGRATION_KIND, id, on=record.host)  # nothing where it is known
+        await self._jobs.submit(MIGRATION_KIND, id, on=record.host)  # empty where it is known
         await self._jobs.wait(id)
         for _ in range(_UNKNOWN_TRIES):
             known = await asyncio.to_thread(self._store.migrations.get, vm.migration)
@@ -253,7 +252,7 @@ class VmMover:
 
 
 class _DestinationRefused(Exception):
-    """Why a VM's migration cannot be ordered."""
+    """Why a VM's migration cannot start."""
 
     def __init__(self, state: EvacuationVmState, reason: str) -> None:
         super().__init__(reason)
@@ -262,7 +261,7 @@ class _DestinationRefused(Exception):
 
 
 def request_of(record: Evacuation) -> EvacuationRequest:
-    """What was asked for, to place a VM later."""
+    """The request, to place a VM later."""
     return EvacuationRequest(
         record.host, record.destinations, record.order, profile=record.profile or None
     )

@@ -1,4 +1,4 @@
-"""Scans of the hosts for drift: what the last one of each found, and which are asked for."""
+"""Drift scans: the last one of each host, and requests."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class DriftScanRepository:
         self._database = database
 
     def ask(self, hosts: Collection[str] | None = None) -> tuple[str, ...]:
-        """Ask for a scan of some hosts, or of all, that begins after this. However often it is
-        asked for before it begins, there is one.
+        """Request a scan of some hosts, or of all, that begins after this. Several requests before
+        it begins give one scan.
 
-        :return: those that there are.
+        :return: the hosts that exist.
         """
         with self._database.write() as session:
             names = select(HostRow.name).order_by(HostRow.name)
@@ -54,7 +54,7 @@ class DriftScanRepository:
             return tuple(known)
 
     def get(self, host: str) -> DriftScan:
-        """A host's; one that was never made where nobody has asked for one.
+        """A host's scan; an empty one if none was requested.
 
         :raise NotFound: there is no such host.
         """
@@ -122,7 +122,7 @@ class DriftScanRepository:
             session.merge(_row(scan, result))
 
     def standing(self, vms: Collection[UUID]) -> Mapping[UUID, Application]:
-        """The newest application that stands on each of some VMs."""
+        """The current application of each of some VMs."""
         newest = (
             select(func.max(ApplicationRow.number))
             .where(ApplicationRow.vm.in_(vms), ApplicationRow.state == ApplicationState.APPLIED)
@@ -145,7 +145,7 @@ class DriftScanRepository:
         limit: int = 100,
         reach: Reach = EVERYTHING,
     ) -> Page[Drift]:
-        """The VMs that drift, as they were last seen, in the order of their names."""
+        """The VMs that drift, as last seen, in the order of their names."""
         key = (VmRow.name, VmRow.uuid)
         query = select(VmRow, TuningRow).join(TuningRow, TuningRow.vm == VmRow.uuid)
         query = query.where(TuningRow.state == TuningState.DRIFTED.value)

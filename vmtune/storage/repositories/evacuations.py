@@ -1,4 +1,4 @@
-"""Evacuations, and where each of their VMs stands."""
+"""Evacuations, and the states of their VMs."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class EvacuationRepository:
         """Record an evacuation before its first migration; it runs from now on.
 
         :param vms: in the order of moving.
-        :raise Conflict: the host is being evacuated, or a host that VMs are to go to is.
+        :raise Conflict: the host or a destination is being evacuated.
         """
         with self._database.write() as session:
             _refuse_against_others(session, host, {vm.destination for vm in vms})
@@ -95,7 +95,7 @@ class EvacuationRepository:
             return _MAP.record(row)
 
     def add(self, id: UUID, vms: Sequence[EvacuationVm]) -> None:
-        """Add VMs that came to the host meanwhile, behind those that it has.
+        """Append VMs that came to the host meanwhile.
 
         :raise NotFound: there is no such evacuation.
         """
@@ -130,7 +130,7 @@ class EvacuationRepository:
                     f"the evacuation is {row.state} and cannot become {state.value}",
                     field="evacuation",
                     code="illegal_transition",
-                    remedy="look at it again: it has changed in the meantime",
+                    remedy="read it again: it has changed in the meantime",
                 )
             row.state, row.reason = state, storable(reason)
             if state.ended:
@@ -155,8 +155,7 @@ class EvacuationRepository:
         reach: Reach = EVERYTHING,
     ) -> Page[Evacuation]:
         """Evacuations, newest first.
-
-        :param states: any of them; empty for all.
+        :param states: filter; empty for all.
         """
         query = select(EvacuationRow).order_by(EvacuationRow.number.desc())
         query = query.limit(check_limit(limit) + 1)
@@ -217,7 +216,7 @@ class EvacuationRepository:
         findings: Sequence[Finding] | None = None,
         migration: UUID | None = None,
     ) -> EvacuationVm:
-        """Record where one VM stands; None leaves a field as it is.
+        """Record one VM's state; None keeps a field.
 
         :raise NotFound: the evacuation has no such VM.
         """

@@ -1,6 +1,6 @@
-"""Dropping what is old: samples are thinned and later dropped, and so are entries of the audit log.
+"""Retention: thins and later deletes samples, and deletes entries of the audit log.
 
-Each step is a short transaction, and harmless when it is repeated or when two do it at once.
+Each step is a short, idempotent transaction that two services may run at once.
 """
 
 from __future__ import annotations
@@ -78,11 +78,10 @@ class KeepingRepository:
             return _sum(session, condition), dropped
 
     def thin(self, number: int, stretch_s: int) -> int:
-        """Thin the samples of a migration that has ended; 0 where somebody has meanwhile.
+        """Thin the samples of a migration that has ended; 0 if another service has meanwhile.
 
-        They are packed before the transaction, which only takes their place.
-
-        :return: how many are left out now.
+        They are packed before the transaction, which only replaces them.
+        :return: the number removed.
         """
         with self._database.read() as session:
             before = SAMPLES.count(session, number)
@@ -93,7 +92,7 @@ class KeepingRepository:
             if row is None or row.samples_kept != Kept.WHOLE or row.state not in _ENDED:
                 return 0
             if SAMPLES.count(session, number) != before:
-                return 0  # it was settled meanwhile, and had more to tell
+                return 0  # it was settled meanwhile, with more samples
             row.samples_kept, row.samples_thinned_s = Kept.THINNED, stretch_s
             if after < before:
                 session.execute(delete(SampleChunkRow).where(SampleChunkRow.migration == number))
@@ -121,13 +120,12 @@ class KeepingRepository:
             return max(_last_before(session, before) - _first(session) + 1, 0)
 
     def cut_audit(self, before: datetime, act: Act) -> Cut | None:
-        """Let go the entries that are older, from the first one on, and tell so in the log; they
-        are dropped by :meth:`drop_entries`.
+        """Cut older entries, from the first one on, with an entry about it; :meth:`drop_entries`
+        deletes them.
 
-        Clocks are set back: up to the first entry that is not older, whatever comes after it.
-
-        :param act: who lets them go.
-        :return: None where there are none.
+        Since clocks may be set back, the cut ends before the first entry that is not older.
+        :param act: who cuts them.
+        :return: None if there are none.
         """
         with self._database.write() as session:
             number = _last_before(session, before)
@@ -145,8 +143,7 @@ class KeepingRepository:
             return cut
 
     def drop_entries(self) -> int:
-        """Drop some of the entries that were let go.
-
+        """Delete some of the entries that were cut.
         :return: how many; 0 once none is left.
         """
         with self._database.read() as session:
@@ -189,12 +186,12 @@ def _sum(session: Session, condition: ColumnElement[bool]) -> Old:
 
 
 def _first(session: Session) -> int:
-    """The first entry that is there; 1 where none is."""
+    """The number of the first entry; 1 if there is none."""
     return session.scalar(select(func.min(AuditRow.number))) or 1
 
 
 def _last_before(session: Session, before: datetime) -> int:
-    """The last entry before the first one that is not older; 0 where there is none."""
+    """The last entry before the first one that is not older; 0 if there is none."""
     young = select(AuditRow.number).where(AuditRow.at >= before)
     found = session.scalar(young.order_by(AuditRow.number).limit(1))
     if found is not None:

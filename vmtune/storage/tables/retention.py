@@ -12,9 +12,9 @@ from vmtune.storage.tables.core import Base, JsonList
 
 
 class DriftScanRow(Base):
-    """The last scan of a host for drift, and how often one was asked for (vmtune.model.plan.drift).
+    """The last drift scan of a host, and the number of requests (vmtune.model.plan.drift).
 
-    Without *ended_at* none was made yet, and the counts say nothing.
+    Without *ended_at* there was no scan yet, and the counts have no meaning.
     """
 
     __tablename__ = "drift_scans"
