@@ -50,7 +50,7 @@ class Channel(Protocol):
         """What the agent answers: an object with ``return``, or ``error``.
 
         :raise CommandRefused: in the link's words for the agent's refusal.
-        :raise HostUnreachable: nobody answers: no agent runs in the guest, or it hangs.
+        :raise HostUnreachable: no answer: no agent runs in the guest, or it hangs.
         :raise OutcomeUnknown: the agent was lost while it ran.
         """
 
@@ -73,7 +73,7 @@ class GuestAgent:
         """Run one command of the agent.
 
         :raise CommandRefused: in the agent's words; it may be configured to refuse the command.
-        :raise HostUnreachable: nobody answers: no agent runs in the guest, or it hangs.
+        :raise HostUnreachable: no answer: no agent runs in the guest, or it hangs.
         :raise OutcomeUnknown: the agent was lost while it ran.
         """
         _check(command, arguments)

@@ -89,7 +89,7 @@ class ReaperReport:
 
     @property
     def mean_interval_ms(self) -> float:
-        """The mean of the waits that were asked for; 0 without rounds."""
+        """The mean of the requested waits; 0 without rounds."""
         return self.waits_ms / self.round_count if self.round_count else 0.0
 
     @property

@@ -101,4 +101,4 @@ BOOT_HEADLINE = (
 )
 """The few that a table of runs shows first."""
 BOOT_TIME, BOOT_LIMIT, BOOT_SHARE = "boot_to_userspace_ms", "boot_elapsed_ms", "booted"
-"""Of a boot that was given up, the time is right-censored at the limit; the share counts it."""
+"""Of a boot that was ended at its limit, the time is right-censored there; the share counts it."""
