@@ -44,7 +44,7 @@ class Controls(Protocol):
         """Switch the migration to post-copy."""
 
     async def abort_migration(self, vm: UUID) -> None:
-        """Ask for the migration's end."""
+        """Request an abort of the migration."""
 
 
 class Clock(Protocol):
@@ -54,7 +54,7 @@ class Clock(Protocol):
         """Seconds, monotonic."""
 
     async def sleep(self, seconds: float) -> None:
-        """Let so much time pass."""
+        """Sleep."""
 
 
 class Monotonic:

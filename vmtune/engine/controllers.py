@@ -1,4 +1,4 @@
-"""Runs the reaper and the convergence steps of one migration, beside whoever watches it."""
+"""Runs the reaper and the convergence steps of one migration, alongside its observation."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ class Controllers:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """End the reaper. Where that is cancelled, QEMU still ends the round by itself, and the
-        report does not tell of an end, so that another process may go on with it."""
+        """Stop the reaper. If cancelled, QEMU still ends the round by itself, and the report has no
+        end, so that another process can continue it."""
         if self._reaper is None:
             return
         if isinstance(error, asyncio.CancelledError):
@@ -117,13 +117,13 @@ class Controllers:
 
     @property
     def report(self) -> ReaperReport | None:
-        """What the reaper has done so far, with the rounds that nobody has taken; None where
-        none was wanted. Final once the context is left."""
+        """The reaper's report so far, with the rounds not taken yet; None without a reaper.
+        Final once the context is left."""
         return self._reaper.report if self._reaper is not None else None
 
     def take_rounds(self) -> list[ReaperRound]:
-        """The rounds that nobody has taken yet: for storing them piece by piece, which keeps
-        them out of :attr:`report`. Empty until the migration is started."""
+        """The rounds not taken yet: for storing them in parts, which keeps them out of
+        :attr:`report`. Empty until the migration is started."""
         return self._reaper.take_rounds() if self._reaper is not None else []
 
     @property

@@ -1,4 +1,4 @@
-"""How a migration ended: found out by asking both hosts, never assumed.
+"""How a migration ended: determined by querying both hosts, never assumed.
 
 :func:`conclude` is the decision, and pure; what feeds it asks the hosts.
 """
@@ -34,7 +34,7 @@ _LIBVIRT_ENDS_WITHIN_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What this process knows of a migration's end; nothing after a restart.
+    """What this process knows of a migration's end; empty after a restart.
 
     :param error: why a phase broke off.
     :param left: the source has reported that the VM has migrated away.
@@ -59,14 +59,14 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class HostView:
-    """What a host says of the VM.
+    """The VM's state on a host.
 
     :param state: None where the host does not have it.
-    :param silent: why the host cannot be asked; empty where it answered.
+    :param silent: why the host cannot be queried; empty if it answered.
     :param status: its last outgoing migration, where it has the VM.
-    :param leaving: QEMU is done, and libvirt is not: it may still let the guest go on here.
-    :param left: it said that the VM has migrated away.
-    :param nowhere: there is no such host: nobody knows where the VM went.
+    :param leaving: QEMU is done, and libvirt is not: it may still resume the guest here.
+    :param left: it reported that the VM has migrated away.
+    :param nowhere: no such host: it is unknown where the VM went.
     """
 
     state: VmState | None = None
@@ -103,8 +103,8 @@ class HostView:
 async def find_end(
     record: Migration, evidence: Evidence, source: Driver, destination: Driver | None
 ) -> End:
-    """How a migration ended that nobody watches any more: what its starter says, where that is
-    known for certain, else what both hosts say."""
+    """How a migration ended that is no longer observed: by its starter's result, if known for
+    certain, else by both hosts."""
     asked = record.abort is AbortState.REQUESTED
     step = record.did(Deed.ABORT)
     stopped = MigrationState.CANCELLED if asked or step else MigrationState.FAILED
@@ -134,8 +134,8 @@ async def ask_both(
     source: Driver,
     destination: Driver | None,
 ) -> End:
-    """Ask both hosts, and ask again while they are not yet done. What was to be aborted before
-    it began, and began all the same, is aborted here.
+    """Query both hosts, again while they are not done. A migration that began despite an earlier
+    abort request is aborted here.
 
     Each round is several questions, and a VM may go from one host to the other between two of
     them: that a migration did not complete is believed only when a second round says the same.
@@ -150,7 +150,7 @@ async def ask_both(
                 await source.abort_migration(record.vm)
         end = conclude(here, there, stopped)
         if there.nowhere and not here.moving and end == before:
-            return end  # asking again would show nothing else
+            return end  # another query would show the same
         extra_s = _LIBVIRT_ENDS_WITHIN_S if here.leaving else 0
         certain = end.state is MigrationState.COMPLETED or end == before
         if certain and end.state is not MigrationState.UNKNOWN:
@@ -162,7 +162,7 @@ async def ask_both(
 
 
 def _with_memory(here: HostView, evidence: Evidence) -> HostView:
-    """What the source says, with what it said while it had the VM."""
+    """The source's answer, with its last answer while it had the VM."""
     last = evidence.snapshot
     completed = last is not None and last.status is QemuStatus.COMPLETED
     left = evidence.left or here.state is VmState.MIGRATED or completed
@@ -172,7 +172,7 @@ def _with_memory(here: HostView, evidence: Evidence) -> HostView:
 
 
 def conclude(here: HostView, there: HostView, stopped: MigrationState) -> End:
-    """The end, from what both hosts say. Only a VM that runs on the destination has migrated;
+    """The end, from both hosts' answers. Only a VM that runs on the destination has migrated;
     where nobody knows the destination, one that its source says to have migrated away. In
     post-copy the destination runs before it has all memory: that is no end, whatever became of
     the source."""
@@ -196,7 +196,7 @@ def conclude(here: HostView, there: HostView, stopped: MigrationState) -> End:
         return End(MigrationState.UNKNOWN, f"QEMU says that it is {here.status.value}")
     if here.present:
         state = MigrationState.CANCELLED if here.status is QemuStatus.CANCELLED else stopped
-        return End(state, here.why or "it stopped while nobody watched; the VM is on the source")
+        return End(state, here.why or "it stopped unobserved; the VM is on the source")
     if there.nowhere:
         why = "the VM left its host, and runs on none that vmtune knows"
         return End(MigrationState.COMPLETED) if here.left else End(MigrationState.UNKNOWN, why)

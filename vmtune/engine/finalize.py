@@ -1,5 +1,5 @@
-"""What completes a migration's record once nobody watches it any more: how it ended, its figures,
-what is read back on arrival, and what is restored."""
+"""Completes a migration's record after its observation: its end, its figures, the read-back on
+arrival, and what is restored."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ RETRY_S = 0.2
 ANSWERS_WITHIN_S = 5.0
 
 CarryOver = Callable[[UUID, Driver], Awaitable[Sequence[Outcome]]]
-"""Sets what was applied to the VM before on the destination, too: it does not travel."""
+"""Sets the VM's applied values on the destination, too: QEMU does not migrate them."""
 
 
 async def finalize(
@@ -52,8 +52,8 @@ async def finalize(
     reapply: CarryOver,
 ) -> MigrationFields:
     """Find out how a migration ended, restore what was set for it, and return what completes its
-    record. May be repeated; where the hosts cannot be asked, the state is unknown and nothing
-    else is done.
+    record. May be repeated; if the hosts cannot be queried, the state is unknown and nothing else
+    is done.
 
     :raise VmtuneError: there is no driver of one of the hosts here.
     """
@@ -66,7 +66,7 @@ async def finalize(
         fields["reaper"] = record.reaper
     if end.state is MigrationState.UNKNOWN:
         return fields
-    # Of an observed migration without libvirt, what is set is somebody else's.
+    # Without libvirt, the values of an observed migration belong to its starter.
     libvirt = await hosts.connection() is Connection.LIBVIRT
     resets = record.trigger is Trigger.VMTUNE or libvirt
     if end.state is MigrationState.COMPLETED:
@@ -110,7 +110,7 @@ async def _arrived(
 
 
 async def _carried_over(vm: UUID, destination: Driver, reapply: CarryOver) -> tuple[Problem, ...]:
-    """What the VM's standing application lacks on the destination."""
+    """Values of the VM's current application that are missing on the destination."""
     return tuple(
         Problem(f"values.{o.tunable}", "not_carried_over", o.reason, "apply it again")
         for o in await reapply(vm, destination)
@@ -119,7 +119,7 @@ async def _carried_over(vm: UUID, destination: Driver, reapply: CarryOver) -> tu
 
 
 async def _restore_journal(record: Migration, source: Driver) -> tuple[Problem, ...]:
-    """Restore the source's journal, but for what libvirt has put back by then; what could not be
+    """Restore the source's journal, except what libvirt has restored; return what could not be
     restored."""
     try:
         by_libvirt = await _restored_by_libvirt(source) if record.journal else frozenset()
@@ -137,7 +137,7 @@ async def _restore_journal(record: Migration, source: Driver) -> tuple[Problem, 
 
 
 async def _restored_by_libvirt(source: Driver) -> frozenset[str]:
-    """What libvirt puts back to what was there before the migration. The journal has what
+    """What libvirt restores to the values before the migration. The journal has what
     libvirt set for it, where vmtune changed that on the way."""
     facts = await source.host_facts()
     if facts.connection is not Connection.LIBVIRT:
@@ -152,7 +152,7 @@ async def _restored_by_libvirt(source: Driver) -> frozenset[str]:
 async def _totals(
     vm: UUID, snapshot: Snapshot | None, source: Driver, destination: Driver | None
 ) -> Totals | None:
-    """The figures of a completed migration, from whoever has them; None if nobody has."""
+    """The figures of a completed migration, from the host that has them; None if none has."""
     deadline = time.monotonic() + ANSWERS_WITHIN_S
     while True:
         if snapshot is not None and snapshot.totals is not None:
@@ -164,7 +164,7 @@ async def _totals(
             snapshot = await source.migration(vm)
         except NotFound:
             if destination is None:
-                return None  # its QEMU is gone, and nobody else can be asked
+                return None  # its QEMU is gone, and no other source has them
         except VmtuneError as error:
             log.debug("no figures yet", vm=str(vm), reason=str(error))
         if time.monotonic() > deadline:
@@ -188,7 +188,7 @@ async def _reset(vm: UUID, *drivers: Driver) -> None:
 
 
 async def _left_behind(record: Migration, source: Driver) -> tuple[Problem, ...]:
-    """What libvirt keeps on the source where it was ended before the destination's word came: the
+    """What libvirt keeps on the source if it was ended before the destination's confirmation: the
     VM's old copy, paused. A source that cannot be asked is given a while to answer; what is just
     leaving may be gone when it is asked again."""
     deadline = time.monotonic() + ANSWERS_WITHIN_S
@@ -203,8 +203,8 @@ async def _left_behind(record: Migration, source: Driver) -> tuple[Problem, ...]
                     Problem(
                         "vm",
                         "left_behind",
-                        f"{record.source} still holds the VM's old copy, paused: its libvirt "
-                        "was ended before it heard that the VM had arrived",
+                        f"{record.source} still holds the VM's old copy, paused: "
+                        "its libvirt ended before the VM's arrival was confirmed",
                         f"never resume it, its disks are in use on {record.destination}; "
                         f"`virsh destroy {record.vm}` on {record.source} ends it",
                     ),

@@ -18,7 +18,7 @@ class Notes(Protocol):
     returns; a benchmark keeps it in memory."""
 
     async def record(self) -> Migration:
-        """The record as it stands: meanwhile a user may have asked for an abort."""
+        """The present record: a user may have requested an abort meanwhile."""
 
     async def save(self, fields: MigrationFields) -> Migration:
         """Change the record."""
@@ -38,7 +38,7 @@ class Hosts(Protocol):
     registered anew while a VM migrates."""
 
     async def connection(self) -> Connection:
-        """How the source is driven, and with it the destination."""
+        """The connection kind of the source, and so of the destination."""
 
     async def source(self) -> Driver:
         """The source.
@@ -47,7 +47,7 @@ class Hosts(Protocol):
         """
 
     async def destination(self) -> Driver | None:
-        """The destination; None where nobody knows to which host the VM goes.
+        """The destination; None if the VM's destination is unknown.
 
         :raise VmtuneError: there is no driver of it here.
         """

@@ -1,5 +1,5 @@
-"""A migration that somebody else started: what of the VM's profile can still be applied is applied
-while the session observes it."""
+"""A migration that another client started: applies what it still can of the VM's profile while the
+session observes it."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from vmtune.model.plan.plan import Plan
 log = structlog.get_logger(__name__)
 
 _APPLIES_WITHIN_S = 5.0
-"""How long its end waits for what is being applied to be recorded."""
+"""How long its end waits for running changes to be recorded."""
 
 
 class Observed:
     """The :class:`~vmtune.engine.session.Origin` of a migration that was found.
 
     :param plan: what the record's values would change on the source.
-    :param find_destination: the host where the VM arrives; empty where none is found.
+    :param find_destination: the host where the VM arrives; empty if not found.
     :param departed: the hosts, and the VMs of which they have reported that they migrated away.
     """
 
     reads_back = False
-    """What it runs with is read after it was applied."""
+    """Values are read back after they were applied."""
 
     def __init__(
         self,
@@ -64,8 +64,8 @@ class Observed:
             await asyncio.gather(applying, return_exceptions=True)
 
     async def _adopt(self, session: MigrationSession) -> None:
-        """Find the destination, set what can be set, and read back what is. Where an earlier
-        process has begun with it, continue from what it has recorded."""
+        """Find the destination, set what can be set, and read back what is. Continues from the
+        record of an earlier process."""
         notes = session.notes
         record = await notes.record()
         try:
@@ -98,7 +98,7 @@ class Observed:
         await session.notes.save(MigrationFields(outcomes=applied.outcomes, problems=problems))
 
     async def _journal(self, session: MigrationSession, record: Migration) -> tuple[Outcome, ...]:
-        """Journal what is there before anything is set."""
+        """Journal the prior values before anything is set."""
         plan = await self._plan(record)
         outcomes = tuple(when_found(plan))
         changes = [

@@ -1,4 +1,4 @@
-"""What QEMU runs with, held against what was asked for: while a VM migrates, and on arrival."""
+"""Compares what QEMU runs with to what was requested: while a VM migrates, and on arrival."""
 
 from __future__ import annotations
 
@@ -46,8 +46,7 @@ async def read_running(
 
 
 async def _read_destination(hosts: Hosts, vm: UUID, names: list[str]) -> Mapping[str, Reading]:
-    """Readings of the destination; none under libvirt, which lets nobody ask while a VM
-    arrives."""
+    """Readings of the destination; none under libvirt, which allows no query while a VM arrives."""
     if not names or await hosts.connection() is Connection.LIBVIRT:
         return {}
     try:
@@ -77,8 +76,8 @@ def close_outcomes(record: Migration, why: str) -> dict[str, Outcome]:
 async def read_on_arrival(
     record: Migration, destination: Driver, tunables: TunableRegistry
 ) -> dict[str, Outcome]:
-    """The outcomes of a migration that has completed: the destination's own settings are read
-    now, since nobody could before."""
+    """The outcomes of a migration that has completed: the destination's own settings are read now,
+    since they could not be before."""
     outcomes = close_outcomes(record, "it ended before it could be read back")
     its_own = {row.name for row in tunables.on(side=Side.DESTINATION)}
     names = [

@@ -1,9 +1,9 @@
 """One migration, from its plan to its restored hosts: prepare, start, observe, finalize.
 
-Whoever asked for it, and whoever started it: the service's durable job, a migration that somebody
-else began, and a benchmark's run all go through here. What each of them records goes to its
+The service's durable job, migrations that others started, and benchmark runs all use it. Each
+records to its
 :class:`~vmtune.engine.notes.Notes`. Each part can be repeated by a new process: it reads the
-record, asks QEMU or libvirt what is true, and continues from there.
+    record, queries QEMU or libvirt, and continues from there.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class MigrationSession:
         """Journal what is set on the source, then set what goes through its monitor. Repeated, it
         keeps the journal and sets again.
 
-        :raise VmtuneError: QEMU refuses, or cannot be asked.
+        :raise VmtuneError: QEMU refuses, or does not answer.
         """
         record = await self.notes.record()
         changes = plan.changes_now()
@@ -140,8 +140,8 @@ class MigrationSession:
             await source.write(record.vm, in_order(changes, plan.readings))
 
     async def find_running(self) -> bool:
-        """Whether a migration that was started before runs; samples then go on counting from its
-        start. False where it has ended, or never began, while nobody watched."""
+        """Whether a migration that was started before runs; samples then keep counting from its
+        start. False if it ended unobserved, or never began."""
         record = await self.notes.record()
         try:
             running = (await (await self.hosts.source()).migration(record.vm)).status.running
@@ -154,9 +154,8 @@ class MigrationSession:
 
     @asynccontextmanager
     async def controlled(self) -> AsyncIterator[None]:
-        """Run the reaper and the convergence steps that the record asks for, beside the rest. What
-        an earlier process did is continued. What stands against a tunable stands against its
-        controller."""
+        """Run the record's reaper and convergence steps during the block. Continues an earlier
+        process's work. A blocked tunable blocks its controller."""
         record = await self.notes.record()
         controllers = self.controllers = Controllers(
             await self.hosts.source(),
@@ -183,7 +182,7 @@ class MigrationSession:
         self._started = self._clock.now()
         controllers = self._controllers
         controllers.migration_starts(self._started)
-        # Whoever takes over from now on knows that the reaper ran already.
+        # After this, a takeover knows that the reaper ran already.
         await self.notes.flush(controllers)
         order = MigrateOrder(record.vm, plan.migrate_values(), plan.destination_values())
         self.handle = await source.start_migration(order, destination)
@@ -192,8 +191,8 @@ class MigrationSession:
             await self.read_back(final=False)
 
     async def observe(self, within_s: float | None = None) -> bool:
-        """Watch the migration to its end, read back what it runs with, and carry out the steps
-        that come due. Call it while :meth:`controlled`.
+        """Watch the migration to its end, read back what it runs with, and run the steps that come
+        due. Call it while :meth:`controlled`.
 
         :param within_s: how long to wait for its end.
         :return: whether it has ended by then.
@@ -238,7 +237,7 @@ class MigrationSession:
         record = await self.notes.record()
         for step in record.step_records:
             if step.effect is StepEffect.PENDING:
-                why = "vmtune ended before it could see what became of it"
+                why = "vmtune ended before it could observe the effect"
                 await self.notes.step(replace(step, effect=StepEffect.UNKNOWN, detail=why), ())
         left = self._origin.left(record)
         evidence = Evidence(self.handle, self.snapshot, error, left)
@@ -278,7 +277,7 @@ class MigrationSession:
             await self.read_back(final=active)
 
     async def _on_active(self) -> None:
-        """Record it; and abort, if that was asked for before there was anything to abort."""
+        """Record the state; and abort, if that was requested before QEMU could."""
         record = await self.notes.record()
         if record.state is MigrationState.STARTING:
             fields = MigrationFields(state=MigrationState.ACTIVE, active_at=datetime.now(UTC))
@@ -287,7 +286,7 @@ class MigrationSession:
             await _abort(await self.hosts.source(), record.vm)
 
     async def _on_cancelling(self) -> None:
-        """Record it, once, where QEMU does not end what it was asked to cancel."""
+        """Record, once, that QEMU does not end a cancelled migration."""
         now = self._clock.now()
         if self._cancelling_since is None:
             self._cancelling_since = now
@@ -307,8 +306,8 @@ async def _abort(source: Driver, vm: UUID) -> None:
 
 
 def _reaper(record: Migration) -> ReaperSettings | None:
-    """The reaper that a record asks for. A migration does not fail for settings that an older
-    vmtune has accepted and this one does not."""
+    """The record's reaper. A migration does not fail because of settings that an older vmtune
+    accepted and this one does not."""
     rejected = {o.tunable for o in record.outcomes if o.status is Status.REJECTED}
     try:
         return wanted_reaper({n: v for n, v in record.wanted.items() if n not in rejected})

@@ -39,8 +39,8 @@ async def set_each(driver: Driver, vm: UUID, changes: Iterable[Change]) -> dict[
 
 
 async def set_again(driver: Driver, vm: UUID, changes: Sequence[Change]) -> list[Outcome]:
-    """Set values on a VM that has moved, and read them back. Never raises vmtune's errors:
-    the VM runs, and the outcomes say what it lacks."""
+    """Set values on a VM that has moved, and read them back. Never raises vmtune's errors: the VM
+    runs, and the outcomes show what is missing."""
     try:
         refused = await set_each(driver, vm, changes)
         readings = await driver.read(vm, {c.tunable for c in changes})
@@ -55,7 +55,7 @@ async def set_again(driver: Driver, vm: UUID, changes: Sequence[Change]) -> list
 
 
 async def restore(driver: Driver, vm: UUID, journal: Sequence[Change]) -> list[Outcome]:
-    """Put back what the journal holds, read it back, and say how each ended."""
+    """Restore the journal, read it back, and return the outcomes."""
     boot = [c for c in journal if c.tunable in AT_START]
     now = [c for c in journal if c.tunable not in AT_START | OF_HOST]
     names = {c.tunable for c in now}

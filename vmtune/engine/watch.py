@@ -19,7 +19,7 @@ _FIGURES_WITHIN_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class WatchEnd:
-    """How the watching ended.
+    """How the observation ended.
 
     :param snapshot: the last one that the source gave; None if it never gave one.
     :param gone: the VM is no longer on the source.
@@ -42,9 +42,9 @@ async def watch(
 ) -> WatchEnd:
     """Sample until the migration has ended.
 
-    The source is asked *hz* times a second, and at once when it reports a new iteration or
-    status. An answer that does not come counts as lost only after 30 s of asking again. Where
-    there is a handle, its end is awaited too: libvirt still puts values back when QEMU is done.
+    The source is queried *hz* times a second, and at once when it reports a new iteration or
+    status. The connection counts as lost only after 30 s of retries. Where
+    there is a handle, its end is awaited too: libvirt still restores values when QEMU is done.
 
     :param handle: of a migration that this process started; it then says when it is over.
     :param started: :func:`time.monotonic` when the migration was started.
@@ -117,7 +117,7 @@ async def _wakeups(
                     wakeup.set()
 
     async def wait_for(handle: MigrationHandle) -> None:
-        # The result is the settling's to ask for; here only the time matters.
+        # The result is read later; here only the time matters.
         try:
             with suppress(CommandRefused, OutcomeUnknown):
                 await handle.wait()

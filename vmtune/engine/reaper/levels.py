@@ -28,7 +28,7 @@ class Levels:
 
     The ratio is, as in the source, all vCPUs' pages together by the size of one ring. The
     source means to count the wishes to slow down but steps a pointer instead of the count, so
-    that as printed it never slows down; here it does as it was meant to.
+    that as printed it never slows down; here it does as intended.
 
     :param level: index into SLEEP_MS.
     :param calm_rounds: wishes to slow down in a row, so far.

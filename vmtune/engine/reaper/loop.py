@@ -4,8 +4,8 @@ A round is: sleep until it is nearly due, have QEMU measure the dirty rates for 
 with emptied rings, and wait until it has. QEMU tracks dirty pages while it measures; in between
 only a migration's own tracking stays on. So before a migration a round sees what was dirtied
 while it measured, and in it what was dirtied since the round before: the former is scaled to what
-the whole time would have given. Around the migration's start nobody knows which it is, and the
-policy hears of a round only if a ring was full.
+the whole time would have given. Around the migration's start it is unknown which applies, and the
+policy gets a round only if a ring was full.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MEASURE_MS = LEAST_INTERVAL_MS
 FIRST_ROUND_WITHIN_S = 2.0
 """No migration waits longer for the first round, which over libvirt on a busy host is slow."""
 LOST_AFTER_S = 30.0
-"""A VM that cannot be asked for so long is given up."""
+"""The reaper gives up after a VM has not answered for this long."""
 
 _FIRST = asyncio.FIRST_COMPLETED
 _LOOK_EVERY_S = 0.005
@@ -60,10 +60,10 @@ class _Done:
 
 
 class Reaper:
-    """Reaps one VM's rings from :meth:`start` to :meth:`stop`. Nothing here raises for QEMU's or
-    the connection's sake: what went wrong is in :attr:`report`.
+    """Reaps one VM's rings from :meth:`start` to :meth:`stop`. Errors of QEMU or the connection are
+    not raised: they are in :attr:`report`.
 
-    :param past: the report of an earlier process, which is gone on with.
+    :param past: the report of an earlier process, which is continued.
     """
 
     def __init__(
@@ -133,13 +133,13 @@ class Reaper:
             self._ends(ReaperEnd.MIGRATION_ENDED)
 
     def abandon(self) -> None:
-        """End it at once, without a record of its end: the migration goes on without vmtune."""
+        """Stop at once, without recording an end: the migration continues without vmtune."""
         if self._loop is not None:
             self._loop.cancel()
 
     @property
     def report(self) -> ReaperReport:
-        """What it has done so far, with the rounds that nobody has taken."""
+        """The report so far, with the rounds not taken yet."""
         return replace(self._report, rounds=tuple(self._shown(self._kept)))
 
     @property
@@ -148,7 +148,7 @@ class Reaper:
         return next(iter(self._shown([self._latest])), None) if self._latest else None
 
     def take_rounds(self) -> list[ReaperRound]:
-        """The rounds that nobody has taken; none before the migration is started."""
+        """The rounds not taken yet; none before the migration is started."""
         if self._origin is None:
             return []
         kept, self._kept = self._kept, []
@@ -182,8 +182,8 @@ class Reaper:
             self._first.set()
 
     async def _reap(self) -> None:
-        """Round after round. One that could not be is begun anew, so that neither the policy nor
-        the costs take the time for its own."""
+        """Round after round. A failed one is started again, so that neither the policy nor the
+        costs include its time."""
         interval_ms, last_ended = MEASURE_MS, self._time.now()
         lost_since: float | None = None
         while not self._stopping.is_set():
@@ -228,9 +228,8 @@ class Reaper:
         await self._wait(seconds, self._stopping)
 
     async def _ask_ring(self) -> None:
-        """Learn the size of the rings.
-
-        :raise CommandRefused: there are none, or it is not known.
+        """Read the size of the rings.
+        :raise CommandRefused: there are none, or their size is unknown.
         """
         reading = (await self._controls.read(self._vm, [_RING]))[_RING]
         if not isinstance(reading.value, int) or reading.value <= 0:
@@ -256,7 +255,7 @@ class Reaper:
     async def _learn(
         self, rates: DirtyRates, now: float, last_ended: float, interval_ms: int
     ) -> None:
-        """Record a round, and tell the policy of it."""
+        """Record a round, and pass it to the policy."""
         elapsed_ms = max(1.0, (now - last_ended) * 1000)
         cost_ms = max(0.0, elapsed_ms - interval_ms)
         entries = self._report.ring_entries

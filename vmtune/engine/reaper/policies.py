@@ -1,4 +1,4 @@
-"""Begins a reaper policy, kept within bounds and from costing too much."""
+"""Creates a reaper policy, with bounds and a limit of its cost."""
 
 from __future__ import annotations
 

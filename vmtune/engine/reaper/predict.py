@@ -9,7 +9,7 @@ from vmtune.engine.reaper.settings import ReaperSettings, Round
 from vmtune.model.host.dirty_rates import usable_entries
 
 HALF_LIFE_MS = 3000
-"""In so much time half of what is remembered of a burst is forgotten."""
+"""Half-life of the remembered speed of a burst."""
 LENGTHEN_BY_MS = 30
 """The interval grows by no more from one round to the next: a guest that has been quiet for a
 moment, or has just begun to be watched, may write fast in the next. Of 20 to 120 ms in simulations
@@ -38,7 +38,7 @@ class Predict:
 
     @classmethod
     def begin(cls, settings: ReaperSettings) -> Predict:
-        """Nothing is known yet, so the first round is as early as it may be."""
+        """No speed is known yet, so the first round is as early as allowed."""
         return cls(settings, settings.least_interval_ms)
 
     def after(self, observed: Round) -> Predict:
@@ -57,7 +57,7 @@ class Predict:
         return Predict(self.settings, interval_ms, speeds, tuple(remembered))
 
     def _interval(self, observed: Round, fastest: float) -> int:
-        # The rings go on filling while the round is carried out.
+        # The rings keep filling during the round.
         longest = self.interval_ms + LENGTHEN_BY_MS + observed.cost_ms
         if observed.filled:
             longest = min(longest, observed.elapsed_ms / 2)

@@ -1,9 +1,9 @@
 """The dirty-ring reaper's settings, and what one round of it observes.
 
 KVM notes the pages that each vCPU dirties in a ring per vCPU. A full ring makes its vCPU leave
-the guest until QEMU has emptied the rings, so somebody has to empty them in time. QEMU's own
+the guest until QEMU has emptied the rings, so they have to be emptied in time. QEMU's own
 reaper does it once a second; a round of ``calc-dirty-rate`` in mode ``dirty-ring`` empties all
-rings at its end, whenever vmtune asks for one.
+rings at its end, whenever vmtune requests one.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ROWS = {row.name.removeprefix(_PREFIX): row for row in REAPER}
 
 @dataclass(frozen=True, slots=True)
 class ReaperSettings:
-    """How the reaper is to run.
+    """The reaper's settings.
 
     :param least_interval_ms: never empties the rings more often; at least 50.
     :param most_interval_ms: never less often; at most 60,000.
@@ -79,7 +79,7 @@ class ReaperSettings:
 
 
 def wanted_reaper(values: Mapping[str, Value]) -> ReaperSettings | None:
-    """The settings that a profile's *values* ask for; None for no reaper.
+    """The settings from a profile's *values*; None for no reaper.
 
     >>> wanted_reaper({"reaper_policy": "predict", "reaper_most_interval_ms": 500})
     ReaperSettings(policy=<ReaperPolicy.PREDICT: 'predict'>, least_interval_ms=50, \
@@ -99,7 +99,7 @@ class Round:
 
     :param elapsed_ms: from the end of the round before to the end of this one: the time in
         which the collected pages were dirtied.
-    :param cost_ms: the part of it that was not the wait that had been asked for: commands,
+    :param cost_ms: the part of it that was not the requested wait: commands,
         answers, and emptying the rings.
     :param fills: pages collected from each vCPU's ring by the ring's size, as
         :func:`fill_ratios` gives them. Above 1 where a ring had filled and QEMU had emptied it
@@ -145,9 +145,9 @@ def fill_ratios(
     """How full each ring was when it was emptied, by the answer of query-dirty-rate.
 
     :param mib_per_s: ``dirty-rate`` of each vCPU in ``vcpu-dirty-rate``.
-    :param measured_ms: ``calc-time`` in the same answer, asked for in milliseconds: the time
-        that QEMU really measured, by which it divided the pages. Not the time asked for, and
-        not the time since the round before: pages that were dirtied between two rounds are
+    :param measured_ms: ``calc-time`` in the same answer, requested in milliseconds: the time
+        that QEMU really measured, by which it divided the pages. Not the requested time, and not
+        the time since the round before: pages that were dirtied between two rounds are
         collected, and counted, in the second.
     """
     pages_per_mib_per_s = PAGES_PER_MIB * measured_ms / 1000

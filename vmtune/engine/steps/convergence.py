@@ -1,9 +1,9 @@
 """Which convergence steps are due.
 
-Steps fire in their order, each once, only while pre-copy runs: a step's trigger is looked at when
+Steps fire in their order, each once, only while pre-copy runs: a step's trigger is evaluated when
 all steps before it have fired.
 
-**Iterations.** QEMU counts bitmap synchronisations (``dirty-sync-count``): 1 while it first goes
+**Iterations.** QEMU counts bitmap synchronisations (``dirty-sync-count``): 1 during the first pass
 over all memory. An iteration has ended when the count is higher than at the sample before; what
 remains then, freshly dirtied pages included, is what the next iteration has to send.
 
@@ -61,8 +61,8 @@ class Low:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What has to be remembered between samples. ``History(fired=n)`` goes on after a restart
-    of vmtune: the first n steps have fired, and the clocks of stalling begin anew.
+    """The state between samples. ``History(fired=n)`` continues after a restart of vmtune: the
+    first n steps have fired, and the stall clocks start again.
 
     :param fired: how many steps have fired.
     :param iteration: QEMU's count at the last sample.

@@ -1,4 +1,4 @@
-"""Carries convergence steps out when they are due, and changes that users ask for meanwhile."""
+"""Runs convergence steps when they are due, and changes that users request meanwhile."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _UNDER_WAY = (
 
 class StepExecutor:
     """The steps of one migration. What QEMU refuses is recorded, and the next step waits for its
-    own turn; nothing here raises for QEMU's or the connection's sake.
+    trigger; errors of QEMU or the connection are not raised.
 
     :param past: the records of an earlier process. Where it may have died in the middle of the
-        last of them, QEMU is asked what became of it before anything is done again.
+        last of them, QEMU is queried for its effect before anything is done again.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class StepExecutor:
         )
 
     async def on_sample(self, sample: Sample) -> None:
-        """Carry out what is due."""
+        """Run the steps that are due."""
         for record in self._in_doubt:
             await self._resolve(record, sample)
         self._in_doubt = []
@@ -126,7 +126,7 @@ class StepExecutor:
         try:
             await self._record(settled, ())
         except VmtuneError:
-            return  # it stays in doubt in the record, and is looked up by whoever reads that
+            return  # it stays unknown in the record; the next process looks it up
 
     async def _record(self, record: StepRecord, before: Sequence[Change]) -> None:
         if self._note is not None:
@@ -139,7 +139,7 @@ def _in_doubt(record: StepRecord, steps: Sequence[Step]) -> bool:
 
 
 async def prior_values(controls: Controls, vm: UUID, action: Action) -> list[Change]:
-    """What puts back what *action* sets; nothing where that cannot be read."""
+    """The changes that restore what *action* sets; empty if it cannot be read."""
     if not isinstance(action, SetValues):
         return []
     try:
@@ -187,7 +187,7 @@ async def _set(
 async def _differing(
     controls: Controls, vm: UUID, values: Sequence[tuple[str, Value]]
 ) -> Mapping[str, str]:
-    """What is set otherwise, read back from QEMU, as people read it."""
+    """The values that differ, read back from QEMU, for display."""
     readings = await controls.read(vm, [name for name, _ in values])
     return {
         name: BUILT_IN[name].render(readings[name].value)
