@@ -1,4 +1,4 @@
-"""What runs beside a migration: a revision's convergence steps, and what the reaper and the
+"""What runs during a migration: a revision's convergence steps, and what the reaper and the
 steps did.
 
 Rows from before get no steps; SQLite's tables are made anew for it, since a column that may not

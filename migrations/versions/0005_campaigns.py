@@ -1,4 +1,4 @@
-"""Campaigns, and the noise floors that they found."""
+"""Campaigns, and the noise floors that they measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How each VM stands, as it was last seen: first by what was last applied to it."""
+"""The tuning state of each VM, as last seen: initially from its last application."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _AS_WANTED = {"effective", "pending migration"}
 
 
 def upgrade() -> None:
-    """Make the table, and fill it from the newest application that stands on each VM."""
+    """Make the table, and fill it from each VM's current application."""
     tunings = op.create_table(
         "tunings",
         *(sa.Column(name, kind, nullable=nullable) for name, kind, nullable in _COLUMNS),

@@ -1,4 +1,4 @@
-"""Services that share a database: who lives, who drives which host, what one orders of another."""
+"""Services that share a database: heartbeats, owners of hosts, jobs requested of each other."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _added(name: str) -> sa.Column[str]:
 
 
 def upgrade() -> None:
-    """Make the tables. Nobody drives a host yet: the first service that reaches it claims it."""
+    """Make the tables. No service manages a host yet: the first that reaches it claims it."""
     op.create_table(
         "services",
         *map(_text, ("name", "machine")),

@@ -27,7 +27,7 @@ def _text(name: str) -> sa.Column[str]:
 
 
 def upgrade() -> None:
-    """Make the tables. What is under way has its slot: nobody has asked it to wait."""
+    """Make the tables. Running migrations have their slots."""
     slots = op.create_table(
         "slots",
         sa.Column("number", _COUNTED, autoincrement=False, nullable=False),

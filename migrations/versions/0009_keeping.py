@@ -1,4 +1,4 @@
-"""Scans for drift and since when a VM stands so; what was thinned; a cut of the audit log."""
+"""Drift scans; since when a VM is in its tuning state; what was thinned; cuts of the audit log."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def _text(name: str) -> sa.Column[str]:
 
 
 def upgrade() -> None:
-    """Make the tables. Each VM stands as it does since it was last looked at, as far as is
-    known, and of every migration all samples are there."""
+    """Make the tables. Each VM is in its state since it was last checked, and every migration has
+    all samples."""
     op.create_table(
         "drift_scans",
         _text("host"),
@@ -74,7 +74,7 @@ def upgrade() -> None:
 
 
 def _guard_on_sqlite() -> None:
-    """What was cut may go; a cut names an entry that is there, and stays."""
+    """Entries that were cut may be deleted; a cut names an existing entry, and stays."""
     op.execute("DROP TRIGGER audit_no_delete")
     op.execute(
         f"CREATE TRIGGER audit_no_delete BEFORE DELETE ON audit WHEN OLD.number > {_CUT} "

@@ -1,4 +1,5 @@
-"""The doctor without a service: looks at this machine, for the client, which knows no driver."""
+"""Host diagnostics without a service: examines this machine, for the client, which has no
+drivers."""
 
 from __future__ import annotations
 
@@ -10,6 +11,6 @@ from vmtune.model.doctor.rules import diagnose
 
 
 def diagnose_here() -> dict[str, Any]:  # any JSON: a DiagnosisView
-    """This machine, as the API would tell of it."""
+    """This machine's diagnostics, as the API returns them."""
     seen = examine()
     return DiagnosisView.of(diagnose(seen.hostname, seen)).model_dump(mode="json")

@@ -1,5 +1,5 @@
-"""Backing up, putting back, looking over and pruning the databases, for the ``vmtune db`` command:
-the client knows no store."""
+"""Backs up, restores, checks and prunes the databases, for the ``vmtune db`` command: the client
+has no store."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def check(settings: Settings) -> Checked:
 
 
 def would_go(settings: Settings) -> Expired:
-    """What :func:`prune` would let go now."""
+    """What :func:`prune` would delete now."""
     with Store.open(settings.database_url) as store:
         return retention.expired(store, keeping_of(settings))
 
 
 def prune(settings: Settings, reason: str) -> Pruned:
-    """Thin and drop what is older than the settings keep."""
+    """Thin and delete what is past its retention."""
     done = Pruned()
     with Store.open(settings.database_url) as store:
         for step in retention.prune(store, keeping_of(settings), _act("db_prune", reason)):

@@ -1,5 +1,5 @@
-"""What settings of the common kinds accept: each takes a value of the file, or a variable's text,
-and raises ValueError with what it expects."""
+"""Validators of common kinds of settings: each takes a value of the file, or a variable's text, and
+raises ValueError with what it expects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings of the hosts that the service drives, and of what it keeps for how long."""
+"""Settings of the hosts that the service manages, and of retention."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ _DAY_S = 24 * 3600
 
 @dataclass(frozen=True, slots=True)
 class FleetSettings:
-    """How many migrations run at once, how often all VMs are looked at, what is kept.
+    """Migration limits, drift scans and retention.
 
-    :param max_outgoing_migrations: how many may leave one host at once, 1 to 1000; those that
-        vmtune starts wait for their turn, those that others start count. Why these defaults:
+    :param max_outgoing_migrations: how many may leave one host at once, 1 to 1000; vmtune's own
+        wait in the queue, those of others count. Why these defaults:
         docs/explanation/migration-queue.md.
     :param max_incoming_migrations: likewise, arrive on one host.
     :param max_migrations: likewise, of all hosts together.
-    :param drift_scan_interval_s: every VM of which something is wanted is held against it this
-        often; 0 for never. At most a week.
-    :param samples_whole_days: for how long all samples of a migration are kept after its end;
-        0 for ever. Why these defaults: docs/reference/retention.md.
-    :param samples_thinned_s: after that those of so many seconds are thinned to the last one,
-        the peaks, and what marks an iteration or a phase; 1 to 3600.
+    :param drift_scan_interval_s: how often every tuned VM is checked for drift; 0 for never. At
+        most a week.
+    :param samples_whole_days: for how long all samples of a migration are kept after its end; 0 for
+        no limit. Why these defaults: docs/reference/retention.md.
+    :param samples_thinned_s: after that, each interval of so many seconds is thinned to the last
+        sample, the peaks, and the boundaries of iterations and phases; 1 to 3600.
     :param samples_days: for how long they are kept at all, with the reaper's rounds; the
-        migration's record stays. 0 for ever.
-    :param audit_days: for how long entries of the audit log are kept; 0 for ever.
+        migration's record stays. 0 for no limit.
+    :param audit_days: for how long entries of the audit log are kept; 0 for no limit.
     """
 
     max_outgoing_migrations: int = 2

@@ -14,13 +14,13 @@ _ALL = (*_NAMED, "claim", "roles")
 
 @dataclass(frozen=True, slots=True)
 class OidcSettings:
-    """An identity provider that vouches for people.
+    """An identity provider that authenticates people.
 
-    :param issuer: its URL, below which it describes itself.
-    :param client_id: what it knows this service as.
-    :param client_secret_file: holds the secret that proves that.
+    :param issuer: its URL, with its metadata below it.
+    :param client_id: this service's id at the provider.
+    :param client_secret_file: holds the client secret.
     :param base_url: where browsers reach this service: they are sent back there.
-    :param claim: what of the provider's word names somebody's roles.
+    :param claim: the claim of the ID token that names roles.
     :param roles: the scopes of each.
     """
 
@@ -33,7 +33,7 @@ class OidcSettings:
 
 
 def read_oidc(raw: object) -> OidcSettings:
-    """The table as it stands in the file.
+    """The table as written in the file.
 
     :raise ValueError: it lacks something, or has something that it cannot have.
     """

@@ -68,32 +68,31 @@ class Settings(FleetSettings):
     :param service_name: under which it is known to other services on the same PostgreSQL; empty
         for the machine's name and that of *state_dir*.
     :param socket_path: where the service listens; empty for ``vmtune.sock`` in *runtime_dir*.
-    :param socket_group: whose members may use the unix socket, beside root and the service's
-        own user; empty for nobody else.
+    :param socket_group: whose members may use the unix socket, besides root and the service's own
+        user; empty for no group.
     :param database_url: ``sqlite:////FOLDER/FILE`` or ``postgresql://...``; empty for a
         SQLite file in *state_dir*.
     :param jobs_database_url: likewise for the job engine; empty for a SQLite file of its own,
         or for *database_url* where that is PostgreSQL.
     :param listen_address: the address of the TCP port. One that other machines reach needs
         *tls_cert*, or *insecure_listen*.
-    :param listen_port: 0 for no TCP at all. Nothing is served there without a token.
+    :param listen_port: 0 for no TCP at all. Requests there need a token.
     :param tls_cert: certificate chain in PEM, for TLS on the TCP port.
     :param tls_key: the key of *tls_cert*, in PEM.
-    :param insecure_listen: let tokens cross a network in the clear.
-    :param allowed_hosts: names under which the TCP port is reached, beside the loopback's.
-    :param trusted_proxies: addresses of reverse proxies whose X-Forwarded-For and
-        X-Forwarded-Proto are believed.
+    :param insecure_listen: allow tokens to cross a network unencrypted.
+    :param allowed_hosts: names under which the TCP port is reached, besides the loopback's.
+    :param trusted_proxies: addresses of reverse proxies whose X-Forwarded-For and X-Forwarded-Proto
+        are trusted.
     :param connection_keys_dir: the folder below which addresses of hosts may name files: keyfile,
         known_hosts, pkipath.
-    :param session_idle_minutes: a browser that asks nothing for so long is signed out.
-    :param oidc: an identity provider that vouches for people; a table, so of the file alone.
-    :param allow_qmp_commands: QMP commands that tunable packs may send beside those that
-        vmtune itself sends.
+    :param session_idle_minutes: a browser that is idle for so long is signed out.
+    :param oidc: an identity provider that authenticates people; a table, so only in the file.
+    :param allow_qmp_commands: QMP commands that tunable packs may send in addition to vmtune's own.
     :param allow_qom: what tunable packs may do with QEMU's objects: ``TYPE.PROPERTY`` sets a
         property, ``TYPE`` makes an object of that type.
     :param packs: tunable packs to load: names of those that come with vmtune, or paths of files
         and folders.
-    :param cpus: the CPUs that the service itself keeps to; none named: all. On one it answers much
+    :param cpus: the CPUs that the service itself uses; empty for all. On one it answers much
         sooner under load (docs/explanation/capacity.md). The QEMUs and loads of benchmarks run
         on all.
     :param sample_hz: samples a second of a running migration, 0.1 to 100.
@@ -107,14 +106,14 @@ class Settings(FleetSettings):
         that is to serve them.
     :param bench_live_dir: where the QEMUs of running VMs that are measured make their sockets:
         each under its user, as far as AppArmor or SELinux lets it; of at most 75 characters.
-    :param bench_qemus: the QEMUs that benchmarks may run, beside the installed one, which is
+    :param bench_qemus: the QEMUs that benchmarks may run, besides the installed one, which is
         called ``system``.
     :param host_changes: allow raising limits of the machine that the service runs on
-        (vm.max_map_count, net.core.optmem_max); they are put back.
+        (vm.max_map_count, net.core.optmem_max); they are restored.
     :param destination_command_line: allow ``-global`` arguments in the destination's XML,
         which mark the guest as tainted.
-    :param log_format: console for people, json for machines that read along.
-    :param log_level: the least of debug, info, warning, error that is logged.
+    :param log_format: console for people, json for log collectors.
+    :param log_level: the lowest level that is logged: debug, info, warning or error.
     """
 
     state_dir: Path = Path("/var/lib/vmtune")
@@ -223,7 +222,7 @@ class Settings(FleetSettings):
 
     @property
     def host_names(self) -> tuple[str, ...]:
-        """The names under which the TCP port is reached, beside the loopback's."""
+        """The names under which the TCP port is reached, besides the loopback's."""
         if self.listen_address in ("0.0.0.0", "::"):  # noqa: S104 - no name: all addresses
             return self.allowed_hosts
         return (self.listen_address, *self.allowed_hosts)

@@ -1,4 +1,4 @@
-"""What /etc/vmtune/vmtune.toml begins as: every setting, commented out.
+"""The template of /etc/vmtune/vmtune.toml: every setting, commented out.
 
     python -m vmtune.config.template [NAME=TEXT]... > /etc/vmtune/vmtune.toml
 

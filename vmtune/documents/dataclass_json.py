@@ -51,7 +51,7 @@ class Written:
 
 
 def to_json(value: object) -> Json:
-    """*value*, a dataclass or something made of them, ready for JSON."""
+    """*value*, dataclasses or containers of them, ready for JSON."""
     if isinstance(value, Enum):
         return value.value
     if is_dataclass(value) and not isinstance(value, type):
@@ -200,7 +200,7 @@ def _writers(kind: type[Any]) -> Mapping[str, Callable[[Any], Json]]:
 
 @functools.cache
 def decoder(kind: Any) -> _Decoder:  # any type
-    """What reads a *kind* and tells a reader of problems."""
+    """The function that reads a *kind* and reports problems to a reader."""
     origin, parts = typing.get_origin(kind), typing.get_args(kind)
     if kind is Any:
         return lambda _reader, raw, _where: raw

@@ -1,6 +1,6 @@
 """Strict reading of JSON and TOML: what is unknown or of the wrong kind is a problem.
 
-A reader gathers all problems of a document, so that its author can mend them at once.
+A reader collects all problems of a document, so that its author can fix them at once.
 """
 
 from __future__ import annotations

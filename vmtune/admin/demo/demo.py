@@ -82,7 +82,7 @@ def run(keep: bool = False, as_json: bool = False, verbose: bool = True) -> int:
 
     :param keep: keep lab and service up until Ctrl-C.
     :return: 0 when every migration completed.
-    :raise VmtuneError: not root, a program is missing, a migration could not be begun.
+    :raise VmtuneError: not root, a program is missing, a migration could not start.
     """
     require_root()
     with _alone(), _ending_on_sigterm(), ExitStack() as stack:
@@ -137,7 +137,7 @@ def _set_up(stack: ExitStack, verbose: bool) -> Stage:
 
 
 def _migrations(stage: Stage, verbose: bool) -> Iterator[Document]:
-    """Back and forth, under each profile in turn; which goes first changes each round."""
+    """Back and forth, under each profile; their order changes each round."""
     here = 0
     order = [sorted(PROFILES, reverse=number % 2 == 1) for number in range(ROUNDS)]
     names = [name for pair in order for name in pair]
@@ -161,7 +161,7 @@ def _migrations(stage: Stage, verbose: bool) -> Iterator[Document]:
 
 
 def _migrate(stage: Stage, profile: str, destination: str, verbose: bool) -> Document:
-    """One migration to its end, which is an abort where it does not converge."""
+    """One migration to its end; aborted if it does not converge."""
     order = {"vm": stage.vm.uuid, "destination": destination, "profile": profile}
     record = stage.client.post("/migrations", order)
 
@@ -187,8 +187,8 @@ def _runs(stage: Stage, verbose: bool) -> Iterator[Document]:
 
 
 def report(records: Sequence[Document], runs: Sequence[Document] = ()) -> Iterator[str]:
-    """The demo's tables: what each profile took, what of it QEMU ran with, and what became of
-    a guest whose dirty rings were emptied in several ways.
+    """The demo's tables: times and effective values of each profile, and the guest under several
+    ways to empty dirty rings.
 
     :param runs: empty without KVM.
     """

@@ -1,4 +1,4 @@
-"""The demo's benchmark: one run of each way to empty dirty rings, beside bitmap tracking."""
+"""The demo's benchmark: one run of each way to empty dirty rings, and one with bitmap tracking."""
 
 from __future__ import annotations
 

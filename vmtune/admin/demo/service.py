@@ -43,7 +43,7 @@ class Service:
         return f"{self.url}/api/v1/docs"
 
     def sign_in_token(self) -> str:
-        """A token that allows everything, for the browser of whoever runs the demo."""
+        """A token that allows everything, for the browser of the demo's user."""
         made = self.client.post("/tokens", {"name": "demo", "scopes": ["admin"]})
         return str(made["token"])
 

@@ -1,4 +1,4 @@
-"""What the demo's migrations come to, by the same rules as a campaign's."""
+"""The verdict on the demo's migrations, by a campaign's rules."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TIME = "total_time_ms"
 def compared(records: Sequence[Document], profiles: Sequence[str], limit_ms: float) -> Report:
     """The migrations as blocks of one under each profile, in the order in which they ran.
 
-    :param profiles: the one that others are held against first.
+    :param profiles: the baseline first.
     :param limit_ms: after which a migration was aborted: its time is more than that.
     """
     seen: dict[str, int] = {}
