@@ -152,7 +152,7 @@ async def test_it_stops_after_so_many_failures_and_lists_the_rest(tmp_path: Path
         request = EvacuationRequest("a", max_outgoing=1, stop_after_failures=2)
         done = await ended(it, await it.evacuations.start(request))
         assert done.record.state is EvacuationState.FAILED
-        assert done.record.reason == "2 migrations failed, and it was to stop then"
+        assert done.record.reason == "2 migrations failed, the stated maximum"
         tally = done.tally.states
         assert tally == {EvacuationVmState.FAILED: 2, EvacuationVmState.NOT_STARTED: 6}
         failed = [vm for vm in it.store.evacuations.vms(done.record.id) if vm.migration]
