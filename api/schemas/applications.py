@@ -12,9 +12,9 @@ from vmtune.api.schemas.common import (
     Page,
     ProblemItem,
     Rows,
-    Shown,
     Texts,
     Values,
+    ValueText,
     problems_of,
     texts_of,
 )
@@ -44,8 +44,8 @@ class OutcomeView(Model):
 
     tunable: str
     status: Status
-    wanted: Shown | None
-    seen: Shown | None = Field(description="The value that was read back; null if unreadable.")
+    wanted: ValueText | None
+    seen: ValueText | None = Field(description="The value that was read back; null if unreadable.")
     reason: str
 
     @classmethod
@@ -53,8 +53,8 @@ class OutcomeView(Model):
         return cls(
             tunable=outcome.tunable,
             status=outcome.status,
-            wanted=Shown.or_none(outcome.tunable, outcome.wanted, rows),
-            seen=Shown.or_none(outcome.tunable, outcome.seen, rows),
+            wanted=ValueText.or_none(outcome.tunable, outcome.wanted, rows),
+            seen=ValueText.or_none(outcome.tunable, outcome.seen, rows),
             reason=outcome.reason,
         )
 

@@ -57,19 +57,19 @@ Values = dict[str, WireValue]
 Texts = dict[str, str]
 
 
-class Shown(Model):
+class ValueText(Model):
     """A value and its text with a unit."""
 
     value: WireValue
     text: str
 
     @classmethod
-    def of(cls, tunable: str, value: Value, rows: Rows) -> Shown:
+    def of(cls, tunable: str, value: Value, rows: Rows) -> ValueText:
         """*value* of the tunable of that name."""
         return cls(value=value, text=text_of(tunable, value, rows))
 
     @classmethod
-    def or_none(cls, tunable: str, value: Value | None, rows: Rows) -> Shown | None:
+    def or_none(cls, tunable: str, value: Value | None, rows: Rows) -> ValueText | None:
         """The same, where there may be no value."""
         return None if value is None else cls.of(tunable, value, rows)
 

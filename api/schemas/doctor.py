@@ -10,14 +10,14 @@ from vmtune.model.doctor.facts import Unseen
 from vmtune.model.doctor.rules import Diagnosis
 
 
-class UnseenView(Model):
+class SkippedCheckView(Model):
     """A check that could not run, and why."""
 
     what: str
     why: str
 
     @classmethod
-    def of(cls, unseen: Unseen) -> UnseenView:
+    def of(cls, unseen: Unseen) -> SkippedCheckView:
         return cls(what=unseen.what, why=unseen.why)
 
 
@@ -27,7 +27,7 @@ class DiagnosisView(Model):
     host: str
     healthy: bool = Field(description="There are no findings except infos.")
     findings: list[FindingView] = Field(description="Most severe first; an info needs no action.")
-    unseen: list[UnseenView]
+    unseen: list[SkippedCheckView]
 
     @classmethod
     def of(cls, diagnosis: Diagnosis) -> DiagnosisView:
@@ -35,5 +35,5 @@ class DiagnosisView(Model):
             host=diagnosis.host,
             healthy=not diagnosis.to_mend,
             findings=[FindingView.of(finding) for finding in diagnosis.findings],
-            unseen=[UnseenView.of(unseen) for unseen in diagnosis.unseen],
+            unseen=[SkippedCheckView.of(unseen) for unseen in diagnosis.unseen],
         )

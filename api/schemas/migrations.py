@@ -33,11 +33,11 @@ from vmtune.model.migration.admission import LEAST_PRIORITY, MOST_PRIORITY, Plac
 from vmtune.model.migration.observed import missing_flags
 from vmtune.model.migration.record import (
     AbortState,
-    Kept,
     Migration,
     MigrationState,
     QemuStatus,
     Sample,
+    SamplesKept,
     Totals,
     Trigger,
 )
@@ -127,7 +127,7 @@ class MigrationView(Model):
     reaper: ReaperView | None = Field(
         description="Null if it did not run; rounds have their own route."
     )
-    samples_kept: Kept = Field(
+    samples_kept: SamplesKept = Field(
         description="Retention of the samples: all, a thinned part, or none (then no rounds "
         "either). See the settings `samples_whole_days` and `samples_days`."
     )
@@ -218,7 +218,9 @@ assert list(SampleView.model_fields) == [field.name for field in fields(Sample)]
 class SamplePage(Page[SampleView]):
     """Samples of one migration, oldest first."""
 
-    kept: Kept = Field(description="Retention of the samples; see `samples_kept` of the migration.")
+    kept: SamplesKept = Field(
+        description="Retention of the samples; see `samples_kept` of the migration."
+    )
     thinned_s: int | None
 
 
@@ -228,7 +230,7 @@ class _Stored:
 
     items: tuple[Sample, ...]
     next: str | None
-    kept: Kept
+    kept: SamplesKept
     thinned_s: int | None
 
 

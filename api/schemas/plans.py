@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import Field, StrictInt, StrictStr
 
-from vmtune.api.schemas.common import Model, RawValues, Shown, WireValue
+from vmtune.api.schemas.common import Model, RawValues, ValueText, WireValue
 from vmtune.api.schemas.controlled import RawSteps, StepTexts, StepView, step_texts
 from vmtune.api.schemas.vms import ReadingView
 from vmtune.model.findings.table import Finding, Severity
@@ -35,11 +35,11 @@ class PlanCreate(Model):
     )
 
 
-class UnsaidView(Model):
+class ValueWithoutOptionView(Model):
     """A value without an option of virsh."""
 
     tunable: str
-    wanted: Shown
+    wanted: ValueText
     reason: str
 
 
@@ -59,7 +59,7 @@ class VirshView(Model):
     command: str = Field(description="The whole command, quoted for a shell.")
     flags: list[str] = Field(description="The profile's part of it, as separate words.")
     options: list[VirshOptionView]
-    unsaid: list[UnsaidView] = Field(description="Values without an option of virsh.")
+    unsaid: list[ValueWithoutOptionView] = Field(description="Values without an option of virsh.")
 
     @classmethod
     def of(cls, planned: Planned) -> VirshView | None:
@@ -84,9 +84,9 @@ class VirshView(Model):
                 for option in said.options
             ],
             unsaid=[
-                UnsaidView(
+                ValueWithoutOptionView(
                     tunable=unsaid.tunable,
-                    wanted=Shown.of(unsaid.tunable, unsaid.value, rows),
+                    wanted=ValueText.of(unsaid.tunable, unsaid.value, rows),
                     reason=unsaid.reason,
                 )
                 for unsaid in said.unsaid
@@ -122,7 +122,7 @@ class PlanItemView(Model):
     """One tunable of the plan."""
 
     tunable: str
-    wanted: Shown
+    wanted: ValueText
     current: ReadingView
     route: Route
     side: Side
@@ -135,7 +135,7 @@ class PlanItemView(Model):
         rows = {item.tunable: item.row}
         return cls(
             tunable=item.tunable,
-            wanted=Shown.of(item.tunable, item.wanted, rows),
+            wanted=ValueText.of(item.tunable, item.wanted, rows),
             current=ReadingView.of(item.tunable, item.current, rows),
             route=item.route,
             side=item.side,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from vmtune.api.schemas.common import Model, Page, Shown
+from vmtune.api.schemas.common import Model, Page, ValueText
 from vmtune.model.plan.plan import TAKES_EFFECT, TakesEffect
 from vmtune.model.tunables.tunable import (
     Kind,
@@ -53,7 +53,7 @@ class TunableView(Model):
     unit: Unit
     route: Route
     side: Side = Field(description="The QEMU of a migration that needs the value.")
-    default: Shown | None = Field(description="Default of QEMU; null if it depends.")
+    default: ValueText | None = Field(description="Default of QEMU; null if it depends.")
     minimum: int | None
     maximum: int | None
     power_of_two: bool
@@ -81,7 +81,7 @@ class TunableView(Model):
             unit=row.unit,
             route=row.route,
             side=row.side,
-            default=Shown.or_none(row.name, row.default, {row.name: row}),
+            default=ValueText.or_none(row.name, row.default, {row.name: row}),
             minimum=row.minimum,
             maximum=row.maximum,
             power_of_two=row.power_of_two,

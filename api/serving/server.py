@@ -43,7 +43,7 @@ def serve(settings: Settings) -> None:
     configure_logs(settings.log_format, settings.log_level)
     start_traces(settings.service_name)
     if settings.cpus:
-        cpus.keep_to(settings.cpus, cpus.own_threads())
+        cpus.pin_to(settings.cpus, cpus.own_threads())
     # uvloop: watching a migration at 20 Hz costs a quarter less than on asyncio's own loop.
     with (
         suppress(asyncio.CancelledError),

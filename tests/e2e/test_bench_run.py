@@ -36,7 +36,7 @@ from vmtune.bench.run_folder import clear_left_behind, processes_of
 from vmtune.errors import SetupError
 from vmtune.lab import status
 from vmtune.lab.domain_xml import kvm_usable
-from vmtune.model.migration.steps import AfterIterations, Deed, Step
+from vmtune.model.migration.steps import AfterIterations, Step, StepAction
 from vmtune.model.plan.outcome import Status
 from vmtune.model.workload import Workload
 
@@ -229,7 +229,7 @@ async def test_what_the_preflight_forbids_is_a_failure_that_says_why(base: Path)
 
 
 async def test_a_paused_guest_goes_on_where_it_has_arrived(base: Path) -> None:
-    at_once = Step(AfterIterations(0), Deed.PAUSE)
+    at_once = Step(AfterIterations(0), StepAction.PAUSE)
     scenario = replace(
         QUICK, steps=(at_once,), transport=Transport.UNIX, cooldown_s=1, values=HALF_A_SECOND
     )
@@ -244,7 +244,7 @@ async def test_a_paused_guest_goes_on_where_it_has_arrived(base: Path) -> None:
 
 
 async def test_a_migration_that_a_step_aborts_has_not_converged(base: Path) -> None:
-    abort = Step(AfterIterations(0), Deed.ABORT)
+    abort = Step(AfterIterations(0), StepAction.ABORT)
     result = await run(base, replace(QUICK, steps=(abort,), values=SLOW))
     assert result.state is RunState.NOT_CONVERGED
     assert "a step aborted it" in result.failure

@@ -21,8 +21,8 @@ from vmtune.bench.model.runs.run import RunRecord, RunState
 from vmtune.bench.model.scenario.block import (
     BlockRecord,
     CpuMark,
-    Foreseen,
     LoadPhase,
+    PoolForecast,
     ProcessSample,
 )
 from vmtune.bench.order import AnyOrder
@@ -128,7 +128,7 @@ def block_record(number: int = 1, processes: int = 5) -> BlockRecord:
             for at, phase in enumerate(phases)
         ),
         cpu=tuple(CpuMark(at * 500.0, at * 250.0) for at in range(6)),
-        foreseen=Foreseen("thread-local", 16, 64, None, 64, 2000, 65530),
+        foreseen=PoolForecast("thread-local", 16, 64, None, 64, 2000, 65530),
     )
 
 

@@ -12,7 +12,7 @@ _DAY_S = 24 * 3600
 
 
 @dataclass(frozen=True, slots=True)
-class FleetSettings:
+class ClusterSettings:
     """Migration limits, drift scans and retention.
 
     :param max_outgoing_migrations: how many may leave one host at once, 1 to 1000; vmtune's own
@@ -41,7 +41,7 @@ class FleetSettings:
     audit_days: int = 0
 
 
-FLEET: Mapping[str, Callable[[object], object]] = {
+CHECKS: Mapping[str, Callable[[object], object]] = {
     "max_outgoing_migrations": integer(1, 1000),
     "max_incoming_migrations": integer(1, 1000),
     "max_migrations": integer(1, 100_000),
@@ -52,4 +52,4 @@ FLEET: Mapping[str, Callable[[object], object]] = {
     "audit_days": integer(0, _MOST_DAYS),
 }
 """What accepts each."""
-assert set(FLEET) == {field.name for field in fields(FleetSettings)}, "a setting without a check"
+assert set(CHECKS) == {field.name for field in fields(ClusterSettings)}, "a setting without a check"

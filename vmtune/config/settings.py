@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from vmtune.config.accept import integer, integers, list_of, number, one_of, truth
-from vmtune.config.cluster import FLEET, FleetSettings
+from vmtune.config.cluster import CHECKS, ClusterSettings
 from vmtune.config.oidc import OidcSettings, read_oidc
 from vmtune.errors import InvalidInput, Problem
 
@@ -60,7 +60,7 @@ SYSTEM_QEMU = BenchQemu("system", Path("qemu-system-x86_64"))
 
 
 @dataclass(frozen=True, slots=True)
-class Settings(FleetSettings):
+class Settings(ClusterSettings):
     """How the service runs. Those of its hosts, and of what is kept for how long, are inherited.
 
     :param state_dir: what has to survive a reboot: the databases.
@@ -383,7 +383,7 @@ def _address(raw: object) -> str:
 
 
 _ACCEPT: Mapping[str, Callable[[object], object]] = {
-    **FLEET,
+    **CHECKS,
     "state_dir": _path,
     "service_name": _service_name,
     "runtime_dir": _path,

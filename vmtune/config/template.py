@@ -18,7 +18,7 @@ from dataclasses import fields
 from pathlib import Path
 from types import MappingProxyType
 
-from vmtune.config.cluster import FleetSettings
+from vmtune.config.cluster import ClusterSettings
 from vmtune.config.settings import PREFIX, Settings
 
 _WIDTH = 96
@@ -55,7 +55,7 @@ data_folder = "/opt/qemu/share/qemu\"""",
 
 def descriptions() -> dict[str, str]:
     """What each setting is for, as the classes describe it."""
-    return _described(Settings) | _described(FleetSettings)
+    return _described(Settings) | _described(ClusterSettings)
 
 
 def _described(kind: type) -> dict[str, str]:
@@ -71,7 +71,7 @@ def settings_file(chosen: Mapping[str, str] = MappingProxyType({})) -> str:
     :param chosen: values that are in force in it, by the setting's name.
     """
     told, defaults = descriptions(), Settings()
-    inherited = [field.name for field in fields(FleetSettings)]
+    inherited = [field.name for field in fields(ClusterSettings)]
     names = [field.name for field in fields(Settings) if field.name not in inherited]
     names += inherited
     unknown = set(chosen) - set(names)

@@ -23,7 +23,7 @@ from vmtune.model.migration.record import (
     QemuStatus,
     Snapshot,
 )
-from vmtune.model.migration.steps import Deed
+from vmtune.model.migration.steps import StepAction
 
 log = structlog.get_logger(__name__)
 
@@ -106,7 +106,7 @@ async def find_end(
     """How a migration ended that is no longer observed: by its starter's result, if known for
     certain, else by both hosts."""
     asked = record.abort is AbortState.REQUESTED
-    step = record.did(Deed.ABORT)
+    step = record.did(StepAction.ABORT)
     stopped = MigrationState.CANCELLED if asked or step else MigrationState.FAILED
     if evidence.handle is not None and evidence.handle.done:
         try:

@@ -28,7 +28,7 @@ from vmtune.model.migration.record import (
     Totals,
     Trigger,
 )
-from vmtune.model.migration.steps import Deed
+from vmtune.model.migration.steps import StepAction
 from vmtune.model.plan.changes import Change
 from vmtune.model.plan.outcome import Outcome, Status
 from vmtune.model.tunables.built_in import BUILT_IN
@@ -220,7 +220,7 @@ async def _left_behind(record: Migration, source: Driver) -> tuple[Problem, ...]
 async def resume_if_paused(record: Migration, driver: Driver) -> tuple[Problem, ...]:
     """Resume a guest that a step has paused, where it now is. libvirt does so by itself; it
     takes a moment on either side."""
-    if record.did(Deed.PAUSE) is None:
+    if record.did(StepAction.PAUSE) is None:
         return ()
     deadline = time.monotonic() + ANSWERS_WITHIN_S
     while True:

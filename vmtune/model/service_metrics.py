@@ -34,7 +34,7 @@ class Across(StrEnum):
     """Each service counts its own part since its start: ``sum()`` gives the total."""
     MAX = "max"
     """All services give the same value, from the database: ``max()``. These begin with
-    ``vmtune_fleet_``."""
+    ``vmtune_cluster_``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Exported:
     across: Across = Across.SUM
 
 
-FLEET = "vmtune_fleet_"
+CLUSTER = "vmtune_cluster_"
 """How the names begin of what is read from the database at each scrape."""
 
 _TRIGGERS = tuple(Trigger)
@@ -89,7 +89,7 @@ def _counter(
 def _gauge(
     name: str, help: str, labels: Mapping[str, str | tuple[str, ...]] | None = None, unit: str = ""
 ) -> Exported:
-    across = Across.MAX if name.startswith(FLEET) else Across.SUM
+    across = Across.MAX if name.startswith(CLUSTER) else Across.SUM
     return Exported(name, Kind.GAUGE, help, labels or {}, unit, (), across)
 
 
@@ -193,7 +193,7 @@ _ROWS = (
         "1 or 0. None where observe_migrations is off.",
         {"host": "the host's name"},
     ),
-    _gauge("vmtune_hosts_driven", "Hosts that this service looks after."),
+    _gauge("vmtune_hosts_owned", "Hosts that this service owns."),
     _histogram(
         "vmtune_hook_duration_seconds",
         "How long libvirt's hook waited for an answer: libvirt waits as long.",
@@ -224,47 +224,47 @@ _ROWS = (
     ),
     # The fleet: as the database has it
     _gauge(
-        "vmtune_fleet_migrations",
+        "vmtune_cluster_migrations",
         "Migrations that have not ended, or whose end is unknown.",
         {"state": OPEN_MIGRATIONS},
     ),
     _gauge(
-        "vmtune_fleet_applications",
+        "vmtune_cluster_applications",
         "Applications that have not ended, or whose end is unknown.",
         {"state": OPEN_APPLICATIONS},
     ),
-    _gauge("vmtune_fleet_evacuations", "Evacuations that go on.", {"state": OPEN_EVACUATIONS}),
+    _gauge("vmtune_cluster_evacuations", "Evacuations that go on.", {"state": OPEN_EVACUATIONS}),
     _gauge(
-        "vmtune_fleet_queue_length",
+        "vmtune_cluster_queue_length",
         "What waits: migrations for a slot, benchmark runs for their turn, jobs for the service "
         "that is to carry them.",
         {"queue": QUEUES},
     ),
     _gauge(
-        "vmtune_fleet_vms",
+        "vmtune_cluster_vms",
         "VMs that were ever seen, by how they stood when last looked at.",
         {"tuning": tuple(TuningState)},
     ),
     _gauge(
-        "vmtune_fleet_drift_vms",
+        "vmtune_cluster_drift_vms",
         "What the last drift scan of each host came to: VMs that ran otherwise than what was "
         "applied; that did not; of which nothing is wanted; that something was being done to; "
         "that could not be asked.",
         {"found": DRIFT},
     ),
     _gauge(
-        "vmtune_fleet_drift_oldest_scan_timestamp_seconds",
+        "vmtune_cluster_drift_oldest_scan_timestamp_seconds",
         "When the host whose last scan lies furthest back was scanned, since 1970; 0 where none "
         "ever was.",
         unit="seconds",
     ),
     _gauge(
-        "vmtune_fleet_hosts",
+        "vmtune_cluster_hosts",
         "Hosts, by whether a service drives them.",
-        {"driven": ("yes", "no")},
+        {"owned": ("yes", "no")},
     ),
     _gauge(
-        "vmtune_fleet_services",
+        "vmtune_cluster_services",
         "Services that share the database; none where one drives every host.",
         {"state": tuple(ServiceState)},
     ),

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from vmtune.bench.model.campaign.record import CampaignState
 from vmtune.bench.model.runs.run import RunState
 from vmtune.model.evacuation.evacuation import EvacuationState, EvacuationVmState
-from vmtune.model.migration.record import Kept, MigrationState
+from vmtune.model.migration.record import MigrationState, SamplesKept
 from vmtune.model.plan.outcome import ApplicationState
 from vmtune.storage.database import Database
 from vmtune.storage.tables.access import AuditRow
@@ -130,7 +130,7 @@ RULES = (
     Rule(
         "samples_not_dropped",
         select(MigrationRow.id).where(
-            MigrationRow.samples_kept == Kept.DROPPED.value,
+            MigrationRow.samples_kept == SamplesKept.DROPPED.value,
             exists().where(SampleChunkRow.migration == MigrationRow.number),
         ),
         "samples of the migration {} were dropped and are there",

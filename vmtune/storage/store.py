@@ -15,7 +15,7 @@ from vmtune.storage.repositories.applications import ApplicationRepository
 from vmtune.storage.repositories.assignments import AssignmentRepository
 from vmtune.storage.repositories.audit_log import AuditRepository
 from vmtune.storage.repositories.campaigns import CampaignRepository
-from vmtune.storage.repositories.cluster import FleetRepository
+from vmtune.storage.repositories.cluster import ServiceRepository
 from vmtune.storage.repositories.counts import Tallies
 from vmtune.storage.repositories.drift_scans import DriftScanRepository
 from vmtune.storage.repositories.evacuations import EvacuationRepository
@@ -55,7 +55,7 @@ class Store:
         self.evacuations = EvacuationRepository(database)
         self.runs = RunRepository(database)
         self.campaigns = CampaignRepository(database)
-        self.fleet = FleetRepository(database)
+        self.fleet = ServiceRepository(database)
         self.drift_scans = DriftScanRepository(database)
         self.keeping = KeepingRepository(database)
         self.events = EventRepository(database)

@@ -12,7 +12,7 @@ from pydantic import Field, create_model
 from vmtune.api.schemas.common import Model, Page, Texts, texts_of
 from vmtune.bench.model.runs.run import Place
 from vmtune.bench.report.report import FORMAT, VERSION, Report
-from vmtune.bench.services.comparisons.history import History, Shift, Strand
+from vmtune.bench.services.comparisons.history import History, SetupHistory, Shift
 from vmtune.model.tunables.built_in import BUILT_IN
 
 _HINTS = get_type_hints(Report)
@@ -66,7 +66,7 @@ class ShiftView(Model):
         )
 
 
-class StrandView(Model):
+class SetupHistoryView(Model):
     """Runs of one setup, oldest first."""
 
     host: str
@@ -79,25 +79,25 @@ class StrandView(Model):
     reason: str = Field(description="Why change points were not computed; empty if they were.")
 
     @classmethod
-    def of(cls, strand: Strand) -> StrandView:
+    def of(cls, entry: SetupHistory) -> SetupHistoryView:
         return cls(
-            host=strand.host,
-            place=strand.place,
-            qemu=strand.qemu,
-            profile=strand.profile or None,
-            texts=texts_of(strand.values, BUILT_IN),
+            host=entry.host,
+            place=entry.place,
+            qemu=entry.qemu,
+            profile=entry.profile or None,
+            texts=texts_of(entry.values, BUILT_IN),
             points=[
                 PointView(run=p.run, at=p.at, value=p.value, fingerprint=p.fingerprint or None)
-                for p in strand.points
+                for p in entry.points
             ],
             changes=None
-            if strand.changes is None
-            else [ShiftView.of(shift) for shift in strand.changes],
-            reason=strand.reason,
+            if entry.changes is None
+            else [ShiftView.of(shift) for shift in entry.changes],
+            reason=entry.reason,
         )
 
 
-class HistoryView(Page[StrandView]):
+class HistoryView(Page[SetupHistoryView]):
     """A metric of a scenario over time, separately for each setup."""
 
     scenario: str
@@ -110,6 +110,6 @@ class HistoryView(Page[StrandView]):
             scenario=history.scenario,
             metric=history.metric.name,
             unit=history.metric.unit.value,
-            items=[StrandView.of(strand) for strand in history.strands],
+            items=[SetupHistoryView.of(entry) for entry in history.strands],
             next=history.next,
         )

@@ -14,10 +14,10 @@ from vmtune.model.migration.record import Migration
 from vmtune.model.migration.steps import (
     AfterIterations,
     AfterSeconds,
-    Deed,
     SetValues,
     Stalled,
     Step,
+    StepAction,
 )
 from vmtune.model.plan.changes import Change
 from vmtune.storage import Store
@@ -26,8 +26,8 @@ from vmtune.storage.series.chunks import ROUNDS
 VM = UUID("00000000-0000-4000-8000-00000000000a")
 STEPS = (
     Step(AfterIterations(4), SetValues((("downtime_limit_ms", 500),))),
-    Step(Stalled(10, 5), Deed.PAUSE),
-    Step(AfterSeconds(300), Deed.ABORT),
+    Step(Stalled(10, 5), StepAction.PAUSE),
+    Step(AfterSeconds(300), StepAction.ABORT),
 )
 DUE = StepRecord(0, 900, 5, "set downtime_limit_ms to 500 ms", "5 > 4", StepEffect.PENDING)
 

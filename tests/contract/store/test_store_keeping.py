@@ -16,7 +16,7 @@ from tests.support.rounds import make_rounds
 from tests.support.samples import make_samples
 from vmtune.model.access.audit import NO_CUT, Act, Outcome
 from vmtune.model.access.scopes import SERVICE
-from vmtune.model.migration.record import Kept, Migration, MigrationState, Sample
+from vmtune.model.migration.record import Migration, MigrationState, Sample, SamplesKept
 from vmtune.model.retention import thin
 from vmtune.storage import Store
 from vmtune.storage.repositories.audit_log import AuditFilter
@@ -54,7 +54,7 @@ def test_old_samples_are_thinned_and_the_record_says_so(store: Store, clock: Clo
     assert after == tuple(thin(before, 10))
     assert gone == len(before) - len(after) > 200
     found = store.migrations.get(record.id)
-    assert (found.samples_kept, found.samples_thinned_s) == (Kept.THINNED, 10)
+    assert (found.samples_kept, found.samples_thinned_s) == (SamplesKept.THINNED, 10)
     assert len(store.migrations.rounds(record.id)) == 30
     assert store.keeping.to_thin(clock() - DAY, 10) == ()
     assert store.keeping.thin(number, 10) == 0
@@ -76,7 +76,7 @@ def test_older_ones_are_dropped_with_the_rounds_and_the_record_stays(
     assert store.keeping.to_drop(clock() - DAY, 10) == ()
     for record in records:
         found = store.migrations.get(record.id)
-        assert found.samples_kept is Kept.DROPPED
+        assert found.samples_kept is SamplesKept.DROPPED
         assert found.state is MigrationState.CANCELLED
         assert store.migrations.samples(record.id) == ()
         assert store.migrations.rounds(record.id) == ()
@@ -107,7 +107,7 @@ def test_what_was_written_to_meanwhile_is_thinned_later(
     (number,) = store.keeping.to_thin(clock(), 10)
     assert store.keeping.thin(number, 10) == 0
     assert len(store.migrations.samples(record.id)) == 451
-    assert store.migrations.get(record.id).samples_kept is Kept.WHOLE
+    assert store.migrations.get(record.id).samples_kept is SamplesKept.WHOLE
 
 
 def test_one_of_several_is_told_that_it_is_time(store: Store, clock: Clock) -> None:

@@ -30,7 +30,7 @@ from vmtune.model.findings.table import Finding
 from vmtune.model.host.inventory import EventTopic, Host
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
 from vmtune.model.migration.record import MigrationState, Totals
-from vmtune.model.migration.steps import AfterSeconds, Deed, Step
+from vmtune.model.migration.steps import AfterSeconds, Step, StepAction
 from vmtune.model.plan.changes import Change
 from vmtune.model.plan.drift import ScanResult
 from vmtune.model.plan.outcome import ApplicationState, Outcome, Status
@@ -53,7 +53,7 @@ def fill(store: Store) -> None:
     store.vms.remember_all("a", {VM: "guest", OTHER: "other"}, TIME)
     store.vms.set_labels(VM, {"tier": "db", "zone": "1"})
     store.profiles.create("tuned", "with multifd", {"multifd": True}, "first")
-    steps = [Step(AfterSeconds(300), Deed.ABORT)]
+    steps = [Step(AfterSeconds(300), StepAction.ABORT)]
     more = {"multifd": True, "multifd_channels": 8}
     store.profiles.revise("tuned", more, "more", steps=steps)
     store.profiles.create("gone", "", {"tls": "word"}, "kept")

@@ -41,7 +41,7 @@ async def test_a_comparison_over_http(api: Api) -> None:
 async def test_a_history_over_http(api: Api) -> None:
     fill(api, 20)
     history = await api.get("/history?scenario=q/busy&metric=total_time_ms")
-    assert [len(strand["points"]) for strand in history["items"]] == [20, 20]
+    assert [len(entry["points"]) for entry in history["items"]] == [20, 20]
     assert history["items"][0]["changes"] == []
     assert history["unit"] == "ms"
     first = await api.get("/history?scenario=q/busy&limit=1")

@@ -18,7 +18,7 @@ from tests.unit.api.test_hooks import DOMAIN, XML
 from tests.unit.api.test_route_scopes import ROUTES
 from vmtune.errors import SetupError
 from vmtune.model.migration.record import MigrationState
-from vmtune.model.service_metrics import EXPORTED, FLEET, Kind
+from vmtune.model.service_metrics import CLUSTER, EXPORTED, Kind
 from vmtune.services.metrics import telemetry
 from vmtune.storage import Store
 from vmtune.storage.repositories.counts import Tallies
@@ -117,7 +117,7 @@ async def test_applications_and_what_was_read_back_are_counted(api: Api) -> None
     for risen, state, status in both:
         assert risen("vmtune_applications_ended_total", state=state) == 1
         assert risen("vmtune_applied_values_total", status=status) == 1
-    assert value(middle, "vmtune_fleet_vms", tuning="tuned") == 1
+    assert value(middle, "vmtune_cluster_vms", tuning="tuned") == 1
 
 
 async def test_what_is_open_is_read_from_the_database(api: Api) -> None:
@@ -126,14 +126,14 @@ async def test_what_is_open_is_read_from_the_database(api: Api) -> None:
         lost = store.migrations.begin(vm=uuid4(), vm_name="x", source="a", destination="b")
         store.migrations.update(lost.id, state=MigrationState.UNKNOWN)
         found = await scrape(api)
-        assert value(found, "vmtune_fleet_migrations", state="queued") == 1
-        assert value(found, "vmtune_fleet_queue_length", queue="migrations") == 1
-        assert value(found, "vmtune_fleet_migrations", state="unknown") == 1
+        assert value(found, "vmtune_cluster_migrations", state="queued") == 1
+        assert value(found, "vmtune_cluster_queue_length", queue="migrations") == 1
+        assert value(found, "vmtune_cluster_migrations", state="unknown") == 1
         store.migrations.update(waiting.id, state=MigrationState.CANCELLED)
     found = await scrape(api)
-    assert value(found, "vmtune_fleet_queue_length", queue="migrations") == 0
-    assert value(found, "vmtune_hosts_driven") == 2
-    assert value(found, "vmtune_fleet_hosts", driven="yes") == 2
+    assert value(found, "vmtune_cluster_queue_length", queue="migrations") == 0
+    assert value(found, "vmtune_hosts_owned") == 2
+    assert value(found, "vmtune_cluster_hosts", owned="yes") == 2
 
 
 async def test_watched_hosts_are_up_until_they_are_removed(api: Api) -> None:
@@ -181,7 +181,7 @@ async def test_without_the_database_the_rest_is_there(
     monkeypatch.setattr(Tallies, "now", away)
     found = await scrape(api)
     assert value(found, "vmtune_database_up") == 0
-    assert not [name for name in found if name.startswith(FLEET)]
+    assert not [name for name in found if name.startswith(CLUSTER)]
     assert "vmtune_migrations_ended" in found
 
 

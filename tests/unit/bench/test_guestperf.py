@@ -35,7 +35,7 @@ from vmtune.bench.model.scenario.migration import Scenario, from_json, to_json
 from vmtune.bench.model.scenario.parts import GIB, MIB
 from vmtune.errors import InvalidInput
 from vmtune.model.migration.record import QemuStatus, Sample, Totals
-from vmtune.model.migration.steps import AfterIterations, AfterSeconds, Deed, Step
+from vmtune.model.migration.steps import AfterIterations, AfterSeconds, Step, StepAction
 
 FOLDER = Path(__file__).parents[2] / "data/guestperf"
 ID = UUID("7f0c2c9e-1a51-4c05-8b7e-6f3c0d5f2a11")
@@ -116,7 +116,9 @@ def test_the_tunables_are_what_guestperf_set() -> None:
     assert limited["vcpu_dirty_limit_mib_per_s"] == 20
     assert limited["vcpu_dirty_limit_period_ms"] == 500
     assert limited["dirty_ring_size_entries"] == 4096
-    assert from_json(taken_in("new-paused").setup).steps == (Step(AfterIterations(4), Deed.PAUSE),)
+    assert from_json(taken_in("new-paused").setup).steps == (
+        Step(AfterIterations(4), StepAction.PAUSE),
+    )
 
 
 def test_the_record_is_on_one_timeline() -> None:
@@ -396,14 +398,14 @@ def test_a_ring_of_another_size_is_another_of_our_scenarios_but_not_of_guestperf
 
 
 def test_iterations_are_counted_as_guestperf_does() -> None:
-    run = own_run(steps=(Step(AfterIterations(4), Deed.PAUSE),))
+    run = own_run(steps=(Step(AfterIterations(4), StepAction.PAUSE),))
     told = json.loads(export_report(run))["scenario"]
     assert (told["pause"], told["pause_iters"]) == (True, 5)
     assert (told["post_copy"], told["post_copy_iters"]) == (False, 5)
 
 
 def test_steps_that_guestperf_does_not_know_are_left_out() -> None:
-    run = own_run(steps=(Step(AfterSeconds(4), Deed.PAUSE),))
+    run = own_run(steps=(Step(AfterSeconds(4), StepAction.PAUSE),))
     assert json.loads(export_report(run))["scenario"]["pause"] is False
 
 

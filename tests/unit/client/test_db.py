@@ -14,7 +14,7 @@ from tests.support.fakes import VM
 from tests.support.samples import make_samples
 from tests.unit.client.conftest import Ran, Vmtune
 from vmtune.admin.demo.service import running_service
-from vmtune.model.migration.record import Kept, MigrationState
+from vmtune.model.migration.record import MigrationState, SamplesKept
 from vmtune.storage import Store, upgrade
 
 pytestmark = pytest.mark.integration
@@ -87,7 +87,7 @@ def test_pruning_says_first_what_would_go(
     assert "300 samples of 1 migrations" in said.out
     assert "kept without limit" in said.out
     with Store.open(f"sqlite:///{folder}/vmtune.db") as store:
-        assert store.migrations.list().items[0].samples_kept is Kept.WHOLE
+        assert store.migrations.list().items[0].samples_kept is SamplesKept.WHOLE
     monkeypatch.setenv("VMTUNE_SAMPLES_DAYS", "0")
     monkeypatch.setenv("VMTUNE_AUDIT_DAYS", "900")
     done = db("prune", "--json")
@@ -95,7 +95,7 @@ def test_pruning_says_first_what_would_go(
     assert (done.document["thinned"], done.document["dropped"]) == (1, 0)
     assert (done.document["thinned_samples"] > 100, done.document["entries"]) == (True, 1)
     with Store.open(f"sqlite:///{folder}/vmtune.db") as store:
-        assert store.migrations.list().items[0].samples_kept is Kept.THINNED
+        assert store.migrations.list().items[0].samples_kept is SamplesKept.THINNED
         assert store.audit.check().dropped == 1
     assert json.loads(db("prune", "--json").out) == dict.fromkeys(done.document, 0)
 

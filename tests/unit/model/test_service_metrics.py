@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from vmtune.model.service_metrics import EXPORTED, FLEET, Across, Exported, Kind
+from vmtune.model.service_metrics import CLUSTER, EXPORTED, Across, Exported, Kind
 
 ROWS = [pytest.param(row, id=row.name) for row in EXPORTED.values()]
 UNITS = ("seconds", "bytes")
@@ -35,5 +35,5 @@ def test_its_series_are_bounded(row: Exported) -> None:
 
 @pytest.mark.parametrize("row", ROWS)
 def test_its_name_says_how_services_add_up(row: Exported) -> None:
-    assert (row.across is Across.MAX) == row.name.startswith(FLEET)
+    assert (row.across is Across.MAX) == row.name.startswith(CLUSTER)
     assert row.across is Across.SUM or row.kind is Kind.GAUGE

@@ -30,10 +30,10 @@ async def test_a_change_is_found_with_what_changed_beside_it(store: Store) -> No
     put(store, "new", noisy(1500, 15, 2), environment=newer, fingerprint="there", after=60)
     put(store, "old", noisy(1000, 15, 1))
     history = await HistoryService(store).history("q/busy", "total_time_ms")
-    (strand,) = history.strands
-    (change,) = strand.changes or ()
+    (entry,) = history.strands
+    (change,) = entry.changes or ()
     assert change.at == 15
-    assert change.run == strand.points[15].run
+    assert change.run == entry.points[15].run
     assert change.since == BEGAN + timedelta(minutes=60)
     assert change.matters
     assert change.ratio == pytest.approx(1.5, rel=0.1)
@@ -45,7 +45,7 @@ async def test_other_setups_are_apart_and_few_runs_tell_no_change(store: Store) 
     put(store, "plain", noisy(1000, 20, 1))
     put(store, "multifd", noisy(500, 19, 2), tunables={"multifd": True}, after=60)
     history = await HistoryService(store).history("q/busy", "total_time_ms")
-    assert [len(strand.points) for strand in history.strands] == [20, 19]
+    assert [len(entry.points) for entry in history.strands] == [20, 19]
     assert history.strands[0].changes == ()
     assert history.strands[1].changes is None
     assert "20" in history.strands[1].reason
@@ -70,11 +70,11 @@ async def test_setups_come_page_after_page_of_the_same_runs(store: Store) -> Non
         put(store, f"n{channels}", noisy(1000, runs, channels), tunables={"channels": channels})
     service = HistoryService(store)
     first = await service.history("q/busy", "total_time_ms", limit=2)
-    assert [len(strand.points) for strand in first.strands] == [4, 3]
+    assert [len(entry.points) for entry in first.strands] == [4, 3]
     # What is measured meanwhile must not move what the next page begins with.
     put(store, "more", noisy(1000, 5, 9), tunables={"channels": 2}, after=60)
     second = await service.history("q/busy", "total_time_ms", after=first.next, limit=2)
-    assert [len(strand.points) for strand in second.strands] == [2]
+    assert [len(entry.points) for entry in second.strands] == [2]
     assert second.next is None
     with pytest.raises(InvalidInput, match="does not continue"):
         await service.history("q/busy", "total_time_ms", after="x")
@@ -84,8 +84,8 @@ async def test_what_was_given_up_counts_as_longer_than_its_limit(store: Store) -
     states = dict.fromkeys(range(15, 30), RunState.NOT_CONVERGED)
     values = [*noisy(1000, 15, 1), *noisy(10, 15, 2)]
     put(store, "n", values, states=states, more={"elapsed_ms": 60_000.0})
-    (strand,) = (await HistoryService(store).history("q/busy", "total_time_ms")).strands
-    (change,) = strand.changes or ()
+    (entry,) = (await HistoryService(store).history("q/busy", "total_time_ms")).strands
+    (change,) = entry.changes or ()
     assert (change.at, change.text.endswith("worse")) == (15, True)
 
 
@@ -97,5 +97,5 @@ async def test_warm_ups_and_failed_runs_are_no_points(store: Store) -> None:
         slot=Slot(UUID(int=2), "n", 0, 1), metrics={"total_time_ms": 9.0},
     )  # fmt: skip
     store.runs.add(warm)
-    (strand,) = (await HistoryService(store).history("q/busy", "total_time_ms")).strands
-    assert len(strand.points) == 3
+    (entry,) = (await HistoryService(store).history("q/busy", "total_time_ms")).strands
+    assert len(entry.points) == 3

@@ -12,7 +12,7 @@ from tests.support.fakes import VM
 from tests.support.samples import make_samples
 from vmtune.model.access.audit import Act, Outcome
 from vmtune.model.access.scopes import SERVICE
-from vmtune.model.migration.record import Kept, MigrationState
+from vmtune.model.migration.record import MigrationState, SamplesKept
 from vmtune.model.retention import Keeping
 from vmtune.services import retention as keeping_service
 from vmtune.services.retention import Pruned, RetentionService, expired, prune
@@ -54,7 +54,7 @@ def migrated(store: Store) -> None:
     store.migrations.update(record.id, state=MigrationState.CANCELLED)
 
 
-def kept(store: Store) -> list[Kept]:
+def kept(store: Store) -> list[SamplesKept]:
     return [record.samples_kept for record in store.migrations.list().items]
 
 
@@ -77,7 +77,12 @@ def test_it_does_what_it_said_it_would(store: Store, clock: Clock) -> None:
     done = pruned(store, KEEPING, clock)
     assert (done.thinned, done.dropped, done.dropped_samples) == (1, 3, 900)
     assert (done.thinned_samples > 150, done.entries) == (True, would.entries)
-    assert kept(store) == [Kept.THINNED, Kept.DROPPED, Kept.DROPPED, Kept.DROPPED]
+    assert kept(store) == [
+        SamplesKept.THINNED,
+        SamplesKept.DROPPED,
+        SamplesKept.DROPPED,
+        SamplesKept.DROPPED,
+    ]
     assert pruned(store, KEEPING, clock) == Pruned()
     again = expired(store, KEEPING, clock)
     assert (again.thin.migrations, again.drop.migrations, again.entries) == (0, 0, 0)
@@ -88,7 +93,7 @@ def test_nothing_goes_where_all_is_kept_for_ever(store: Store, clock: Clock) -> 
     migrated(store)
     clock.time += timedelta(days=36_500)
     assert pruned(store, Keeping(0, 10, 0, 0), clock) == Pruned()
-    assert kept(store) == [Kept.WHOLE]
+    assert kept(store) == [SamplesKept.WHOLE]
 
 
 def test_who_stopped_in_the_middle_goes_on(store: Store, clock: Clock) -> None:
@@ -112,16 +117,16 @@ async def test_a_second_at_a_time_and_once_an_hour(
     service = RetentionService(store, KEEPING, now=clock, clock=clock.seconds)
     for thinned in (1, 2, 3):
         await service.run()
-        assert kept(store).count(Kept.THINNED) == thinned
+        assert kept(store).count(SamplesKept.THINNED) == thinned
     await service.run()  # finds that it is done
     migrated(store)
     clock.time += timedelta(days=40)
     store.keeping.begin_task(keeping_service.TASK, 3600)  # another service was first
     await service.run()
-    assert kept(store).count(Kept.THINNED) == 3
+    assert kept(store).count(SamplesKept.THINNED) == 3
     clock.time += timedelta(hours=1)
     await service.run()
-    assert kept(store).count(Kept.THINNED) == 4
+    assert kept(store).count(SamplesKept.THINNED) == 4
 
 
 async def test_a_fault_ends_it_until_the_next_hour(
@@ -135,7 +140,7 @@ async def test_a_fault_ends_it_until_the_next_hour(
         with pytest.raises(ZeroDivisionError):
             await service.run()
     await service.run()
-    assert kept(store) == [Kept.WHOLE]
+    assert kept(store) == [SamplesKept.WHOLE]
     clock.time += timedelta(hours=1)
     await service.run()
-    assert kept(store) == [Kept.THINNED]
+    assert kept(store) == [SamplesKept.THINNED]

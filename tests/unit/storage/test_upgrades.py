@@ -17,7 +17,7 @@ from tests.support.rounds import REPORT
 from vmtune.bench.model.runs.run import RunState
 from vmtune.errors import OperationInProgress, SchemaMismatch, SetupError
 from vmtune.model.evacuation.evacuation import EvacuationState, EvacuationVmState
-from vmtune.model.migration.record import Kept, MigrationState
+from vmtune.model.migration.record import MigrationState, SamplesKept
 from vmtune.model.plan.outcome import ApplicationState
 from vmtune.model.plan.tuning_state import TuningState
 from vmtune.model.profile import Target
@@ -100,7 +100,7 @@ def test_an_older_database_is_upgraded_and_keeps_what_it_holds(dump: Path, tmp_p
         assert (tuning.state, tuning.application) == (TuningState.DRIFTED, standing.id)
         assert (tuning.differing, tuning.as_of) == (("multifd",), standing.ended_at)
         assert tuning.since == tuning.as_of
-        assert done.samples_kept is Kept.WHOLE
+        assert done.samples_kept is SamplesKept.WHOLE
         since_0009 = dump.stem >= "0009"
         scan = store.drift_scans.get("a")
         assert (scan.pending, scan.result is not None) == (False, since_0009)

@@ -16,7 +16,7 @@ from vmtune.bench.block.order import BlockOrder, BlockPhase, BlockResult
 from vmtune.bench.block.stage import BlockStage, block_stage
 from vmtune.bench.migration.order import RunProgress
 from vmtune.bench.model.runs.run import RunState
-from vmtune.bench.model.scenario.block import BlockRecord, Foreseen, LoadPhase
+from vmtune.bench.model.scenario.block import BlockRecord, LoadPhase, PoolForecast
 
 _AROUND_S = 0.75
 """For how long QEMU is sampled before the load, and after it."""
@@ -85,7 +85,7 @@ def _result(stage: BlockStage, watch: Watch, done: Load) -> BlockResult:
 
 
 def block_result(
-    watch: Watch, done: Load, version: str, death: str, foreseen: Foreseen | None = None
+    watch: Watch, done: Load, version: str, death: str, foreseen: PoolForecast | None = None
 ) -> BlockResult:
     """How a measurement ended.
 

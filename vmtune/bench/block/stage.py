@@ -17,7 +17,7 @@ from vmtune.bench.block.command_lines import IOTHREAD, BlockFiles, qemu_line, wr
 from vmtune.bench.block.order import BlockOrder
 from vmtune.bench.migration.direct_stage import BenchQemu
 from vmtune.bench.migration.stage import finish
-from vmtune.bench.model.scenario.block import BlockScenario, Foreseen
+from vmtune.bench.model.scenario.block import BlockScenario, PoolForecast
 from vmtune.bench.model.scenario.matrix_cells import BlockCell, NodeKind
 from vmtune.bench.qemu_process import find_qemu
 from vmtune.bench.run_folder import clear_left_behind, run_folder
@@ -56,7 +56,7 @@ class BlockStage:
     export: Export
     folder: Path
     version: str
-    foreseen: Foreseen
+    foreseen: PoolForecast
 
     @property
     def pid(self) -> int:
@@ -168,7 +168,7 @@ async def _finish_node(qemu: BenchQemu, file: Path | None, scenario: BlockScenar
     await asyncio.to_thread(file.unlink)
 
 
-async def _tune(driver: QmpDriver, vm: UUID, scenario: BlockScenario) -> tuple[str, Foreseen]:
+async def _tune(driver: QmpDriver, vm: UUID, scenario: BlockScenario) -> tuple[str, PoolForecast]:
     """Set what is set on a running QEMU; its version, and what the pool model says of it.
 
     :raise VmtuneError: it refuses.
@@ -195,13 +195,13 @@ async def _tune(driver: QmpDriver, vm: UUID, scenario: BlockScenario) -> tuple[s
     return str(facts.qemu), await asyncio.to_thread(foresee, facts, scenario.cell)
 
 
-def foresee(facts: VmFacts, cell: BlockCell) -> Foreseen:
+def foresee(facts: VmFacts, cell: BlockCell) -> PoolForecast:
     """The pool model's estimate for a load. Reads this machine's limits."""
     limit = read_local_host().sysctls.get("vm_max_map_count")
     requests = min(cell.iodepth, REQUESTS_PER_CONNECTION) * cell.numjobs
     room = headroom(facts, limit)
     model = pool_model(geometry_of(facts), requests)
-    return Foreseen(
+    return PoolForecast(
         design=model.design.value,
         requests=requests,
         soft_limit=model.soft_limit,

@@ -15,7 +15,7 @@ from vmtune.bench.model.scenario.migration import nearest_power_of_two
 from vmtune.bench.model.scenario.parts import GIB, MIB
 from vmtune.errors import InvalidInput
 from vmtune.model.migration.record import Sample
-from vmtune.model.migration.steps import AfterIterations, Deed, Step, parse_steps
+from vmtune.model.migration.steps import AfterIterations, Step, StepAction, parse_steps
 from vmtune.model.tunables.built_in import BUILT_IN
 
 KEPT = "guestperf"
@@ -123,7 +123,7 @@ def _scenario(run: Run) -> Document:
     gib = int(_hardware(run)["mem"])
     cache = number("xbzrle_cache_size_bytes", default("xbzrle_cache_size_bytes"))
     bandwidth = number("max_bandwidth_bytes_per_s", default("max_bandwidth_bytes_per_s"))
-    pause, postcopy = _pause(run), _iterations_before(run, Deed.POSTCOPY)
+    pause, postcopy = _pause(run), _iterations_before(run, StepAction.POSTCOPY)
     made: Document = {
         "name": _OUR_NAMES.get(run.scenario, run.scenario),
         "downtime": number("downtime_limit_ms", default("downtime_limit_ms")),
@@ -183,17 +183,17 @@ def _compression(run: Run) -> str:
 
 
 def _pause(run: Run) -> int | None:
-    return _iterations_before(run, Deed.PAUSE)
+    return _iterations_before(run, StepAction.PAUSE)
 
 
-def _iterations_before(run: Run, deed: Deed) -> int | None:
-    """After how many iterations, as guestperf counts, *deed* is done; None where it is not."""
+def _iterations_before(run: Run, action: StepAction) -> int | None:
+    """After how many iterations, as guestperf counts, *action* is done; None where it is not."""
     try:
         steps: Sequence[Step] = parse_steps(run.setup.get("steps", ()))
     except InvalidInput:  # a setup of another version of vmtune
         return None
     for step in steps:
-        if step.action is deed and isinstance(step.trigger, AfterIterations):
+        if step.action is action and isinstance(step.trigger, AfterIterations):
             return step.trigger.iterations + 1  # it counts the one that is under way
     return None
 

@@ -28,7 +28,7 @@ from vmtune.bench.model.scenario.parts import GIB, MIB
 from vmtune.bench.reduce import reduce
 from vmtune.errors import InvalidInput
 from vmtune.model.migration.record import QemuStatus, Sample, Totals, read_query_migrate
-from vmtune.model.migration.steps import AfterIterations, Deed, Step, dump_steps
+from vmtune.model.migration.steps import AfterIterations, Step, StepAction, dump_steps
 from vmtune.model.tunables.tunable import Value
 
 NAME = "guestperf"
@@ -181,12 +181,12 @@ _DEFAULTS = {field.name: field.default for field in SCENARIO}
 def _steps(scenario: Document) -> tuple[Step, ...]:
     """It counts the iteration that is under way, so that its 0 and 1 are both: at once."""
     found = [
-        (max(0, scenario[f"{theirs}_iters"] - 1), deed)
-        for theirs, deed in (("pause", Deed.PAUSE), ("post_copy", Deed.POSTCOPY))
+        (max(0, scenario[f"{theirs}_iters"] - 1), action)
+        for theirs, action in (("pause", StepAction.PAUSE), ("post_copy", StepAction.POSTCOPY))
         if scenario[theirs]
     ]
     ordered = sorted(found, key=lambda each: each[0])
-    return tuple(Step(AfterIterations(iterations), deed) for iterations, deed in ordered)
+    return tuple(Step(AfterIterations(iterations), action) for iterations, action in ordered)
 
 
 def _setup(report: Document, values: Mapping[str, Value], steps: tuple[Step, ...]) -> Document:

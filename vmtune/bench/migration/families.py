@@ -21,7 +21,7 @@ from types import MappingProxyType
 
 from vmtune.bench.model.scenario.migration import Scenario, VmShape, nearest_power_of_two
 from vmtune.bench.model.scenario.parts import GIB, MIB
-from vmtune.model.migration.steps import AfterIterations, Deed, Step
+from vmtune.model.migration.steps import AfterIterations, Step, StepAction
 from vmtune.model.tunables.rows.reaper import OFF
 from vmtune.model.tunables.tunable import Value
 from vmtune.model.workload import Workload
@@ -88,12 +88,12 @@ class Family:
             )
 
 
-def _iterations(deed: Deed, words: str, guestperf: str) -> tuple[Variant, ...]:
+def _iterations(action: StepAction, words: str, guestperf: str) -> tuple[Variant, ...]:
     return tuple(
         Variant(
             str(count),
             f"{words} {_AFTER[count]}",
-            steps=(Step(AfterIterations(count), deed),),
+            steps=(Step(AfterIterations(count), action),),
             guestperf=f"{guestperf}-{count}",
         )
         for count in _AFTER
@@ -123,7 +123,7 @@ def _by(
     )
 
 
-_POSTCOPY_AFTER_5 = (Step(AfterIterations(5), Deed.POSTCOPY),)
+_POSTCOPY_AFTER_5 = (Step(AfterIterations(5), StepAction.POSTCOPY),)
 _DIRTY_LIMIT: Values = {"dirty_limit": True, "dirty_ring_size_entries": 65536}
 _MIXED = Workload(GIB, zero_percent=20, random_percent=30, beat_ms=_BEAT_MS)
 """Pages of which some compress well and some not at all. With guestperf's, where every page is
@@ -133,7 +133,7 @@ _GUESTPERF = (
     Family(
         "pause-iters", "Pausing the guest",
         "What it costs to pause the guest so that the rest fits, by when it is paused.",
-        _iterations(Deed.PAUSE, "paused", "pause-iters"),
+        _iterations(StepAction.PAUSE, "paused", "pause-iters"),
         quick=("1",),
     ),
     Family(
@@ -150,7 +150,7 @@ _GUESTPERF = (
         "post-copy-iters", "Post-copy by iterations",
         "What post-copy costs the guest, by when it begins: the later, the fewer pages are "
         "missing.",
-        _iterations(Deed.POSTCOPY, "post-copy", "post-copy-iters"),
+        _iterations(StepAction.POSTCOPY, "post-copy", "post-copy-iters"),
         {"postcopy": True},
         quick=("1",),
     ),
@@ -269,7 +269,7 @@ _ADDED = (
         "Whether pages that the guest waits for come sooner on a connection of their own.",
         tuple(
             Variant(name, title, {"postcopy_preempt": on}, (Step(AfterIterations(1),
-                    Deed.POSTCOPY),))
+                    StepAction.POSTCOPY),))
             for name, title, on in (("off", "one connection", False), ("on", "its own", True))
         ),
         {"postcopy": True, "max_bandwidth_bytes_per_s": 125 * MIB,

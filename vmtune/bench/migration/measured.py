@@ -33,7 +33,7 @@ from vmtune.model.migration.record import (
     Snapshot,
     Trigger,
 )
-from vmtune.model.migration.steps import Deed
+from vmtune.model.migration.steps import StepAction
 from vmtune.model.plan.changes import Change
 from vmtune.model.plan.plan import Plan, make_plan, refuse
 from vmtune.model.plan.situation import Destination, Permissions, Situation
@@ -151,7 +151,7 @@ class MeasuredMigration:
         """By whom."""
         if limit:
             return Verdict(RunState.NOT_CONVERGED, limit)
-        step = (await self._notes.record()).did(Deed.ABORT)
+        step = (await self._notes.record()).did(StepAction.ABORT)
         if step is not None:
             return Verdict(RunState.NOT_CONVERGED, f"a step aborted it: {step.reason}")
         return Verdict(RunState.FAILED, "somebody cancelled the migration")

@@ -13,7 +13,7 @@ from vmtune.model.host.facts import VmState
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
 from vmtune.model.migration.record import QemuStatus, Sample
 from vmtune.model.migration.step_text import describe
-from vmtune.model.migration.steps import Action, Deed, SetValues, Step
+from vmtune.model.migration.steps import Action, SetValues, Step, StepAction
 from vmtune.model.plan.changes import Change, in_order, undo
 from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.tunable import Value
@@ -58,7 +58,7 @@ class StepExecutor:
         """Whether a step has paused the guest, or may have."""
         return any(
             record.number is not None
-            and self._steps[record.number].action is Deed.PAUSE
+            and self._steps[record.number].action is StepAction.PAUSE
             and record.effect is not StepEffect.REFUSED
             for record in self.records
         )
@@ -111,11 +111,11 @@ class StepExecutor:
 
     async def _is_done(self, action: Action, sample: Sample) -> bool:
         match action:
-            case Deed.POSTCOPY:
+            case StepAction.POSTCOPY:
                 return sample.status.in_postcopy
-            case Deed.ABORT:
+            case StepAction.ABORT:
                 return sample.status in (QemuStatus.CANCELLING, QemuStatus.CANCELLED)
-            case Deed.PAUSE:
+            case StepAction.PAUSE:
                 return await self._controls.vm_state(self._vm) is VmState.PAUSED
             case SetValues(values):
                 return not await _differing(self._controls, self._vm, values)
@@ -156,14 +156,14 @@ async def execute(controls: Controls, vm: UUID, action: Action) -> tuple[StepEff
         match action:
             case SetValues(values):
                 return await _set(controls, vm, values)
-            case Deed.PAUSE:
+            case StepAction.PAUSE:
                 state = await controls.vm_state(vm)
                 if state is not VmState.RUNNING:
                     return StepEffect.REFUSED, f"the VM does not run: it is {state.value}"
                 await controls.pause(vm)
-            case Deed.POSTCOPY:
+            case StepAction.POSTCOPY:
                 await controls.start_postcopy(vm)
-            case Deed.ABORT:
+            case StepAction.ABORT:
                 await controls.abort_migration(vm)
     except _REFUSALS as refusal:
         return StepEffect.REFUSED, refusal.message

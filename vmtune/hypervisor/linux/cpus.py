@@ -15,7 +15,7 @@ ALL = frozenset(os.sched_getaffinity(0))
 """Those that this process may use, as it was started."""
 
 
-def keep_to(cpus: Collection[int], threads: Iterable[int] = (0,)) -> None:
+def pin_to(cpus: Collection[int], threads: Iterable[int] = (0,)) -> None:
     """Keep *threads* to *cpus*, and with them all that they start from now on.
 
     :param threads: by number; 0 is the one that asks.

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from vmtune.errors import Problem
 from vmtune.model.migration.controller_record import ReaperReport, StepEffect, StepRecord
-from vmtune.model.migration.steps import Deed, Step
+from vmtune.model.migration.steps import Step, StepAction
 from vmtune.model.plan.changes import Change
 from vmtune.model.plan.outcome import Outcome
 from vmtune.model.tunables.tunable import Value
@@ -58,7 +58,7 @@ class AbortState(StrEnum):
     TOO_LATE = "too late"
 
 
-class Kept(StrEnum):
+class SamplesKept(StrEnum):
     """What is left of a migration's samples (vmtune.model.retention)."""
 
     WHOLE = "whole"
@@ -284,15 +284,15 @@ class Migration:
     steps: tuple[Step, ...] = ()
     step_records: tuple[StepRecord, ...] = ()
     reaper: ReaperReport | None = None
-    samples_kept: Kept = Kept.WHOLE
+    samples_kept: SamplesKept = SamplesKept.WHOLE
     samples_thinned_s: int | None = None
 
-    def did(self, deed: Deed) -> StepRecord | None:
-        """The step that did *deed*, or may have; None where no step has."""
+    def did(self, action: StepAction) -> StepRecord | None:
+        """The step that did *action*, or may have; None where no step has."""
         for record in self.step_records:
             if record.number is None or record.effect is StepEffect.REFUSED:
                 continue
-            if self.steps[record.number].action is deed:
+            if self.steps[record.number].action is action:
                 return record
         return None
 

@@ -19,9 +19,9 @@ from vmtune.model.migration.steps import (
     Action,
     AfterIterations,
     AfterSeconds,
-    Deed,
     Stalled,
     Step,
+    StepAction,
     Trigger,
 )
 from vmtune.model.tunables.built_in import BUILT_IN
@@ -35,18 +35,18 @@ _FORM = (
     "write WHEN: WHAT, such as 'after 4 iterations: downtime_limit=500ms', "
     "'stalled 10s: max_bandwidth=1Gi' or 'after 300s: postcopy'"
 )
-_DEEDS = {
-    Deed.PAUSE: "pause the guest",
-    Deed.POSTCOPY: "switch to post-copy",
-    Deed.ABORT: "abort the migration",
+_ACTIONS = {
+    StepAction.PAUSE: "pause the guest",
+    StepAction.POSTCOPY: "switch to post-copy",
+    StepAction.ABORT: "abort the migration",
 }
-assert set(_DEEDS) == set(Deed), "a deed without its words"
+assert set(_ACTIONS) == set(StepAction), "an action without its words"
 
 
 def describe(action: Action) -> str:
     """*action* in words: ``set downtime_limit_ms to 500 ms``."""
-    if isinstance(action, Deed):
-        return _DEEDS[action]
+    if isinstance(action, StepAction):
+        return _ACTIONS[action]
     shown = (f"{name} to {BUILT_IN[name].render(value)}" for name, value in action.values)
     return f"set {', '.join(shown)}"
 
@@ -68,7 +68,7 @@ def _spelled_trigger(trigger: Trigger) -> str:
 
 
 def _spelled_action(action: Action) -> str:
-    if isinstance(action, Deed):
+    if isinstance(action, StepAction):
         return action.value
     return ", ".join(f"{name}={_spelled_value(name, value)}" for name, value in action.values)
 

@@ -76,7 +76,7 @@ class SetValues:
     values: tuple[tuple[str, Value], ...]
 
 
-class Deed(StrEnum):
+class StepAction(StrEnum):
     """An action that sets no value.
 
     ``pause`` stops the guest on the source until the migration has ended, one way or the other:
@@ -90,10 +90,10 @@ class Deed(StrEnum):
     @property
     def final(self) -> bool:
         """No step can follow."""
-        return self is not Deed.PAUSE
+        return self is not StepAction.PAUSE
 
 
-Action = SetValues | Deed
+Action = SetValues | StepAction
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Step:
         if isinstance(self.action, SetValues):
             names = (name for name, _ in self.action.values)
             return frozenset(_SWITCHES[name] for name in names if name in _SWITCHES)
-        return frozenset({"postcopy"} if self.action is Deed.POSTCOPY else ())
+        return frozenset({"postcopy"} if self.action is StepAction.POSTCOPY else ())
 
 
 def parse_steps(raw: object, field: str = "steps") -> tuple[Step, ...]:
@@ -154,7 +154,7 @@ def _load_trigger(when: Mapping[str, int]) -> Trigger:
 
 
 def _load_action(then: Mapping[str, Any]) -> Action:  # any JSON
-    return Deed(then["do"]) if "do" in then else SetValues(tuple(then["set"].items()))
+    return StepAction(then["do"]) if "do" in then else SetValues(tuple(then["set"].items()))
 
 
 def accept_steps(
@@ -195,7 +195,7 @@ def lacking(
     """What the profile's *values* lack for its steps to have an effect."""
     problems = []
     for index, step in enumerate(steps):
-        if step.action is Deed.POSTCOPY and values.get("postcopy") is not True:
+        if step.action is StepAction.POSTCOPY and values.get("postcopy") is not True:
             problems.append(_needs(f"{field}.{index}.then.do", "postcopy", "postcopy"))
         if isinstance(step.action, SetValues):
             for name, _ in step.action.values:
@@ -283,10 +283,10 @@ class _Reader:
         if "set" in parts:
             return self._values(parts["set"], f"{field}.set")
         try:
-            return Deed(parts["do"])  # type: ignore[arg-type]  # any JSON: refused if unknown
+            return StepAction(parts["do"])  # type: ignore[arg-type]  # any JSON: refused if unknown
         except ValueError:
             self._refuse(f"{field}.do", "not_a_choice", f"{_short(parts['do'])} cannot be done",
-                         f"use {', '.join(Deed)}; values go to set")  # fmt: skip
+                         f"use {', '.join(StepAction)}; values go to set")  # fmt: skip
             return None
 
     def _values(self, raw: object, field: str) -> SetValues | None:
@@ -345,7 +345,7 @@ def _misplaced(steps: Sequence[Step], field: str) -> list[Problem]:
     for index, step in enumerate(steps):
         where = f"{field}.{index}"
         before = steps[index - 1].action if index else None
-        if isinstance(before, Deed) and before.final:
+        if isinstance(before, StepAction) and before.final:
             problems.append(
                 Problem(
                     where,
@@ -354,7 +354,9 @@ def _misplaced(steps: Sequence[Step], field: str) -> list[Problem]:
                     f"make {before} the last step",
                 )
             )
-        if step.action is Deed.PAUSE and any(s.action is Deed.PAUSE for s in steps[:index]):
+        if step.action is StepAction.PAUSE and any(
+            s.action is StepAction.PAUSE for s in steps[:index]
+        ):
             problems.append(
                 Problem(where, "never_due", "the guest is paused by then", "pause it once")
             )

@@ -50,11 +50,11 @@ class Exposition:
             log.warning("metrics without the database's", reason=error.message)
             telemetry.note_database(False)
         else:
-            telemetry.note_database(True, self._driven(tally))
+            telemetry.note_database(True, self._owned(tally))
             samples = _samples(tally)
         return encode(_Combined(samples)), media_type
 
-    def _driven(self, tally: Tally) -> int:
+    def _owned(self, tally: Tally) -> int:
         """How many hosts this service looks after."""
         return tally.hosts.get(self._service, 0) if self._service else sum(tally.hosts.values())
 
@@ -78,23 +78,23 @@ class _Combined(Collector):
 def _samples(tally: Tally) -> _Samples:
     """The tally by the table's names. In a cluster, no service manages a host without an owner."""
     shared = any(tally.services.values())
-    undriven = tally.hosts.get("", 0) if shared else 0
+    unowned = tally.hosts.get("", 0) if shared else 0
     return {
-        "vmtune_fleet_migrations": _named(tally.migrations),
-        "vmtune_fleet_applications": _named(tally.applications),
-        "vmtune_fleet_evacuations": _named(tally.evacuations),
-        "vmtune_fleet_queue_length": {
+        "vmtune_cluster_migrations": _named(tally.migrations),
+        "vmtune_cluster_applications": _named(tally.applications),
+        "vmtune_cluster_evacuations": _named(tally.evacuations),
+        "vmtune_cluster_queue_length": {
             "migrations": tally.waiting,
             "runs": tally.runs,
             "jobs": tally.orders,
         },
-        "vmtune_fleet_vms": _named(tally.vms),
-        "vmtune_fleet_drift_vms": tally.drift,
-        "vmtune_fleet_drift_oldest_scan_timestamp_seconds": {
+        "vmtune_cluster_vms": _named(tally.vms),
+        "vmtune_cluster_drift_vms": tally.drift,
+        "vmtune_cluster_drift_oldest_scan_timestamp_seconds": {
             "": tally.oldest_scan.timestamp() if tally.oldest_scan is not None else 0
         },
-        "vmtune_fleet_hosts": {"yes": sum(tally.hosts.values()) - undriven, "no": undriven},
-        "vmtune_fleet_services": _named(tally.services) if shared else {},
+        "vmtune_cluster_hosts": {"yes": sum(tally.hosts.values()) - unowned, "no": unowned},
+        "vmtune_cluster_services": _named(tally.services) if shared else {},
     }
 
 

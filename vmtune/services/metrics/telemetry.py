@@ -26,7 +26,7 @@ from prometheus_client import (
 from vmtune.model.migration.controller_record import StepEffect
 from vmtune.model.migration.record import Migration, MigrationState, Trigger
 from vmtune.model.plan.outcome import Application
-from vmtune.model.service_metrics import EXPORTED, FLEET, Exported, Kind
+from vmtune.model.service_metrics import CLUSTER, EXPORTED, Exported, Kind
 
 REGISTRY = CollectorRegistry()
 """The counters, with the process's own metrics (``process_...``)."""
@@ -52,7 +52,7 @@ def _all(kind: Kind, make: Callable[[Exported], _M]) -> Mapping[str, _M]:
     """The metrics of a kind that are counted here."""
     made: dict[str, _M] = {}
     for row in EXPORTED.values():
-        if row.kind is kind and not row.name.startswith(FLEET):
+        if row.kind is kind and not row.name.startswith(CLUSTER):
             made[row.name] = metric = make(row)
             known = list(_combinations(row)) if row.labels else []
             for values in known if len(known) <= _MOST_COMBINATIONS else ():
@@ -192,8 +192,8 @@ def note_build(version: str, schema: str, service: str) -> None:
     _GAUGES["vmtune_build_info"].labels(version, schema, service).set(1)
 
 
-def note_database(up: bool, hosts_driven: int | None = None) -> None:
+def note_database(up: bool, hosts_owned: int | None = None) -> None:
     """What this scrape has read from the database, and of this service in it."""
     _GAUGES["vmtune_database_up"].set(up)
-    if hosts_driven is not None:
-        _GAUGES["vmtune_hosts_driven"].set(hosts_driven)
+    if hosts_owned is not None:
+        _GAUGES["vmtune_hosts_owned"].set(hosts_owned)

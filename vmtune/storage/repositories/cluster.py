@@ -32,7 +32,7 @@ class TakenHosts:
     left: tuple[str, ...]
 
 
-class FleetRepository:
+class ServiceRepository:
     """The services, by name."""
 
     def __init__(self, database: Database) -> None:

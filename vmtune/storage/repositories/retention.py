@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, delete, func, select
 from sqlalchemy.orm import Session
 
 from vmtune.model.access.audit import Act, Cut, Outcome
-from vmtune.model.migration.record import Kept, MigrationState
+from vmtune.model.migration.record import MigrationState, SamplesKept
 from vmtune.model.retention import thin
 from vmtune.storage import auditing
 from vmtune.storage.database import Database, rows_met
@@ -89,11 +89,11 @@ class KeepingRepository:
         after = sum(chunk.rows for chunk in kept)
         with self._database.write(durable=False) as session:
             row = session.get(MigrationRow, number)
-            if row is None or row.samples_kept != Kept.WHOLE or row.state not in _ENDED:
+            if row is None or row.samples_kept != SamplesKept.WHOLE or row.state not in _ENDED:
                 return 0
             if SAMPLES.count(session, number) != before:
                 return 0  # it was settled meanwhile, with more samples
-            row.samples_kept, row.samples_thinned_s = Kept.THINNED, stretch_s
+            row.samples_kept, row.samples_thinned_s = SamplesKept.THINNED, stretch_s
             if after < before:
                 session.execute(delete(SampleChunkRow).where(SampleChunkRow.migration == number))
                 session.add_all(kept)
@@ -111,7 +111,7 @@ class KeepingRepository:
             count = SAMPLES.count(session, number)
             for table in (SampleChunkRow, ReaperChunkRow):
                 session.execute(delete(table).where(table.migration == number))
-            row.samples_kept = Kept.DROPPED
+            row.samples_kept = SamplesKept.DROPPED
             return count
 
     def old_entries(self, before: datetime) -> int:
@@ -160,11 +160,11 @@ class KeepingRepository:
 
 
 def _whole(before: datetime) -> ColumnElement[bool]:
-    return (MigrationRow.samples_kept == Kept.WHOLE.value) & _ended(before)
+    return (MigrationRow.samples_kept == SamplesKept.WHOLE.value) & _ended(before)
 
 
 def _there(before: datetime) -> ColumnElement[bool]:
-    kept = (Kept.WHOLE.value, Kept.THINNED.value)
+    kept = (SamplesKept.WHOLE.value, SamplesKept.THINNED.value)
     return MigrationRow.samples_kept.in_(kept) & _ended(before)
 
 

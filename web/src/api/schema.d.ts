@@ -2118,7 +2118,7 @@ export interface components {
              * @default []
              */
             cpu: components["schemas"]["CpuMark"][];
-            foreseen?: components["schemas"]["Foreseen"] | null;
+            foreseen?: components["schemas"]["PoolForecast"] | null;
             /**
              * Qemu Said
              * @default
@@ -2745,7 +2745,7 @@ export interface components {
              */
             findings: components["schemas"]["FindingView"][];
             /** Unseen */
-            unseen: components["schemas"]["UnseenView"][];
+            unseen: components["schemas"]["SkippedCheckView"][];
         };
         /**
          * Direction
@@ -3368,32 +3368,6 @@ export interface components {
             duration_reason: string;
         };
         /**
-         * Foreseen
-         * @description What the pool model (:mod:`vmtune.model.host.pools`) says before the load.
-         *
-         *     :param requests: that QEMU handles at once, at most.
-         *     :param hard_limit: None; earlier records have what QEMU's source means it to be.
-         *     :param most_pooled: coroutines that are kept when nothing is in flight.
-         *     :param most_maps: of the process, in the worst case.
-         *     :param limit: vm.max_map_count; None where it cannot be read.
-         */
-        Foreseen: {
-            /** Design */
-            design: string;
-            /** Requests */
-            requests: number;
-            /** Soft Limit */
-            soft_limit: number;
-            /** Hard Limit */
-            hard_limit: number | null;
-            /** Most Pooled */
-            most_pooled: number;
-            /** Most Maps */
-            most_maps: number;
-            /** Limit */
-            limit: number | null;
-        };
-        /**
          * Form
          * @description How the log is exported.
          * @enum {string}
@@ -3476,7 +3450,7 @@ export interface components {
          */
         HistoryView: {
             /** Items */
-            items: components["schemas"]["StrandView"][];
+            items: components["schemas"]["SetupHistoryView"][];
             /**
              * Next
              * @description Pass it as `after` for the next page; null on the last page.
@@ -3672,12 +3646,6 @@ export interface components {
              */
             broken_at: number | null;
         };
-        /**
-         * Kept
-         * @description What is left of a migration's samples (vmtune.model.retention).
-         * @enum {string}
-         */
-        Kept: "whole" | "thinned" | "dropped";
         /**
          * LabelsReplace
          * @description All labels of a VM; omitted ones are removed.
@@ -4057,7 +4025,7 @@ export interface components {
             /** @description Null if it did not run; rounds have their own route. */
             reaper: components["schemas"]["ReaperView"] | null;
             /** @description Retention of the samples: all, a thinned part, or none (then no rounds either). See the settings `samples_whole_days` and `samples_days`. */
-            samples_kept: components["schemas"]["Kept"];
+            samples_kept: components["schemas"]["SamplesKept"];
             /**
              * Samples Thinned S
              * @description If thinned: the interval in seconds of which the last sample, the peaks, and the boundaries of iterations and phases are kept.
@@ -4113,9 +4081,9 @@ export interface components {
             /** Tunable */
             tunable: string;
             status: components["schemas"]["Status"];
-            wanted: components["schemas"]["Shown"] | null;
+            wanted: components["schemas"]["ValueText"] | null;
             /** @description The value that was read back; null if unreadable. */
-            seen: components["schemas"]["Shown"] | null;
+            seen: components["schemas"]["ValueText"] | null;
             /** Reason */
             reason: string;
         };
@@ -4171,7 +4139,7 @@ export interface components {
         PlanItemView: {
             /** Tunable */
             tunable: string;
-            wanted: components["schemas"]["Shown"];
+            wanted: components["schemas"]["ValueText"];
             current: components["schemas"]["ReadingView"];
             route: components["schemas"]["Route"];
             side: components["schemas"]["Side"];
@@ -4306,6 +4274,32 @@ export interface components {
             value: number;
             /** Fingerprint */
             fingerprint: string | null;
+        };
+        /**
+         * PoolForecast
+         * @description What the pool model (:mod:`vmtune.model.host.pools`) says before the load.
+         *
+         *     :param requests: that QEMU handles at once, at most.
+         *     :param hard_limit: None; earlier records have what QEMU's source means it to be.
+         *     :param most_pooled: coroutines that are kept when nothing is in flight.
+         *     :param most_maps: of the process, in the worst case.
+         *     :param limit: vm.max_map_count; None where it cannot be read.
+         */
+        PoolForecast: {
+            /** Design */
+            design: string;
+            /** Requests */
+            requests: number;
+            /** Soft Limit */
+            soft_limit: number;
+            /** Hard Limit */
+            hard_limit: number | null;
+            /** Most Pooled */
+            most_pooled: number;
+            /** Most Maps */
+            most_maps: number;
+            /** Limit */
+            limit: number | null;
         };
         /**
          * PoolList
@@ -5641,7 +5635,7 @@ export interface components {
              */
             next: string | null;
             /** @description Retention of the samples; see `samples_kept` of the migration. */
-            kept: components["schemas"]["Kept"];
+            kept: components["schemas"]["SamplesKept"];
             /** Thinned S */
             thinned_s: number | null;
         };
@@ -5694,6 +5688,12 @@ export interface components {
             /** Dirty Limit Ring Full Us */
             dirty_limit_ring_full_us: number;
         };
+        /**
+         * SamplesKept
+         * @description What is left of a migration's samples (vmtune.model.retention).
+         * @enum {string}
+         */
+        SamplesKept: "whole" | "thinned" | "dropped";
         /**
          * Scale
          * @description How B is compared with A.
@@ -5883,6 +5883,35 @@ export interface components {
             csrf: string | null;
         };
         /**
+         * SetupHistoryView
+         * @description Runs of one setup, oldest first.
+         */
+        SetupHistoryView: {
+            /** Host */
+            host: string;
+            place: components["schemas"]["Place"];
+            /** Qemu */
+            qemu: string;
+            /** Profile */
+            profile: string | null;
+            /** Texts */
+            texts: {
+                [key: string]: string;
+            };
+            /** Points */
+            points: components["schemas"]["PointView"][];
+            /**
+             * Changes
+             * @description Null if there are too few points.
+             */
+            changes: components["schemas"]["ShiftView"][] | null;
+            /**
+             * Reason
+             * @description Why change points were not computed; empty if they were.
+             */
+            reason: string;
+        };
+        /**
          * Severity
          * @description A blocker stops the work, a warning does not, an info needs no action.
          * @enum {string}
@@ -5931,16 +5960,6 @@ export interface components {
             environment: string[];
         };
         /**
-         * Shown
-         * @description A value and its text with a unit.
-         */
-        Shown: {
-            /** Value */
-            value: boolean | number | string;
-            /** Text */
-            text: string;
-        };
-        /**
          * Side
          * @description Which QEMU of a migration must have the value.
          * @enum {string}
@@ -5976,6 +5995,16 @@ export interface components {
             at_ms: number;
             /** Duration Ms */
             duration_ms: number;
+        };
+        /**
+         * SkippedCheckView
+         * @description A check that could not run, and why.
+         */
+        SkippedCheckView: {
+            /** What */
+            what: string;
+            /** Why */
+            why: string;
         };
         /**
          * SlotView
@@ -6062,35 +6091,6 @@ export interface components {
             then: {
                 [key: string]: unknown;
             };
-        };
-        /**
-         * StrandView
-         * @description Runs of one setup, oldest first.
-         */
-        StrandView: {
-            /** Host */
-            host: string;
-            place: components["schemas"]["Place"];
-            /** Qemu */
-            qemu: string;
-            /** Profile */
-            profile: string | null;
-            /** Texts */
-            texts: {
-                [key: string]: string;
-            };
-            /** Points */
-            points: components["schemas"]["PointView"][];
-            /**
-             * Changes
-             * @description Null if there are too few points.
-             */
-            changes: components["schemas"]["ShiftView"][] | null;
-            /**
-             * Reason
-             * @description Why change points were not computed; empty if they were.
-             */
-            reason: string;
         };
         /**
          * Summary
@@ -6367,7 +6367,7 @@ export interface components {
             /** @description The QEMU of a migration that needs the value. */
             side: components["schemas"]["Side"];
             /** @description Default of QEMU; null if it depends. */
-            default: components["schemas"]["Shown"] | null;
+            default: components["schemas"]["ValueText"] | null;
             /** Minimum */
             minimum: number | null;
             /** Maximum */
@@ -6471,25 +6471,25 @@ export interface components {
          */
         Unit: "" | "count" | "entries" | "percent" | "bytes" | "bytes_per_s" | "mib_per_s" | "ms_per_gib" | "us_per_io" | "ns" | "us" | "ms" | "s";
         /**
-         * UnsaidView
-         * @description A value without an option of virsh.
+         * ValueText
+         * @description A value and its text with a unit.
          */
-        UnsaidView: {
-            /** Tunable */
-            tunable: string;
-            wanted: components["schemas"]["Shown"];
-            /** Reason */
-            reason: string;
+        ValueText: {
+            /** Value */
+            value: boolean | number | string;
+            /** Text */
+            text: string;
         };
         /**
-         * UnseenView
-         * @description A check that could not run, and why.
+         * ValueWithoutOptionView
+         * @description A value without an option of virsh.
          */
-        UnseenView: {
-            /** What */
-            what: string;
-            /** Why */
-            why: string;
+        ValueWithoutOptionView: {
+            /** Tunable */
+            tunable: string;
+            wanted: components["schemas"]["ValueText"];
+            /** Reason */
+            reason: string;
         };
         /**
          * ValuesCheck
@@ -6601,7 +6601,7 @@ export interface components {
              * Unsaid
              * @description Values without an option of virsh.
              */
-            unsaid: components["schemas"]["UnsaidView"][];
+            unsaid: components["schemas"]["ValueWithoutOptionView"][];
         };
         /**
          * VmDetail

@@ -7,7 +7,7 @@ import pytest
 from vmtune.bench.migration.families import FAMILIES, GUESTPERF_NAMES, SCENARIOS
 from vmtune.bench.model.scenario.migration import from_json, to_json
 from vmtune.bench.model.scenario.parts import GIB, MIB
-from vmtune.model.migration.steps import AfterIterations, Deed, Step
+from vmtune.model.migration.steps import AfterIterations, Step, StepAction
 from vmtune.model.tunables.built_in import BUILT_IN
 
 # What guestperf's names say they vary, and to what. The names are those of
@@ -55,7 +55,7 @@ def test_a_scenario_does_what_its_name_says(theirs: str) -> None:
     what, wanted = GUESTPERF[theirs]
     if what in ("pause", "postcopy"):
         assert isinstance(wanted, int)
-        assert scenario.steps == (Step(AfterIterations(wanted), Deed(what)),)
+        assert scenario.steps == (Step(AfterIterations(wanted), StepAction(what)),)
     else:
         assert scenario.values[what] == wanted
 
@@ -82,7 +82,7 @@ def test_what_distinguishes_guestperfs_families_is_switched_on() -> None:
 def test_post_copy_by_bandwidth_switches_after_five_iterations() -> None:
     for variant in FAMILIES["post-copy-bandwidth"].variants:
         scenario = SCENARIOS[f"post-copy-bandwidth/{variant.name}"]
-        assert scenario.steps == (Step(AfterIterations(5), Deed.POSTCOPY),)
+        assert scenario.steps == (Step(AfterIterations(5), StepAction.POSTCOPY),)
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
@@ -111,7 +111,9 @@ def test_the_added_families_are_there() -> None:
     assert SCENARIOS["zero-copy/on"].values["zero_copy_send"] is True
     assert SCENARIOS["zero-copy/off"].values["multifd"] is True
     assert SCENARIOS["post-copy-preempt/on"].values["postcopy_preempt"] is True
-    assert SCENARIOS["post-copy-preempt/on"].steps == (Step(AfterIterations(1), Deed.POSTCOPY),)
+    assert SCENARIOS["post-copy-preempt/on"].steps == (
+        Step(AfterIterations(1), StepAction.POSTCOPY),
+    )
     assert SCENARIOS["zero-page-detection/legacy"].values["zero_page_detection"] == "legacy"
     switchover = "avail_switchover_bandwidth_bytes_per_s"
     assert SCENARIOS["switchover-bandwidth/10gbs"].values[switchover] == 1250 * MIB

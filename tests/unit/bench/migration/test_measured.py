@@ -20,7 +20,7 @@ from vmtune.bench.model.scenario.migration import Scenario
 from vmtune.errors import Blocked, CommandRefused, HostUnreachable, NotFound, TooLate, VmtuneError
 from vmtune.model.host.facts import VmState
 from vmtune.model.migration.record import QemuStatus, Snapshot, Totals
-from vmtune.model.migration.steps import AfterIterations, Deed, Step
+from vmtune.model.migration.steps import AfterIterations, Step, StepAction
 from vmtune.model.plan.outcome import Status
 
 TOTALS = Totals(500, 30, 5, 1000, 2)
@@ -246,7 +246,7 @@ async def test_one_that_never_ends_is_given_up(
 @pytest.mark.parametrize("arrives", [True, False])
 async def test_a_paused_guest_goes_on_where_it_is(listener: GuestListener, arrives: bool) -> None:
     end = COMPLETED if arrives else Snapshot(QemuStatus.FAILED, error="no")
-    paused = (Step(AfterIterations(0), Deed.PAUSE),)
+    paused = (Step(AfterIterations(0), StepAction.PAUSE),)
     it = made(listener, Host(ACTIVE, end), steps=paused)
     it.stage.there.paused = True  # as it arrives
     await it.verdict()
@@ -256,7 +256,7 @@ async def test_a_paused_guest_goes_on_where_it_is(listener: GuestListener, arriv
 
 async def test_a_step_that_aborts_is_no_convergence(listener: GuestListener) -> None:
     source = Host(ACTIVE, Snapshot(QemuStatus.CANCELLED), end=CommandRefused("cancelled"))
-    it = made(listener, source, steps=(Step(AfterIterations(0), Deed.ABORT),))
+    it = made(listener, source, steps=(Step(AfterIterations(0), StepAction.ABORT),))
     verdict = await it.verdict()
     assert verdict.state is RunState.NOT_CONVERGED
     assert verdict.failure.startswith("a step aborted it: ")

@@ -14,10 +14,10 @@ from vmtune.model.migration.record import QemuStatus, Sample
 from vmtune.model.migration.steps import (
     AfterIterations,
     AfterSeconds,
-    Deed,
     SetValues,
     Stalled,
     Step,
+    StepAction,
     Trigger,
 )
 
@@ -143,7 +143,7 @@ def test_nothing_stalls_where_nothing_remains() -> None:
 
 
 def test_the_next_stall_is_counted_from_when_the_step_before_fired() -> None:
-    steps = [*one(Stalled(4)), Step(Stalled(4), Deed.ABORT)]
+    steps = [*one(Stalled(4)), Step(Stalled(4), StepAction.ABORT)]
     assert times(run(steps, ends(*[1000] + [100] * 9))) == [6000, 10_000]
 
 
@@ -155,12 +155,12 @@ def test_a_later_step_waits_for_its_turn() -> None:
 
 @pytest.mark.parametrize("status", [s for s in QemuStatus if s is not QemuStatus.ACTIVE])
 def test_nothing_fires_outside_precopy(status: QemuStatus) -> None:
-    steps = [*one(AfterSeconds(1)), Step(AfterIterations(1), Deed.ABORT)]
+    steps = [*one(AfterSeconds(1)), Step(AfterIterations(1), StepAction.ABORT)]
     assert run(steps, [sample(at, at + 1, 100, status) for at in range(20)]) == []
 
 
 def test_after_a_restart_fired_steps_do_not_fire_again() -> None:
-    steps = [*one(AfterSeconds(1)), *one(Stalled(4)), Step(AfterSeconds(50), Deed.POSTCOPY)]
+    steps = [*one(AfterSeconds(1)), *one(Stalled(4)), Step(AfterSeconds(50), StepAction.POSTCOPY)]
     later = [replace(each, at_ms=each.at_ms + 30_000) for each in ends(1000, 100, 100, 100)]
     fired = run(steps, later, History(fired=1))
     assert [(f.number, f.at_ms) for f in fired] == [(1, 36_000)]

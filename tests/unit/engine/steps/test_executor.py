@@ -25,18 +25,18 @@ from vmtune.model.migration.record import QemuStatus
 from vmtune.model.migration.steps import (
     AfterIterations,
     AfterSeconds,
-    Deed,
     SetValues,
     Stalled,
     Step,
+    StepAction,
 )
 from vmtune.model.plan.changes import Change
 
 SLACK = Step(AfterIterations(2), SetValues((("downtime_limit_ms", 900),)))
 HURRY = Step(Stalled(4), SetValues((("max_bandwidth_bytes_per_s", 0), ("downtime_limit_ms", 1500))))
-PAUSE = Step(AfterSeconds(8), Deed.PAUSE)
-POSTCOPY = Step(AfterSeconds(10), Deed.POSTCOPY)
-ABORT = Step(AfterSeconds(12), Deed.ABORT)
+PAUSE = Step(AfterSeconds(8), StepAction.PAUSE)
+POSTCOPY = Step(AfterSeconds(10), StepAction.POSTCOPY)
+ABORT = Step(AfterSeconds(12), StepAction.ABORT)
 Told = list[tuple[StepRecord, Sequence[Change]]]
 
 

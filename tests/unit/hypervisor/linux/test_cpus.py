@@ -30,7 +30,7 @@ def kept(work: Callable[[], None]) -> None:
     failed: list[BaseException] = []
 
     def run() -> None:
-        cpus.keep_to({ONE})
+        cpus.pin_to({ONE})
         try:
             work()
         except BaseException as error:
@@ -103,7 +103,7 @@ def test_who_keeps_to_none_starts_things_as_they_are() -> None:
 def test_a_cpu_that_there_is_not_is_refused_with_those_there_are() -> None:
     before = os.sched_getaffinity(0)
     with pytest.raises(SetupError, match=r"CPU 8000 is none .*name some of .*\b" + str(ONE)) as no:
-        cpus.keep_to({ONE, 8000})
+        cpus.pin_to({ONE, 8000})
     assert no.value.problems[0].field == "cpus"
     assert os.sched_getaffinity(0) == before
 

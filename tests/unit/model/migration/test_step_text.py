@@ -15,10 +15,10 @@ from vmtune.model.migration.steps import (
     Action,
     AfterIterations,
     AfterSeconds,
-    Deed,
     SetValues,
     Stalled,
     Step,
+    StepAction,
     parse_steps,
 )
 from vmtune.model.tunables.built_in import BUILT_IN
@@ -31,11 +31,11 @@ from vmtune.model.tunables.built_in import BUILT_IN
             "after 4 iterations: downtime_limit=500ms",
             Step(AfterIterations(4), SetValues((("downtime_limit_ms", 500),))),
         ),
-        ("after 1 iteration: pause", Step(AfterIterations(1), Deed.PAUSE)),
-        ("after 0 iterations:postcopy", Step(AfterIterations(0), Deed.POSTCOPY)),
-        ("After 5min: post-copy", Step(AfterSeconds(300), Deed.POSTCOPY)),
-        ("after 300: abort", Step(AfterSeconds(300), Deed.ABORT)),
-        ("stalled for 10s: abort", Step(Stalled(10), Deed.ABORT)),
+        ("after 1 iteration: pause", Step(AfterIterations(1), StepAction.PAUSE)),
+        ("after 0 iterations:postcopy", Step(AfterIterations(0), StepAction.POSTCOPY)),
+        ("After 5min: post-copy", Step(AfterSeconds(300), StepAction.POSTCOPY)),
+        ("after 300: abort", Step(AfterSeconds(300), StepAction.ABORT)),
+        ("stalled for 10s: abort", Step(Stalled(10), StepAction.ABORT)),
         (
             "stalled 10 s, less than 5 %: max_bandwidth=1Gi, downtime_limit_ms=1s",
             Step(
@@ -97,7 +97,7 @@ def a_value(name: str) -> st.SearchStrategy[tuple[str, int]]:
 
 
 ACTIONS: st.SearchStrategy[Action] = st.one_of(
-    st.sampled_from(Deed),
+    st.sampled_from(StepAction),
     st.lists(st.sampled_from(SETTABLE), min_size=1, unique=True)
     .flatmap(lambda names: st.tuples(*map(a_value, names)))
     .map(SetValues),
@@ -128,4 +128,4 @@ def test_actions_are_told_in_words() -> None:
         describe(values)
         == "set downtime_limit_ms to 1,500 ms, max_bandwidth_bytes_per_s to 1 GiB/s"
     )
-    assert describe(Deed.POSTCOPY) == "switch to post-copy"
+    assert describe(StepAction.POSTCOPY) == "switch to post-copy"

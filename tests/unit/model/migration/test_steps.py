@@ -14,10 +14,10 @@ from vmtune.model.migration.steps import (
     SETTABLE,
     AfterIterations,
     AfterSeconds,
-    Deed,
     SetValues,
     Stalled,
     Step,
+    StepAction,
     accept_steps,
     dump_steps,
     lacking,
@@ -55,13 +55,13 @@ def test_steps_are_read_in_the_tunables_units() -> None:
             SetValues((("max_bandwidth_bytes_per_s", 1 << 30), ("downtime_limit_ms", 900))),
         ),
         Step(Stalled(10), SetValues((("vcpu_dirty_limit_mib_per_s", 20),))),
-        Step(AfterSeconds(300), Deed.POSTCOPY),
+        Step(AfterSeconds(300), StepAction.POSTCOPY),
     )
 
 
 def test_a_step_can_be_due_at_once() -> None:
     at_once = {"when": {"after_iterations": 0}, "then": {"do": "pause"}}
-    assert parse_steps([at_once]) == (Step(AfterIterations(0), Deed.PAUSE),)
+    assert parse_steps([at_once]) == (Step(AfterIterations(0), StepAction.PAUSE),)
 
 
 def test_no_steps_are_steps() -> None:
@@ -153,8 +153,8 @@ def test_more_steps_than_anyone_needs_are_refused() -> None:
     assert problems([one] * (MOST_STEPS + 1))[0].field == "steps"
 
 
-@pytest.mark.parametrize("final", [Deed.POSTCOPY, Deed.ABORT])
-def test_nothing_follows_a_final_step(final: Deed) -> None:
+@pytest.mark.parametrize("final", [StepAction.POSTCOPY, StepAction.ABORT])
+def test_nothing_follows_a_final_step(final: StepAction) -> None:
     (problem,) = problems(
         [{"when": WHEN, "then": {"do": final.value}}, {"when": {"after_s": 9}, "then": THEN}]
     )
@@ -164,7 +164,7 @@ def test_nothing_follows_a_final_step(final: Deed) -> None:
 def test_steps_follow_a_pause_but_no_second_one() -> None:
     pause = {"when": {"after_s": 5}, "then": {"do": "pause"}}
     steps = [pause, {"when": {"after_s": 9}, "then": THEN}]
-    assert parse_steps(steps)[0].action is Deed.PAUSE
+    assert parse_steps(steps)[0].action is StepAction.PAUSE
     (problem,) = problems([*steps, pause | {"when": {"after_s": 10}}])
     assert (problem.field, problem.code) == ("steps.2", "never_due")
 
@@ -203,7 +203,7 @@ TRIGGERS = st.one_of(
     st.builds(Stalled, st.integers(1, 100), st.integers(1, 100)),
 )
 ACTIONS = st.one_of(
-    st.sampled_from(Deed),
+    st.sampled_from(StepAction),
     st.dictionaries(st.sampled_from(SETTABLE), st.integers(1, 99), min_size=1).map(
         lambda values: SetValues(tuple(values.items()))
     ),
@@ -246,5 +246,5 @@ def test_what_is_stored_is_loaded_as_it_was(steps: list[Step]) -> None:
 def test_a_step_names_what_has_to_be_on_for_it() -> None:
     step = Step(AfterSeconds(5), SetValues((("max_cpu_throttle_percent", 60),)))
     assert step.switches == {"auto_converge"}
-    assert Step(AfterSeconds(5), Deed.POSTCOPY).switches == {"postcopy"}
-    assert Step(AfterSeconds(5), Deed.PAUSE).switches == set()
+    assert Step(AfterSeconds(5), StepAction.POSTCOPY).switches == {"postcopy"}
+    assert Step(AfterSeconds(5), StepAction.PAUSE).switches == set()

@@ -21,7 +21,7 @@ from vmtune.model.findings.doctor_rows import DOCTOR_ROWS
 from vmtune.model.findings.pack_rows import PACK_ROWS
 from vmtune.model.findings.table import FINDINGS, Finding, Severity
 from vmtune.model.host.facts import MemoryMaps, VmFacts, VmState
-from vmtune.model.migration.steps import AfterIterations, AfterSeconds, Deed, SetValues, Step
+from vmtune.model.migration.steps import AfterIterations, AfterSeconds, SetValues, Step, StepAction
 from vmtune.model.plan.plan import TakesEffect, make_plan
 from vmtune.model.plan.situation import Destination, Situation
 from vmtune.model.tunables.built_in import BUILT_IN
@@ -61,7 +61,7 @@ def busy(version: Version = QEMU_10) -> VmFacts:
 REAPED = {"reaper_policy": "predict"}
 SLACKEN = Step(AfterIterations(4), SetValues((("downtime_limit_ms", 500),)))
 LIMIT = Step(AfterSeconds(4), SetValues((("vcpu_dirty_limit_mib_per_s", 20),)))
-POSTCOPY = Step(AfterSeconds(9), Deed.POSTCOPY)
+POSTCOPY = Step(AfterSeconds(9), StepAction.POSTCOPY)
 AUTO = {"auto_converge": True}
 EXAMPLES: list[tuple[str, str, Situation]] = [
     ("not_offered_by_qemu", "dirty_limit", situation({"dirty_limit": True}, vm=vm(QEMU_7))),

@@ -205,7 +205,7 @@ class CpuMark:
 
 
 @dataclass(frozen=True, slots=True)
-class Foreseen:
+class PoolForecast:
     """What the pool model (:mod:`vmtune.model.host.pools`) says before the load.
 
     :param requests: that QEMU handles at once, at most.
@@ -251,6 +251,6 @@ class BlockRecord:
     fio_status: int | None = None
     processes: tuple[ProcessSample, ...] = ()
     cpu: tuple[CpuMark, ...] = ()
-    foreseen: Foreseen | None = None
+    foreseen: PoolForecast | None = None
     qemu_said: str = ""
     qemu_ended: str = ""

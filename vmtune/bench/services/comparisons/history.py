@@ -60,7 +60,7 @@ class Shift:
 
 
 @dataclass(frozen=True, slots=True)
-class Strand:
+class SetupHistory:
     """Runs of one setup on one machine, in the order of time.
 
     :param changes: None where they were not looked for; *reason* says why.
@@ -85,7 +85,7 @@ class History:
 
     scenario: str
     metric: Metric
-    strands: tuple[Strand, ...]
+    strands: tuple[SetupHistory, ...]
     next: str | None = None
 
 
@@ -145,16 +145,16 @@ class HistoryService:
         return History(
             scenario,
             row,
-            tuple(self._strand(row, runs) for runs in most_first[first:beyond]),
+            tuple(self._entry(row, runs) for runs in most_first[first:beyond]),
             make_cursor(_LISTING, newest[0].number, beyond) if more else None,
         )
 
-    def _strand(self, metric: Metric, runs: Sequence[Measured]) -> Strand:
+    def _entry(self, metric: Metric, runs: Sequence[Measured]) -> SetupHistory:
         last = runs[0]
         runs = sorted(reversed(runs), key=lambda run: run.at)
         points = tuple(Point(r.id, r.at, r.value, r.fingerprint) for r in runs)
         found, reason = self._changes(metric, runs, points)
-        return Strand(
+        return SetupHistory(
             last.host, last.place, last.qemu, last.profile, last.values, points, found, reason
         )
 

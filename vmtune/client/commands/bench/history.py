@@ -35,27 +35,36 @@ def history(session: Session, scenario: str, metric: str, profile: str | None) -
     """
     query = {"scenario": scenario, "metric": metric, "profile": profile}
     pages = list(session.client.pages("/history", query))
-    document = {**pages[-1], "items": [strand for page in pages for strand in page["items"]]}
+    document = {
+        **pages[-1],
+        "items": [entry for page in pages for entry in page["items"]],
+    }
     session.show(document, lambda: lines(document))
 
 
 def lines(document: Document) -> Iterator[str]:
     """A history as people read it."""
     yield f"{document['metric']} of {document['scenario']}"
-    for strand in document["items"]:
+    for entry in document["items"]:
         yield ""
-        yield from _strand(document["metric"], strand)
+        yield from _entry(document["metric"], entry)
 
 
-def _strand(metric: str, strand: Document) -> Iterator[str]:
-    values = [point["value"] for point in strand["points"]]
-    texts = ", ".join(f"{name} {text}" for name, text in strand["texts"].items())
-    setup = (strand["profile"], texts, f"QEMU {strand['qemu']}", strand["place"], strand["host"])
+def _entry(metric: str, entry: Document) -> Iterator[str]:
+    values = [point["value"] for point in entry["points"]]
+    texts = ", ".join(f"{name} {text}" for name, text in entry["texts"].items())
+    setup = (
+        entry["profile"],
+        texts,
+        f"QEMU {entry['qemu']}",
+        entry["place"],
+        entry["host"],
+    )
     yield f"{', '.join(part for part in setup if part)}: {len(values)} runs"
     newest = values[-_NEWEST:]
     if len(newest) > 1:
         yield f"  {sparkline(newest)}  the newest {len(newest)}"
-    ends = [0, *(change["at"] for change in strand["changes"] or ()), len(values)]
+    ends = [0, *(change["at"] for change in entry["changes"] or ()), len(values)]
     columns = (
         Column("SINCE"),
         Column("RUN"),
@@ -65,8 +74,8 @@ def _strand(metric: str, strand: Document) -> Iterator[str]:
     )
     rows = []
     for place, (first, beyond) in enumerate(pairwise(ends)):
-        point = strand["points"][first]
-        change = strand["changes"][place - 1] if place else None
+        point = entry["points"][first]
+        change = entry["changes"][place - 1] if place else None
         change_text = "; ".join([change["text"], *change["environment"]]) if change else ""
         rows.append(
             (
@@ -78,9 +87,9 @@ def _strand(metric: str, strand: Document) -> Iterator[str]:
             )
         )
     yield from table(columns, rows, "no runs")
-    if strand["reason"]:
-        yield strand["reason"]
-    elif not strand["changes"]:
+    if entry["reason"]:
+        yield entry["reason"]
+    elif not entry["changes"]:
         yield "no change"
 
 

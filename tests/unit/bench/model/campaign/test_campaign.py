@@ -29,7 +29,7 @@ from vmtune.bench.model.scenario.migration import Scenario, VmShape
 from vmtune.bench.model.scenario.parts import MIB
 from vmtune.documents.strict import MOST_FILE_CHARACTERS
 from vmtune.errors import InvalidInput
-from vmtune.model.migration.steps import AfterSeconds, Deed, Step
+from vmtune.model.migration.steps import AfterSeconds, Step, StepAction
 from vmtune.model.profile import Revision
 from vmtune.model.workload import Workload
 
@@ -218,7 +218,7 @@ def test_later_parts_win() -> None:
     arm = Arm(
         "a", profile="p", values={"downtime_limit_ms": 3}, scenario={"vm": {"memory_bytes": "1Gi"}}
     )
-    abort = Step(AfterSeconds(9), Deed.ABORT)
+    abort = Step(AfterSeconds(9), StepAction.ABORT)
     revision = Revision(
         "p", 1, {"downtime_limit_ms": 2, "multifd": True, "xbzrle": False}, "",
         datetime(2026, 1, 1, tzinfo=UTC), (abort,),

@@ -17,8 +17,8 @@ from vmtune.bench.model.scenario.block import (
     BlockRecord,
     BlockScenario,
     CpuMark,
-    Foreseen,
     LoadPhase,
+    PoolForecast,
     ProcessSample,
     from_json,
     settable,
@@ -233,7 +233,7 @@ def test_a_record_is_written_and_read_whole() -> None:
         fio_status=0,
         processes=(ProcessSample(0.5, LoadPhase.BEFORE, 300, 2, 1 << 30, 1 << 20),),
         cpu=(CpuMark(1.5, 12.25),),
-        foreseen=Foreseen("one", 16, 128, None, 256, 1000, 65530),
+        foreseen=PoolForecast("one", 16, 128, None, 256, 1000, 65530),
         qemu_ended="died of SIGABRT",
     )
     document = json.loads(json.dumps(documents.to_json(record)))

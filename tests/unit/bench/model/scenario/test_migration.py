@@ -25,10 +25,10 @@ from vmtune.errors import InvalidInput
 from vmtune.model.migration.steps import (
     AfterIterations,
     AfterSeconds,
-    Deed,
     SetValues,
     Stalled,
     Step,
+    StepAction,
 )
 from vmtune.model.workload import Workload
 
@@ -41,7 +41,7 @@ VALUES = (
 )
 STEPS = (
     (),
-    (Step(AfterIterations(0), Deed.PAUSE), Step(AfterSeconds(9), Deed.ABORT)),
+    (Step(AfterIterations(0), StepAction.PAUSE), Step(AfterSeconds(9), StepAction.ABORT)),
     (Step(Stalled(3, 5), SetValues((("downtime_limit_ms", 900),))),),
 )
 shares = st.tuples(st.integers(0, 100), st.integers(0, 100)).filter(lambda pair: sum(pair) <= 100)
@@ -244,7 +244,7 @@ def test_a_toml_file_has_many() -> None:
     """
     slow, fast = read_toml(text)
     assert slow.values == {"max_bandwidth_bytes_per_s": 10 * MIB}
-    assert slow.steps == (Step(AfterSeconds(3), Deed.ABORT),)
+    assert slow.steps == (Step(AfterSeconds(3), StepAction.ABORT),)
     assert fast == Scenario("mine/fast")
 
 

@@ -36,7 +36,7 @@ from vmtune.errors import (
 )
 from vmtune.hypervisor.protocol import Driver
 from vmtune.model.host.inventory import Event, EventTopic, Host
-from vmtune.model.migration.steps import AfterSeconds, Deed, Step
+from vmtune.model.migration.steps import AfterSeconds, Step, StepAction
 from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.services.events import EventBus, Progress
 from vmtune.services.hosts.connections import DriverFactory
@@ -154,7 +154,7 @@ async def test_a_run_is_recorded_with_all_that_belongs_to_it(it: It) -> None:
 
 
 async def test_the_runner_gets_the_order_as_it_was_given(it: It, tmp_path: Path) -> None:
-    steps = [Step(AfterSeconds(7), Deed.ABORT)]
+    steps = [Step(AfterSeconds(7), StepAction.ABORT)]
     await it.profiles.create("fast", {"multifd": True, "multifd_channels": 4})
     await asyncio.to_thread(
         it.store.profiles.revise, "fast", {"multifd": True, "multifd_channels": 8}, steps=steps
