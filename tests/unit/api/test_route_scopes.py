@@ -116,4 +116,4 @@ async def test_a_route_that_declares_nothing_is_for_administrators(
             assert answer.status_code == status
     (refused,) = answer.json()["errors"]
     assert refused["code"] == "scope_missing"
-    assert "it takes the scope admin, there is read" in refused["message"]
+    assert "this needs the scope admin, granted: read" in refused["message"]

@@ -316,7 +316,7 @@ def test_a_stale_socket_is_replaced_after_kill_9(settings: Settings) -> None:
 def test_a_file_that_is_no_socket_is_left_alone(settings: Settings) -> None:
     settings.runtime_dir.mkdir()
     settings.socket_path.write_text("mine")
-    assert "no socket" in refused(settings)
+    assert "is not a socket" in refused(settings)
     assert settings.socket_path.read_text() == "mine"
 
 
