@@ -85,7 +85,7 @@ async def export_audit(on: Services, wanted: Wanted, form: Form = Form.JSONL) ->
 @router.get("/integrity", responses=problems(), dependencies=[ADMIN])
 async def check_audit(on: Services) -> IntegrityView:
     """Check the hash chain of the audit log."""
-    return IntegrityView.of(await on.access.audit.check())
+    return IntegrityView.from_record(await on.access.audit.check())
 
 
 async def _as_json(on: Container, wanted: AuditFilter) -> AsyncIterator[str]:

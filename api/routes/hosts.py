@@ -37,7 +37,7 @@ router = Router(prefix="/hosts", tags=["hosts"])
 async def list_hosts(on: Services, who: Who, limit: Limit = 50, after: After = None) -> HostPage:
     """Hosts, sorted by name."""
     page = await on.queries.hosts(after, limit, who.rights.reach)
-    return HostPage(items=[HostView.of(host) for host in page.items], next=page.next)
+    return HostPage(items=[HostView.from_record(host) for host in page.items], next=page.next)
 
 
 @router.post(
@@ -51,7 +51,7 @@ async def add_host(on: Services, who: Who, body: HostCreate, response: Response)
     on.access.guard.unrestricted(who, "this applies to new hosts")
     host = await on.hosts.add(body.name, body.uri, body.peer_uri, body.migration_address)
     response.headers["Location"] = f"{PREFIX}/hosts/{quote(host.name, safe='')}"
-    return HostView.of(host)
+    return HostView.from_record(host)
 
 
 @router.get("/{name}", responses=problems(404), dependencies=[READ])
@@ -59,13 +59,13 @@ async def get_host(on: Services, who: Who, name: HostInReach) -> HostDetail:
     """A host and its current state, or why it does not answer."""
     host = await on.hosts.get(name)
     scan = None if who.rights.reach.labels else DriftScanView.of(await on.drift.get(name))
-    shown = {**HostView.of(host).model_dump(), "drift": scan}
+    shown = {**HostView.from_record(host).model_dump(), "drift": scan}
     try:
         facts = HostFactsView.of(await on.hosts.facts(name))
         found = (await on.doctor.diagnose(name)).to_mend
     except VmtuneError as error:
         return HostDetail(**shown, facts=None, problems=problems_of(error.problems), findings=[])
-    findings = [FindingView.of(finding) for finding in found]
+    findings = [FindingView.from_record(finding) for finding in found]
     return HostDetail(**shown, facts=facts, problems=[], findings=findings)
 
 
@@ -87,7 +87,7 @@ async def set_host_owner(on: Services, who: Who, name: HostInReach, body: HostOw
             code="not_shared",
             remedy="use PostgreSQL to run several services",
         )
-    return HostView.of(await on.fleet.give(name, body.service))
+    return HostView.from_record(await on.fleet.give(name, body.service))
 
 
 @router.get("/{name}/vms", responses=problems(*ASKS_A_HOST), dependencies=[READ])

@@ -145,4 +145,4 @@ async def list_rounds(
 ) -> RoundPage:
     """Rounds of the dirty-ring reaper, oldest first; only the newest are stored."""
     page = await on.queries.rounds(migration.id, after, limit, later_than_ms)
-    return RoundPage(items=[RoundView.of(r) for r in page.items], next=page.next)
+    return RoundPage(items=[RoundView.from_record(r) for r in page.items], next=page.next)

@@ -69,4 +69,4 @@ async def restore_limits(on: Services, who: Who, name: HostInReach) -> LimitList
 
 
 def _listed(states: list[LimitState]) -> LimitList:
-    return LimitList(items=[LimitView.of(state) for state in states])
+    return LimitList(items=[LimitView.from_record(state) for state in states])

@@ -90,7 +90,7 @@ async def sign_browser_out(
 def _shown(who: Identity, browser: WebLogin | None) -> SessionView:
     ends = [t for t in (who.expires_at, browser and browser.expires_at) if t]
     return SessionView(
-        who=ActorView.of(who),
+        who=ActorView.from_record(who),
         rights=RightsView.of(who.rights),
         signed_in=browser is not None,
         expires_at=min(ends, default=None),

@@ -8,8 +8,8 @@ from typing import Any
 from pydantic import AwareDatetime, Field, StrictStr
 
 from vmtune.api.schemas.common import Model, Page, Texts
-from vmtune.model.access.audit import Entry, Integrity, Outcome
-from vmtune.model.access.scopes import MEANINGS, Identity, Kind, Rights, Scope, with_implied
+from vmtune.model.access.audit import Entry, Outcome
+from vmtune.model.access.scopes import MEANINGS, Kind, Rights, Scope, with_implied
 from vmtune.model.access.tokens import Token, TokenState
 from vmtune.services.access.web_sessions import SHOWN, WebLogin
 from vmtune.storage.repositories.tokens import SignedIn
@@ -43,10 +43,6 @@ class ActorView(Model):
     kind: Kind
     id: str = Field(description="A user's number, a token's id, a provider's subject.")
     name: str
-
-    @classmethod
-    def of(cls, identity: Identity) -> ActorView:
-        return cls(kind=identity.kind, id=identity.id, name=identity.name)
 
 
 class RightsView(Model):
@@ -94,7 +90,7 @@ def _shown(token: Token, now: datetime) -> dict[str, Any]:  # any: a model's fie
         "name": token.name,
         "rights": RightsView.of(token.rights),
         "state": token.state(now),
-        "created_by": ActorView.of(token.creator),
+        "created_by": ActorView.from_record(token.creator),
         "created_at": token.created_at,
         "expires_at": token.expires_at,
         "revoked_at": token.revoked_at,
@@ -156,14 +152,12 @@ class BrowserView(Model):
     @classmethod
     def of(cls, found: SignedIn, asking: WebLogin | None) -> BrowserView:
         id = found.id[:SHOWN]
-        return cls(
+        return cls.from_record(
+            found,
             id=id,
-            who=ActorView.of(found.identity),
+            who=ActorView.from_record(found.identity),
             rights=RightsView.of(found.identity.rights),
-            address=found.address,
             signed_in_at=found.created_at,
-            seen_at=found.seen_at,
-            expires_at=found.expires_at,
             own=asking is not None and asking.id == id,
         )
 
@@ -211,21 +205,7 @@ class EntryView(Model):
             )
             for change in entry.changes
         ]
-        return cls(
-            number=entry.number,
-            at=entry.at,
-            who=ActorView.of(entry.actor),
-            origin=entry.origin,
-            action=entry.action,
-            subject=entry.subject,
-            outcome=entry.outcome,
-            status=entry.status,
-            reason=entry.reason,
-            request=entry.request,
-            codes=list(entry.codes),
-            changes=changes,
-            hash=entry.hash,
-        )
+        return cls.from_record(entry, who=entry.actor, changes=changes)
 
 
 class EntryPage(Page[EntryView]):
@@ -243,12 +223,3 @@ class IntegrityView(Model):
     )
     newest: str = Field(description="Hash of the last of these entries: store it elsewhere.")
     broken_at: int | None = Field(description="The first entry with a wrong hash; null for none.")
-
-    @classmethod
-    def of(cls, found: Integrity) -> IntegrityView:
-        return cls(
-            entries=found.entries,
-            dropped=found.dropped,
-            newest=found.newest,
-            broken_at=found.broken_at,
-        )

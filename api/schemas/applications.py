@@ -15,7 +15,6 @@ from vmtune.api.schemas.common import (
     Texts,
     Values,
     ValueText,
-    problems_of,
     texts_of,
 )
 from vmtune.model.plan.outcome import Application, ApplicationState, Outcome, Status
@@ -50,12 +49,10 @@ class OutcomeView(Model):
 
     @classmethod
     def of(cls, outcome: Outcome, rows: Rows) -> OutcomeView:
-        return cls(
-            tunable=outcome.tunable,
-            status=outcome.status,
+        return cls.from_record(
+            outcome,
             wanted=ValueText.or_none(outcome.tunable, outcome.wanted, rows),
             seen=ValueText.or_none(outcome.tunable, outcome.seen, rows),
-            reason=outcome.reason,
         )
 
 
@@ -78,20 +75,11 @@ class ApplicationView(Model):
 
     @classmethod
     def of(cls, record: Application, rows: Rows) -> ApplicationView:
-        return cls(
-            id=record.id,
-            vm=record.vm,
-            host=record.host,
-            profile=record.profile,
-            revision=record.revision,
+        return cls.from_record(
+            record,
             values=dict(record.wanted),
             texts=texts_of(record.wanted, rows),
-            state=record.state,
-            best_effort=record.best_effort,
             outcomes=[OutcomeView.of(outcome, rows) for outcome in record.outcomes],
-            problems=problems_of(record.problems),
-            created_at=record.created_at,
-            ended_at=record.ended_at,
         )
 
 
@@ -112,12 +100,6 @@ class VerificationView(Model):
 
     @classmethod
     def of(cls, found: Verification, rows: Rows) -> VerificationView:
-        return cls(
-            vm=found.vm,
-            host=found.host,
-            profile=found.profile,
-            revision=found.revision,
-            application=found.application,
-            clean=found.clean,
-            outcomes=[OutcomeView.of(outcome, rows) for outcome in found.outcomes],
+        return cls.from_record(
+            found, outcomes=[OutcomeView.of(outcome, rows) for outcome in found.outcomes]
         )

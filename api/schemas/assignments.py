@@ -34,14 +34,7 @@ class AssignmentView(Model):
 
     @classmethod
     def of(cls, assignment: Assignment) -> AssignmentView:
-        return cls(
-            id=assignment.id,
-            target=assignment.target,
-            key=assignment.key,
-            profile=assignment.profile,
-            description=describe(assignment),
-            created_at=assignment.created_at,
-        )
+        return cls.from_record(assignment, description=describe(assignment))
 
 
 class AssignmentPage(Page[AssignmentView]):

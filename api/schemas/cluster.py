@@ -24,16 +24,7 @@ class ServiceView(Model):
 
     @classmethod
     def of(cls, service: Service, here: str, hosts: list[str]) -> ServiceView:
-        return cls(
-            name=service.name,
-            machine=service.machine,
-            version=service.version,
-            state=service.state,
-            here=service.name == here,
-            hosts=hosts,
-            started_at=service.started_at,
-            seen_at=service.seen_at,
-        )
+        return cls.from_record(service, here=service.name == here, hosts=hosts)
 
 
 class ServiceList(Model):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Generic, TypeVar
+from typing import Annotated, Generic, Self, TypeVar
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     StrictBool,
@@ -26,7 +27,22 @@ Rows = Mapping[str, Tunable]
 class Model(BaseModel):
     """Base of everything the API takes and gives: unknown fields are refused."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, from_attributes=True)
+
+    @classmethod
+    def from_record(cls, record: object, **own: object) -> Self:
+        """The model of *record*: each field is its attribute of the same name, *own* excepted."""
+        if not own:
+            return cls.model_validate(record)
+        fields = {
+            name: getattr(record, name) for name in cls.__pydantic_fields__ if name not in own
+        }
+        return cls.model_validate(fields | own)
+
+
+TextOrNone = Annotated[str | None, BeforeValidator(lambda text: text or None)]
+NumberOrNone = Annotated[int | None, BeforeValidator(lambda number: number or None)]
+"""Null where the record has an empty text or 0."""
 
 
 WireValue = StrictBool | StrictInt | StrictStr
@@ -93,20 +109,10 @@ class ProblemItem(Model):
     message: str
     remedy: str = Field(default="", description="What to do about it; may be empty.")
 
-    @classmethod
-    def of(cls, problem: Problem) -> ProblemItem:
-        """A domain problem."""
-        return cls(
-            field=problem.field,
-            code=problem.code,
-            message=problem.message,
-            remedy=problem.remedy,
-        )
-
 
 def problems_of(problems: Iterable[Problem]) -> list[ProblemItem]:
     """Domain problems as the API shows them."""
-    return [ProblemItem.of(problem) for problem in problems]
+    return [ProblemItem.from_record(problem) for problem in problems]
 
 
 class ProblemDocument(Model):

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Annotated, Any
 
-from pydantic import Field, StrictStr
+from pydantic import AfterValidator, Field, StrictStr
 
 from vmtune.api.schemas.common import Model, Page, RawValue
 from vmtune.model.migration.controller_record import (
     ReaperEnd,
-    ReaperReport,
-    ReaperRound,
     StepEffect,
-    StepRecord,
 )
 from vmtune.model.migration.step_text import spelled
 from vmtune.model.migration.steps import Step, dump_steps
@@ -31,6 +27,8 @@ RawSteps = Annotated[
         ],
     ),
 ]
+
+Tenths = Annotated[float, AfterValidator(lambda value: round(value, 1))]
 
 
 class StepView(Model):
@@ -60,10 +58,6 @@ class StepRecordView(Model):
     effect: StepEffect
     detail: str = Field(description="QEMU's error if it was refused, else further details.")
 
-    @classmethod
-    def of(cls, record: StepRecord) -> StepRecordView:
-        return cls(**asdict(record))
-
 
 class ReaperView(Model):
     """What the dirty-ring reaper did during a migration."""
@@ -81,32 +75,9 @@ class ReaperView(Model):
     ring_full_exits: int | None = Field(description="Null if not counted.")
     fullest: float = Field(description="Highest fill ratio of a ring.")
     shortest_interval_ms: int
-    mean_interval_ms: float
+    mean_interval_ms: Tenths
     longest_interval_ms: int
-    mean_cost_ms: float = Field(description="Time of a round beyond its interval.")
-
-    @classmethod
-    def of(cls, report: ReaperReport | None) -> ReaperView | None:
-        if report is None:
-            return None
-        return cls(
-            policy=report.policy,
-            ring_entries=report.ring_entries,
-            end=report.end,
-            reason=report.reason,
-            throughout=report.throughout,
-            round_count=report.round_count,
-            rounds_before=report.rounds_before,
-            filled_rounds=report.filled_rounds,
-            skipped_rounds=report.skipped_rounds,
-            interruptions=report.interruptions,
-            ring_full_exits=report.ring_full_exits,
-            fullest=report.fullest,
-            shortest_interval_ms=report.shortest_interval_ms,
-            mean_interval_ms=round(report.mean_interval_ms, 1),
-            longest_interval_ms=report.longest_interval_ms,
-            mean_cost_ms=round(report.mean_cost_ms, 1),
-        )
+    mean_cost_ms: Tenths = Field(description="Time of a round beyond its interval.")
 
 
 class RoundView(Model):
@@ -119,10 +90,6 @@ class RoundView(Model):
     fills: list[float] = Field(
         description="Collected pages of each vCPU's ring, relative to its size."
     )
-
-    @classmethod
-    def of(cls, each: ReaperRound) -> RoundView:
-        return cls(**{**asdict(each), "fills": list(each.fills)})
 
 
 class RoundPage(Page[RoundView]):

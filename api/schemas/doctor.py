@@ -6,7 +6,6 @@ from pydantic import Field
 
 from vmtune.api.schemas.common import Model
 from vmtune.api.schemas.plans import FindingView
-from vmtune.model.doctor.facts import Unseen
 from vmtune.model.doctor.rules import Diagnosis
 
 
@@ -15,10 +14,6 @@ class SkippedCheckView(Model):
 
     what: str
     why: str
-
-    @classmethod
-    def of(cls, unseen: Unseen) -> SkippedCheckView:
-        return cls(what=unseen.what, why=unseen.why)
 
 
 class DiagnosisView(Model):
@@ -31,9 +26,4 @@ class DiagnosisView(Model):
 
     @classmethod
     def of(cls, diagnosis: Diagnosis) -> DiagnosisView:
-        return cls(
-            host=diagnosis.host,
-            healthy=not diagnosis.to_mend,
-            findings=[FindingView.of(finding) for finding in diagnosis.findings],
-            unseen=[SkippedCheckView.of(unseen) for unseen in diagnosis.unseen],
-        )
+        return cls.from_record(diagnosis, healthy=not diagnosis.to_mend)

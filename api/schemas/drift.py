@@ -9,7 +9,7 @@ from pydantic import Field, StrictStr
 
 from vmtune.api.schemas.common import Model, Page, ProblemItem, problems_of
 from vmtune.api.schemas.vms import TuningView
-from vmtune.model.plan.drift import Drift, DriftScan, ScanResult
+from vmtune.model.plan.drift import Drift, DriftScan
 
 
 class DriftScanCreate(Model):
@@ -38,17 +38,6 @@ class ScanResultView(Model):
     failed: int = Field(description="Running VMs that did not answer: their state is unchanged.")
     took_ms: int
 
-    @classmethod
-    def of(cls, result: ScanResult) -> ScanResultView:
-        return cls(
-            checked=result.checked,
-            drifted=result.drifted,
-            without_profile=result.without_profile,
-            skipped=result.skipped,
-            failed=result.failed,
-            took_ms=result.took_ms,
-        )
-
 
 class DriftScanView(Model):
     """The last scan of a host."""
@@ -64,12 +53,8 @@ class DriftScanView(Model):
 
     @classmethod
     def of(cls, scan: DriftScan) -> DriftScanView:
-        return cls(
-            host=scan.host,
-            pending=scan.pending,
-            ended_at=scan.ended_at,
-            service=scan.service,
-            result=ScanResultView.of(scan.result) if scan.result else None,
+        return cls.from_record(
+            scan,
             problems=problems_of(scan.result.problems if scan.result else ()),
         )
 
@@ -92,7 +77,7 @@ class DriftView(Model):
             vm=drift.vm.uuid,
             name=drift.vm.name,
             host=drift.vm.host,
-            tuning=TuningView.of(drift.tuning),
+            tuning=TuningView.from_record(drift.tuning),
         )
 
 

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from pydantic import Field, StrictInt, StrictStr
 
-from vmtune.api.schemas.common import Model, Page
+from vmtune.api.schemas.common import Model, Page, TextOrNone
 from vmtune.api.schemas.plans import FindingView
 from vmtune.model.evacuation.evacuation import (
     EvacuationPlan,
@@ -80,7 +80,7 @@ class EvacuationVmView(Model):
     memory_bytes: int = Field(description="0 if it is not running.")
     priority: int = Field(description="The value of its label `priority`.")
     state: EvacuationVmState
-    destination: str | None = Field(description="Null if there is none.")
+    destination: TextOrNone = Field(description="Null if there is none.")
     reason: str = Field(description="Why it is not moved; empty otherwise.")
     findings: list[FindingView] = Field(description="Findings of the preflight.")
     blockers: list[str] = Field(description="Codes of its blockers that can be overridden.")
@@ -94,19 +94,7 @@ class EvacuationVmView(Model):
             for f in vm.findings
             if f.severity is Severity.BLOCKER and f.code not in vm.overrides
         )
-        return cls(
-            vm=vm.vm,
-            name=vm.name,
-            memory_bytes=vm.memory_bytes,
-            priority=vm.priority,
-            state=vm.state,
-            destination=vm.destination or None,
-            reason=vm.reason,
-            findings=[FindingView.of(finding) for finding in vm.findings],
-            blockers=list(dict.fromkeys(blockers)),
-            overrides=list(vm.overrides),
-            migration=vm.migration,
-        )
+        return cls.from_record(vm, blockers=list(dict.fromkeys(blockers)))
 
 
 class EvacuationVmPage(Page[EvacuationVmView]):
@@ -130,13 +118,10 @@ class EvacuationPlanView(Model):
 
     @classmethod
     def of(cls, plan: EvacuationPlan) -> EvacuationPlanView:
-        return cls(
-            host=plan.host,
-            order=plan.order,
+        return cls.from_record(
+            plan,
             movable=len(plan.movable),
             left=len(plan.left),
-            considered=list(plan.considered),
-            refused=dict(plan.refused),
             vms=[EvacuationVmView.of(vm) for vm in plan.vms],
         )
 
@@ -151,7 +136,7 @@ class EvacuationView(Model):
     priority: int
     max_outgoing: int | None
     stop_after_failures: int | None
-    profile: str | None = Field(description="Null for the profile assigned to each VM.")
+    profile: TextOrNone = Field(description="Null for the profile assigned to each VM.")
     state: EvacuationState
     ended: bool
     reason: str = Field(description="Why it failed; empty if a user cancelled it.")
@@ -168,18 +153,9 @@ class EvacuationView(Model):
     @classmethod
     def of(cls, status: EvacuationStatus) -> EvacuationView:
         record, tally = status.record, status.tally
-        return cls(
-            id=record.id,
-            host=record.host,
-            destinations=list(record.destinations),
-            order=record.order,
-            priority=record.priority,
-            max_outgoing=record.max_outgoing,
-            stop_after_failures=record.stop_after_failures,
-            profile=record.profile or None,
-            state=record.state,
+        return cls.from_record(
+            record,
             ended=record.state.ended,
-            reason=record.reason,
             total=tally.total,
             finished=tally.finished,
             moved=tally.states.get(EvacuationVmState.MOVED, 0),
@@ -187,8 +163,6 @@ class EvacuationView(Model):
             states=dict(tally.states),
             total_bytes=tally.total_bytes,
             moved_bytes=tally.moved_bytes,
-            created_at=record.created_at,
-            ended_at=record.ended_at,
         )
 
 

@@ -24,10 +24,6 @@ class EventView(Model):
     @classmethod
     def of(cls, message: Event | Progress) -> EventView:
         stored = message if isinstance(message, Event) else None
-        return cls(
-            id=stored.id if stored else None,
-            at=stored.at if stored else None,
-            topic=message.topic,
-            subject=message.subject,
-            data=dict(message.data),
+        return cls.from_record(
+            message, id=stored.id if stored else None, at=stored.at if stored else None
         )

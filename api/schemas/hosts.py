@@ -10,7 +10,6 @@ from vmtune.api.schemas.common import Model, Page, ProblemItem
 from vmtune.api.schemas.drift import DriftScanView
 from vmtune.api.schemas.plans import FindingView
 from vmtune.model.host.facts import Connection, HostFacts
-from vmtune.model.host.inventory import Host
 
 
 class HostCreate(Model):
@@ -41,17 +40,6 @@ class HostView(Model):
     owner: str = Field(
         description="The service that manages it; empty if none does yet, or for a single service."
     )
-
-    @classmethod
-    def of(cls, host: Host) -> HostView:
-        return cls(
-            name=host.name,
-            uri=host.uri,
-            peer_uri=host.peer_uri,
-            migration_address=host.migration_address,
-            created_at=host.created_at,
-            owner=host.owner,
-        )
 
 
 class HostOwner(Model):
@@ -84,21 +72,10 @@ class HostFactsView(Model):
 
     @classmethod
     def of(cls, facts: HostFacts) -> HostFactsView:
-        return cls(
-            connection=facts.connection,
-            hostname=facts.hostname,
-            uuid=facts.uuid,
+        return cls.from_record(
+            facts,
             qemu_version=str(facts.qemu) if facts.qemu else None,
             libvirt_version=str(facts.libvirt) if facts.libvirt else None,
-            peer_uri=facts.peer_uri,
-            migration_address=facts.migration_address,
-            kvm=facts.kvm,
-            cpus=facts.cpus,
-            memory_bytes=facts.memory_bytes,
-            kernel=facts.kernel,
-            sysctls=dict(facts.sysctls),
-            can_lock_beyond_limits=facts.can_lock_beyond_limits,
-            local=facts.local,
         )
 
 

@@ -12,13 +12,14 @@ from pydantic import Field, StrictInt, StrictStr, TypeAdapter
 from vmtune.api.schemas.applications import OutcomeView
 from vmtune.api.schemas.common import (
     Model,
+    NumberOrNone,
     Page,
     ProblemItem,
     RawValues,
     Rows,
+    TextOrNone,
     Texts,
     Values,
-    problems_of,
     texts_of,
 )
 from vmtune.api.schemas.controlled import (
@@ -38,7 +39,6 @@ from vmtune.model.migration.record import (
     QemuStatus,
     Sample,
     SamplesKept,
-    Totals,
     Trigger,
 )
 from vmtune.storage import Page as StoredPage
@@ -87,10 +87,6 @@ class TotalsView(Model):
     iterations: int
     missed_zero_copy: int
 
-    @classmethod
-    def of(cls, totals: Totals) -> TotalsView:
-        return cls(**{name: getattr(totals, name) for name in cls.model_fields})
-
 
 class MigrationView(Model):
     """The record of one live migration."""
@@ -99,12 +95,12 @@ class MigrationView(Model):
     vm: UUID
     vm_name: str
     source: str
-    destination: str | None = Field(
+    destination: TextOrNone = Field(
         description="Null if the destination of an observed migration is unknown."
     )
     trigger: Trigger = Field(description="Who started it: vmtune, or another client (observed).")
-    profile: str | None = Field(description="Null if it migrates untuned.")
-    revision: int | None
+    profile: TextOrNone = Field(description="Null if it migrates untuned.")
+    revision: NumberOrNone
     values: Values = Field(description="The wanted values.")
     texts: Texts
     overrides: list[str]
@@ -148,36 +144,15 @@ class MigrationView(Model):
 
     @classmethod
     def of(cls, record: Migration, rows: Rows, place: Place | None = None) -> MigrationView:
-        return cls(
-            id=record.id,
-            vm=record.vm,
-            vm_name=record.vm_name,
-            source=record.source,
-            destination=record.destination or None,
-            trigger=record.trigger,
-            profile=record.profile or None,
-            revision=record.revision or None,
+        return cls.from_record(
+            record,
             values=dict(record.wanted),
             texts=texts_of(record.wanted, rows),
-            overrides=list(record.overrides),
-            state=record.state,
             ended=record.state.ended,
-            abort=record.abort,
-            failure=record.failure,
-            problems=problems_of(record.problems),
             missing_flags=missing_flags(record.problems),
-            totals=TotalsView.of(record.totals) if record.totals else None,
             outcomes=[OutcomeView.of(outcome, rows) for outcome in record.outcomes],
             steps=StepView.all_of(record.steps),
             step_texts=step_texts(record.steps),
-            step_records=[StepRecordView.of(step) for step in record.step_records],
-            reaper=ReaperView.of(record.reaper),
-            samples_kept=record.samples_kept,
-            samples_thinned_s=record.samples_thinned_s,
-            created_at=record.created_at,
-            started_at=record.started_at,
-            active_at=record.active_at,
-            ended_at=record.ended_at,
             queued=place is not None,
             ahead=None if place is None else place.ahead,
             waits_for="" if place is None else place.why,

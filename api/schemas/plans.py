@@ -6,10 +6,17 @@ from uuid import UUID
 
 from pydantic import Field, StrictInt, StrictStr
 
-from vmtune.api.schemas.common import Model, RawValues, ValueText, WireValue
+from vmtune.api.schemas.common import (
+    Model,
+    NumberOrNone,
+    RawValues,
+    TextOrNone,
+    ValueText,
+    WireValue,
+)
 from vmtune.api.schemas.controlled import RawSteps, StepTexts, StepView, step_texts
 from vmtune.api.schemas.vms import ReadingView
-from vmtune.model.findings.table import Finding, Severity
+from vmtune.model.findings.table import Severity
 from vmtune.model.host.facts import Connection
 from vmtune.model.plan.plan import PlanItem, TakesEffect
 from vmtune.model.tunables.tunable import Route, Side
@@ -99,23 +106,12 @@ class FindingView(Model):
 
     code: str
     severity: Severity
-    tunable: str | None = Field(
+    tunable: TextOrNone = Field(
         description="Null if it concerns the VM, a host, or a step of the profile."
     )
     message: str
     remedy: str
     evidence: dict[str, str | int]
-
-    @classmethod
-    def of(cls, finding: Finding) -> FindingView:
-        return cls(
-            code=finding.code,
-            severity=finding.severity,
-            tunable=finding.tunable or None,
-            message=finding.message,
-            remedy=finding.remedy,
-            evidence=dict(finding.evidence),
-        )
 
 
 class PlanItemView(Model):
@@ -133,15 +129,10 @@ class PlanItemView(Model):
     @classmethod
     def of(cls, item: PlanItem) -> PlanItemView:
         rows = {item.tunable: item.row}
-        return cls(
-            tunable=item.tunable,
+        return cls.from_record(
+            item,
             wanted=ValueText.of(item.tunable, item.wanted, rows),
             current=ReadingView.of(item.tunable, item.current, rows),
-            route=item.route,
-            side=item.side,
-            takes_effect=item.takes_effect,
-            overwriter=item.overwriter,
-            differs=item.differs,
         )
 
 
@@ -151,10 +142,10 @@ class PlanView(Model):
     vm: UUID
     vm_name: str
     host: str
-    destination: str | None
+    destination: TextOrNone
     connection: Connection
-    profile: str | None = Field(description="Null if none was given and none is assigned.")
-    revision: int | None
+    profile: TextOrNone = Field(description="Null if none was given and none is assigned.")
+    revision: NumberOrNone
     clean: bool = Field(description="Nothing would change, and there are no blockers.")
     blockers: list[str] = Field(description="Codes of the blockers.")
     findings: list[FindingView]
@@ -168,17 +159,9 @@ class PlanView(Model):
     @classmethod
     def of(cls, planned: Planned) -> PlanView:
         plan = planned.plan
-        return cls(
-            vm=plan.vm,
-            vm_name=plan.vm_name,
-            host=plan.host,
-            destination=plan.destination or None,
-            connection=plan.connection,
-            profile=plan.profile or None,
-            revision=plan.revision or None,
-            clean=plan.clean,
+        return cls.from_record(
+            plan,
             blockers=list(dict.fromkeys(finding.code for finding in plan.blockers())),
-            findings=[FindingView.of(finding) for finding in plan.findings],
             items=[PlanItemView.of(item) for item in plan.items],
             steps=StepView.all_of(plan.steps),
             step_texts=step_texts(plan.steps),

@@ -9,7 +9,6 @@ from pydantic import Field
 from vmtune.api.schemas.common import Model, RawValue
 from vmtune.api.schemas.plans import FindingView
 from vmtune.model.host.pools import Design, Level
-from vmtune.services.hosts.limits import LimitState
 from vmtune.services.hosts.pools import PoolReport
 
 
@@ -43,7 +42,8 @@ class PoolView(Model):
     def of(cls, report: PoolReport) -> PoolView:
         found, vm = report.headroom, report.vm
         model = found.model
-        return cls(
+        return cls.from_record(
+            found,
             uuid=vm.uuid,
             name=vm.name,
             host=report.host,
@@ -54,16 +54,9 @@ class PoolView(Model):
             soft_limit=model.soft_limit,
             most_pooled=model.most_pooled,
             most_coroutines=model.most,
-            most_maps=found.most_maps,
             maps=found.maps.total if found.maps else None,
             stacks=found.maps.stacks if found.maps else None,
-            other_maps=found.other_maps,
-            limit=found.limit,
-            left=found.left,
-            left_now=found.left_now,
-            needed_limit=found.needed_limit,
-            level=found.level,
-            findings=[FindingView.of(finding) for finding in report.findings],
+            findings=[FindingView.from_record(finding) for finding in report.findings],
         )
 
 
@@ -84,17 +77,6 @@ class LimitView(Model):
     )
     claims: dict[str, int] = Field(description="Requested values by requester; the highest is set.")
     held: str = Field(description="Why it is above the requested values; empty if it is not.")
-
-    @classmethod
-    def of(cls, state: LimitState) -> LimitView:
-        return cls(
-            tunable=state.tunable,
-            sysctl=state.sysctl,
-            value=state.value,
-            before=state.before,
-            claims=dict(state.claims),
-            held=state.held,
-        )
 
 
 class LimitList(Model):

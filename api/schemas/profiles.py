@@ -75,16 +75,14 @@ class ProfileView(Model):
     @classmethod
     def of(cls, profile: Profile, rows: Rows) -> ProfileView:
         current = profile.current
-        return cls(
-            name=profile.name,
-            description=profile.description,
+        return cls.from_record(
+            profile,
             revision=current.number,
             values=dict(current.values),
             texts=texts_of(current.values, rows),
             steps=StepView.all_of(current.steps),
             step_texts=step_texts(current.steps),
             note=current.note,
-            created_at=profile.created_at,
             revised_at=current.created_at,
         )
 
@@ -107,15 +105,12 @@ class RevisionView(Model):
 
     @classmethod
     def of(cls, revision: Revision, rows: Rows) -> RevisionView:
-        return cls(
-            profile=revision.profile,
+        return cls.from_record(
+            revision,
             revision=revision.number,
-            values=dict(revision.values),
             texts=texts_of(revision.values, rows),
             steps=StepView.all_of(revision.steps),
             step_texts=step_texts(revision.steps),
-            note=revision.note,
-            created_at=revision.created_at,
         )
 
 

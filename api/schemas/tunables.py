@@ -11,7 +11,6 @@ from vmtune.model.tunables.tunable import (
     LibvirtKind,
     LibvirtName,
     QmpKind,
-    QmpName,
     Route,
     Side,
     Tunable,
@@ -25,10 +24,6 @@ class QmpNameView(Model):
     kind: QmpKind
     name: str
 
-    @classmethod
-    def of(cls, name: QmpName) -> QmpNameView:
-        return cls(kind=name.kind, name=name.name)
-
 
 class LibvirtNameView(Model):
     """libvirt's own name of a tunable, and virsh's option."""
@@ -40,7 +35,7 @@ class LibvirtNameView(Model):
 
     @classmethod
     def of(cls, name: LibvirtName) -> LibvirtNameView:
-        return cls(kind=name.kind, name=name.name, virsh=name.virsh, since=name.since.short)
+        return cls.from_record(name, since=name.since.short)
 
 
 class TunableView(Model):
@@ -73,31 +68,15 @@ class TunableView(Model):
 
     @classmethod
     def of(cls, row: Tunable) -> TunableView:
-        return cls(
-            name=row.name,
-            title=row.title,
-            why=row.why,
-            kind=row.kind,
-            unit=row.unit,
-            route=row.route,
-            side=row.side,
+        return cls.from_record(
+            row,
             default=ValueText.or_none(row.name, row.default, {row.name: row}),
-            minimum=row.minimum,
-            maximum=row.maximum,
-            power_of_two=row.power_of_two,
-            choices=list(row.choices),
             allowed=row.allowed(),
             examples=examples(row.unit) if row.kind is Kind.INTEGER else "",
-            qmp=QmpNameView.of(row.qmp) if row.qmp else None,
             libvirt=LibvirtNameView.of(row.libvirt) if row.libvirt else None,
-            probe=row.probe,
             since=row.since.short,
             until=row.until.short if row.until else None,
-            overwriter=row.overwriter,
             takes_effect=TAKES_EFFECT[row.route],
-            running=row.running,
-            pack=row.pack,
-            read_only=row.read_only,
         )
 
 

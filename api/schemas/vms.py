@@ -40,18 +40,6 @@ class TuningView(Model):
     as_of: datetime
     since: datetime = Field(description="Since when it is in this state, as far as checks show.")
 
-    @classmethod
-    def of(cls, tuning: Tuning) -> TuningView:
-        return cls(
-            state=tuning.state,
-            profile=tuning.profile,
-            revision=tuning.revision,
-            application=tuning.application,
-            differing=list(tuning.differing),
-            as_of=tuning.as_of,
-            since=tuning.since,
-        )
-
 
 class Stands(Model):
     """Tuning state of a VM, as of the last check."""
@@ -66,7 +54,7 @@ def stands_of(tuning: Tuning | None) -> dict[str, Any]:  # any: the fields of St
     """The fields of :class:`Stands`."""
     if tuning is None:
         return {"tuning_state": TuningState.UNTUNED, "tuning": None}
-    return {"tuning_state": tuning.state, "tuning": TuningView.of(tuning)}
+    return {"tuning_state": tuning.state, "tuning": TuningView.from_record(tuning)}
 
 
 class VmView(Stands):
@@ -83,8 +71,8 @@ class VmView(Stands):
         return cls(
             uuid=seen.summary.uuid,
             name=seen.summary.name,
-            host=seen.host,
             state=seen.summary.state,
+            host=seen.host,
             labels=dict(seen.labels),
             **stands_of(tuning),
         )
@@ -171,27 +159,13 @@ class VmDetail(Stands):
         tuning: Tuning | None,
         tunables: TunableRegistry,
     ) -> VmDetail:
-        return cls(
+        return cls.from_record(
+            facts,
             **stands_of(tuning),
-            uuid=facts.uuid,
-            name=facts.name,
             host=host,
-            state=facts.state,
             labels=dict(labels),
             qemu_version=str(facts.qemu),
-            machine=facts.machine,
-            kvm=facts.kvm,
-            memory_bytes=facts.memory_bytes,
-            vcpus=facts.vcpus,
-            persistent=facts.persistent,
-            migrating=facts.migrating,
-            iothreads=list(facts.iothreads),
-            virtio_disks=list(facts.virtio_disks),
             compression_methods=sorted(facts.compression_methods),
-            locked_memory_limit_bytes=facts.locked_memory_limit_bytes,
-            may_lock_memory=facts.may_lock_memory,
-            blocked_reasons=list(facts.blocked_reasons),
-            pid=facts.pid,
             readings=readings_of(facts.readings, tunables),
             boot_readings=readings_of(facts.boot_readings, tunables),
         )

@@ -184,7 +184,7 @@ async def list_run_rounds(
 ) -> RoundPage:
     """Rounds of its dirty-ring reaper, oldest first; none without a reaper."""
     page = await on.runs.series(run, Series.ROUNDS, after, limit)
-    return RoundPage(items=[RoundView.of(r) for r in page.items], next=page.next)
+    return RoundPage(items=[RoundView.from_record(r) for r in page.items], next=page.next)
 
 
 @router.get("/runs/{run}/processes", responses=problems(404), dependencies=[READ])

@@ -35,13 +35,11 @@ class ForecastView(Model):
     @classmethod
     def of(cls, forecast: Forecast) -> ForecastView:
         found = forecast.detectable
-        return cls(
-            runs=forecast.runs,
+        return cls.from_record(
+            forecast,
             detectable_percent=None if found is None else round((found - 1) * 100, 1),
             noise_percent=round(forecast.noise * 100, 1),
-            noise_reason=forecast.noise_reason,
             duration_s=round(forecast.duration_s),
-            duration_reason=forecast.duration_reason,
         )
 
 
@@ -146,10 +144,8 @@ class PlannedRunView(Model):
     @classmethod
     def of(cls, status: PlannedStatus) -> PlannedRunView:
         planned, run = status.planned, status.run
-        return cls(
-            number=planned.number,
-            block=planned.block,
-            position=planned.position,
+        return cls.from_record(
+            planned,
             cell=planned.cell.name,
             scenario=status.scenario,
             arm=planned.arm.name,

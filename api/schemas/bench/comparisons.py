@@ -9,10 +9,10 @@ from uuid import UUID
 
 from pydantic import Field, create_model
 
-from vmtune.api.schemas.common import Model, Page, Texts, texts_of
+from vmtune.api.schemas.common import Model, Page, TextOrNone, Texts, texts_of
 from vmtune.bench.model.runs.run import Place
 from vmtune.bench.report.report import FORMAT, VERSION, Report
-from vmtune.bench.services.comparisons.history import History, SetupHistory, Shift
+from vmtune.bench.services.comparisons.history import History, SetupHistory
 from vmtune.model.tunables.built_in import BUILT_IN
 
 _HINTS = get_type_hints(Report)
@@ -51,20 +51,6 @@ class ShiftView(Model):
     text: str
     environment: list[str] = Field(description="What changed in the environment there.")
 
-    @classmethod
-    def of(cls, shift: Shift) -> ShiftView:
-        return cls(
-            at=shift.at,
-            run=shift.run,
-            since=shift.since,
-            ratio=shift.ratio,
-            low=shift.low,
-            high=shift.high,
-            matters=shift.matters,
-            text=shift.text,
-            environment=list(shift.environment),
-        )
-
 
 class SetupHistoryView(Model):
     """Runs of one setup, oldest first."""
@@ -72,7 +58,7 @@ class SetupHistoryView(Model):
     host: str
     place: Place
     qemu: str
-    profile: str | None
+    profile: TextOrNone
     texts: Texts
     points: list[PointView]
     changes: list[ShiftView] | None = Field(description="Null if there are too few points.")
@@ -80,11 +66,8 @@ class SetupHistoryView(Model):
 
     @classmethod
     def of(cls, entry: SetupHistory) -> SetupHistoryView:
-        return cls(
-            host=entry.host,
-            place=entry.place,
-            qemu=entry.qemu,
-            profile=entry.profile or None,
+        return cls.from_record(
+            entry,
             texts=texts_of(entry.values, BUILT_IN),
             points=[
                 PointView(run=p.run, at=p.at, value=p.value, fingerprint=p.fingerprint or None)
@@ -92,8 +75,7 @@ class SetupHistoryView(Model):
             ],
             changes=None
             if entry.changes is None
-            else [ShiftView.of(shift) for shift in entry.changes],
-            reason=entry.reason,
+            else [ShiftView.from_record(shift) for shift in entry.changes],
         )
 
 

@@ -6,9 +6,9 @@ from pydantic import Field
 
 from vmtune.api.schemas.common import Model, Page
 from vmtune.bench.model.metrics.table import Direction
-from vmtune.reference.changes import Compared, HeldChange, compared, held
+from vmtune.reference.changes import Compared, compared, held
 from vmtune.reference.facts import FACTS, Facts, in_order
-from vmtune.reference.tables import Form, Reference, Row, Source, Table
+from vmtune.reference.tables import Form, Reference, Row, Table
 
 
 class ReferenceSourceView(Model):
@@ -21,18 +21,6 @@ class ReferenceSourceView(Model):
     key: str = Field(description="Message id, pull request or path.")
     url: str
     checked: bool = Field(description="The figures were checked against the original text.")
-
-    @classmethod
-    def of(cls, source: Source) -> ReferenceSourceView:
-        return cls(
-            place=source.place,
-            title=source.title,
-            date=source.date,
-            author=source.author,
-            key=source.key,
-            url=source.url,
-            checked=source.checked,
-        )
 
 
 class FactView(Model):
@@ -87,10 +75,6 @@ class PrintedChangeView(Model):
     recomputed: str
     agrees: bool
 
-    @classmethod
-    def of(cls, change: HeldChange) -> PrintedChangeView:
-        return cls(printed=change.printed, recomputed=change.recomputed, agrees=change.agrees)
-
 
 class ReferenceRowView(Model):
     """One figure."""
@@ -116,7 +100,7 @@ class ReferenceRowView(Model):
             high=None if figure.high is None else float(figure.high),
             approximate=figure.approximate,
             ratios=[PublishedRatioView.of(one) for one in compared(reference, table, row)],
-            change=None if change is None else PrintedChangeView.of(change),
+            change=None if change is None else PrintedChangeView.from_record(change),
         )
 
 
@@ -137,16 +121,8 @@ class ReferenceTableView(Model):
 
     @classmethod
     def of(cls, reference: Reference, table: Table) -> ReferenceTableView:
-        return cls(
-            name=table.name,
-            title=table.title,
-            form=table.form,
-            unit=table.unit,
-            better=table.better,
-            metric=table.metric,
-            metric_note=table.metric_note,
-            note=table.note,
-            rows=[ReferenceRowView.of(reference, table, row) for row in table.rows],
+        return cls.from_record(
+            table, rows=[ReferenceRowView.of(reference, table, row) for row in table.rows]
         )
 
 
@@ -181,10 +157,8 @@ class ReferenceView(Model):
     def of(cls, reference: Reference, table: Table | None = None) -> ReferenceView:
         """All of *reference*, or that *table* alone."""
         tables = reference.tables.values() if table is None else (table,)
-        return cls(
-            id=reference.id,
-            title=reference.title,
-            source=ReferenceSourceView.of(reference.source),
+        return cls.from_record(
+            reference,
             setup=FactView.all(reference.setup),
             arms=[
                 ReferenceArmView(name=arm.name, facts=FactView.all(arm.facts))
@@ -195,8 +169,6 @@ class ReferenceView(Model):
                 ReferenceConstantView(name=name, values=[float(value) for value in values])
                 for name, values in reference.constants.items()
             ],
-            notes=list(reference.notes),
-            scenarios=list(reference.scenarios),
         )
 
 
@@ -220,10 +192,8 @@ class ReferenceSummary(Model):
 
     @classmethod
     def of(cls, reference: Reference) -> ReferenceSummary:
-        return cls(
-            id=reference.id,
-            title=reference.title,
-            source=ReferenceSourceView.of(reference.source),
+        return cls.from_record(
+            reference,
             tables=[
                 TableSummary(
                     name=each.name,

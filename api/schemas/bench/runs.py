@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -17,7 +16,7 @@ from vmtune.api.schemas.migrations import SampleView, TotalsView
 from vmtune.bench.model.kinds import ScenarioKind
 from vmtune.bench.model.metrics.table import METRICS
 from vmtune.bench.model.runs.boot_record import BootRecord
-from vmtune.bench.model.runs.run import HostSide, Place, Run, RunState, Slot
+from vmtune.bench.model.runs.run import HostSide, Place, Run, RunState
 from vmtune.bench.model.runs.series import Head, Series
 from vmtune.bench.model.scenario.block import BlockRecord, LoadPhase
 from vmtune.bench.model.scenario.block_target import VM_HOST, VM_NAME, vm_of_setup
@@ -68,10 +67,6 @@ class SlotView(Model):
     arm: str
     block: int = Field(description="From 1; 0 is the warm-up, which is not counted.")
     position: int
-
-    @classmethod
-    def of(cls, slot: Slot | None) -> SlotView | None:
-        return cls(**asdict(slot)) if slot else None
 
 
 class RunVmView(Model):
@@ -151,7 +146,7 @@ def _fields(run: Run, ahead: int | None) -> dict[str, Any]:  # any: RunView's
         "vm": RunVmView.of(run),
         "host": run.host,
         "fingerprint": run.fingerprint or None,
-        "slot": SlotView.of(run.slot),
+        "slot": run.slot,
         "imported_from": run.imported_from,
         "created_at": run.created_at,
         "started_at": run.started_at,
@@ -190,18 +185,8 @@ class RunHeadView(Model):
 
     @classmethod
     def of(cls, head: Head) -> RunHeadView:
-        return cls(
-            migration_ms=head.migration_ms,
-            migration_ended_ms=head.migration_ended_ms,
-            ended_ms=head.ended_ms,
-            beat_interval_ms=head.beat_interval_ms,
-            totals=TotalsView.of(head.totals) if head.totals else None,
-            outcomes=[OutcomeView.of(outcome, BUILT_IN) for outcome in head.outcomes],
-            reaper=ReaperView.of(head.reaper),
-            steps=[StepRecordView.of(step) for step in head.steps],
-            ring_full_exits=head.ring_full_exits,
-            block=head.block,
-            boot=head.boot,
+        return cls.from_record(
+            head, outcomes=[OutcomeView.of(outcome, BUILT_IN) for outcome in head.outcomes]
         )
 
 

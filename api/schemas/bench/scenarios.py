@@ -42,18 +42,13 @@ class ScenarioView(Model):
     @classmethod
     def of(cls, offered: OfferedScenario) -> ScenarioView:
         scenario = offered.scenario
-        return cls(
-            name=scenario.name,
+        return cls.from_record(
+            scenario,
             kind=kind_of(scenario),
-            family=scenario.family,
             family_title=offered.family.title,
-            title=scenario.title,
-            why=scenario.why,
             applicable=not offered.why_not,
             reason=offered.why_not,
-            values=dict(scenario.values),
             texts=texts_of(scenario.values, BUILT_IN),
-            longest_s=scenario.longest_s,
             setup=to_json(scenario),
         )
 
@@ -73,13 +68,7 @@ class MeasuredScenarioView(Model):
 
     @classmethod
     def of(cls, measured: MeasuredScenario, shipped: bool) -> MeasuredScenarioView:
-        return cls(
-            name=measured.name,
-            runs=measured.runs,
-            newest=measured.newest,
-            newest_at=measured.newest_at,
-            shipped=shipped,
-        )
+        return cls.from_record(measured, shipped=shipped)
 
 
 class MeasuredScenarioPage(Page[MeasuredScenarioView]):
@@ -102,15 +91,11 @@ class MetricView(Model):
 
     @classmethod
     def of(cls, metric: Metric) -> MetricView:
-        return cls(
-            name=metric.name,
+        return cls.from_record(
+            metric,
             kind=next(kind for kind, table in METRICS_OF.items() if metric.name in table),
-            title=metric.title,
-            unit=metric.unit,
             better=metric.direction,
-            group=metric.group,
             headline=metric.name in HEADLINE,
-            description=metric.description,
         )
 
 
