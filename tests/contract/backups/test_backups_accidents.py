@@ -84,7 +84,7 @@ def test_a_restore_that_fails_half_way_lets_no_service_start_and_can_be_repeated
         with pytest.raises(SchemaMismatch, match="did not complete"):
             Store.open(url(databases))
         assert [f.code for f in check(databases).findings] == ["half_restored"]
-        undo = Path(problem.remedy.split("restore ")[1].split(" ")[0])
+        undo = Path(problem.remedy.split("db restore ")[1].split(" ")[0])
         restore(databases, undo, ACT, force=True)
         assert host_names(databases) == ["a", "later"]
 
