@@ -9,10 +9,11 @@ from types import TracebackType
 from typing import Self
 from uuid import UUID
 
-from vmtune.engine.context import Clock, Controls, Monotonic, NoteStep
+from vmtune.engine.context import Clock, Monotonic, NoteStep
 from vmtune.engine.reaper.loop import Reaper
 from vmtune.engine.reaper.settings import ReaperSettings
 from vmtune.engine.steps.executor import StepExecutor
+from vmtune.hypervisor.protocol import Controls
 from vmtune.model.migration.controller_record import ReaperReport, ReaperRound, StepRecord
 from vmtune.model.migration.record import QemuStatus, Sample
 from vmtune.model.migration.steps import Step
@@ -51,6 +52,8 @@ class Controllers:
     :param past: of a migration that was begun by another process: steps that were done are not
         done again, one that was under way is looked up, and the report goes on.
     :param note_step: where steps have to be stored before they are done.
+    :param unpaused: a full ring can end the guest: reap without a pause, and have the guest
+        throttled when its rings begin to fill.
     """
 
     def __init__(
@@ -63,12 +66,13 @@ class Controllers:
         past: Past | None = None,
         note_step: NoteStep | None = None,
         time: Clock | None = None,
+        unpaused: bool = False,
     ) -> None:
         past = past or Past()
         self._time = time or Monotonic()
         self._reaper: Reaper | None = None
         if reaper is not None:
-            self._reaper = Reaper(driver, vm, reaper, self._time, past.report)
+            self._reaper = Reaper(driver, vm, reaper, self._time, past.report, unpaused=unpaused)
         self._executor = StepExecutor(driver, vm, steps, past.step_records, note_step)
 
     async def __aenter__(self) -> Self:
@@ -113,7 +117,17 @@ class Controllers:
                 self._reaper.migration_is_active(sample.iteration)
             elif sample.status.in_postcopy:
                 self._reaper.finish()  # the guest writes elsewhere now
+        if self._reaper is not None and sample.status is QemuStatus.ACTIVE:
+            share = self._reaper.fills_up
+            if share:
+                reason = f"a ring was {share:.0%} full after one round, and a full one can end QEMU"
+                await self._executor.throttle(sample, reason)
         await self._executor.on_sample(sample)
+
+    @property
+    def unprotected(self) -> bool:
+        """Whether a full ring can end the guest, and none was emptied yet."""
+        return self._reaper is not None and self._reaper.unprotected
 
     @property
     def report(self) -> ReaperReport | None:

@@ -13,10 +13,12 @@ from uuid import UUID
 
 import structlog
 
+from vmtune.engine.guest_state import Guest, HostView, guest_state
 from vmtune.errors import CommandRefused, NotFound, OutcomeUnknown, VmtuneError
 from vmtune.hypervisor.protocol import Driver, MigrationHandle
-from vmtune.model.host.facts import VmState
+from vmtune.model.host.facts import Postcopy, VmState
 from vmtune.model.migration.record import (
+    MIGRATION_CANCELLED,
     AbortState,
     Migration,
     MigrationState,
@@ -38,12 +40,14 @@ class Evidence:
 
     :param error: why a phase broke off.
     :param left: the source has reported that the VM has migrated away.
+    :param interrupted: a libvirt of either side went away meanwhile.
     """
 
     handle: MigrationHandle | None = None
     snapshot: Snapshot | None = None
     error: VmtuneError | None = None
     left: bool = False
+    interrupted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,49 +59,6 @@ class End:
 
     state: MigrationState
     why: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class HostView:
-    """The VM's state on a host.
-
-    :param state: None where the host does not have it.
-    :param silent: why the host cannot be queried; empty if it answered.
-    :param status: its last outgoing migration, where it has the VM.
-    :param leaving: QEMU is done, and libvirt is not: it may still resume the guest here.
-    :param left: it reported that the VM has migrated away.
-    :param nowhere: no such host: it is unknown where the VM went.
-    """
-
-    state: VmState | None = None
-    silent: str = ""
-    status: QemuStatus | None = None
-    why: str = ""
-    leaving: bool = False
-    left: bool = False
-    nowhere: bool = False
-
-    @property
-    def present(self) -> bool:
-        return self.state in (VmState.RUNNING, VmState.PAUSED)
-
-    @property
-    def split(self) -> bool:
-        """It has the VM in post-copy: its memory is on two hosts (QEMU docs/devel/migration/
-        postcopy.rst)."""
-        return self.present and self.status is not None and self.status.in_postcopy
-
-    @property
-    def left_behind(self) -> bool:
-        """QEMU has sent all of it, and libvirt no longer waits for the destination's word: it
-        was ended meanwhile (qemuProcessRecoverMigrationOut in libvirt's
-        src/qemu/qemu_process.c)."""
-        done = self.status is QemuStatus.COMPLETED and not self.leaving
-        return done and self.state is VmState.PAUSED
-
-    @property
-    def moving(self) -> bool:
-        return self.leaving or (self.status is not None and self.status.running)
 
 
 async def find_end(
@@ -113,7 +74,12 @@ async def find_end(
             await evidence.handle.wait()
         except CommandRefused as refusal:
             by_step = f"aborted by a convergence step: {step.reason}" if step else ""
-            return End(stopped, "aborted as asked" if asked else by_step or refusal.message)
+            said = "aborted as asked" if asked else by_step or refusal.message
+            if refusal.problems[0].code == MIGRATION_CANCELLED:
+                stopped = MigrationState.CANCELLED
+            if not evidence.handle.begun:
+                return End(stopped, said)
+            return await _look_at_refused(record, stopped, said, evidence, source, destination)
         except OutcomeUnknown:
             log.info("the migration's end was missed: asking both", migration_id=str(record.id))
         else:
@@ -124,7 +90,28 @@ async def find_end(
         return End(stopped, why)
     if isinstance(error, CommandRefused) and evidence.snapshot is None:
         return End(stopped, str(error))
-    return await ask_both(record, stopped, evidence, source, destination)
+    end = await ask_both(record, stopped, evidence, source, destination)
+    if end.state is not stopped and end.state is MigrationState.CANCELLED and evidence.interrupted:
+        return End(stopped, ENDED_BY_RESTART)
+    return end
+
+
+async def _look_at_refused(
+    record: Migration,
+    stopped: MigrationState,
+    said: str,
+    evidence: Evidence,
+    source: Driver,
+    destination: Driver | None,
+) -> End:
+    """The end of a migration that its starter calls failed. libvirt does so where it loses its
+    connection to the other libvirt, and in post-copy QEMU goes on without."""
+    end = await ask_both(record, stopped, evidence, source, destination)
+    if end.state in (MigrationState.FAILED, MigrationState.CANCELLED) and end.why != GUEST_LOST:
+        return End(stopped, said)
+    if end.state is MigrationState.COMPLETED:
+        return end
+    return replace(end, why=f"{end.why}; it was reported as failed: {said}")
 
 
 async def ask_both(
@@ -161,6 +148,12 @@ async def ask_both(
         await asyncio.sleep(RETRY_S)
 
 
+async def is_lost(vm: UUID, source: Driver, destination: Driver | None) -> bool:
+    """Whether the guest was on a destination whose QEMU is gone: nothing is left to recover."""
+    here, there = await asyncio.gather(_ask(source, vm), _ask(destination, vm))
+    return guest_state(here, there) is Guest.LOST
+
+
 def _with_memory(here: HostView, evidence: Evidence) -> HostView:
     """The source's answer, with its last answer while it had the VM."""
     last = evidence.snapshot
@@ -172,37 +165,66 @@ def _with_memory(here: HostView, evidence: Evidence) -> HostView:
 
 
 def conclude(here: HostView, there: HostView, stopped: MigrationState) -> End:
-    """The end, from both hosts' answers. Only a VM that runs on the destination has migrated;
-    where nobody knows the destination, one that its source says to have migrated away. In
-    post-copy the destination runs before it has all memory: that is no end, whatever became of
-    the source."""
-    if there.split:
-        assert there.status is not None, "split by its status"
-        return End(
-            MigrationState.UNKNOWN,
-            "the guest runs on the destination, and part of its memory is still on the source: "
-            f"QEMU there says {there.status.value}; shut down neither host",
+    """The end, from both hosts' answers, by :func:`~vmtune.engine.guest_state.guest_state`.
+
+    :param stopped: what a migration has come to whose VM stays on its source.
+    """
+    match guest_state(here, there):
+        case Guest.THERE:
+            return End(MigrationState.COMPLETED)
+        case Guest.HERE:
+            state = MigrationState.CANCELLED if here.status is QemuStatus.CANCELLED else stopped
+            return End(state, here.why or "it stopped unobserved; the VM is on the source")
+        case Guest.GONE:
+            return End(MigrationState.FAILED, here.why or "the VM runs on neither host")
+        case Guest.LOST:
+            return End(MigrationState.FAILED, GUEST_LOST)
+        case Guest.AWAY if here.left:
+            return End(MigrationState.COMPLETED)
+        case Guest.AWAY:
+            why = "the VM left its host, and runs on none that vmtune knows"
+            return End(MigrationState.UNKNOWN, why)
+        case Guest.SPLIT:
+            return End(MigrationState.UNKNOWN, f"{SPLIT}; {NEITHER}")
+        case Guest.BROKEN:
+            return End(MigrationState.POSTCOPY_PAUSED, f"{_why_broken(here, there)}; {NEITHER}")
+        case Guest.OPEN:
+            return End(MigrationState.UNKNOWN, _why_open(here, there))
+
+
+ENDED_BY_RESTART = (
+    "a libvirt went away meanwhile, and QEMU says cancelled: libvirt cancels a migration when it "
+    "loses the other side's libvirt, and one that it finds when it is started again"
+)
+NEITHER = "shut down neither host"
+SPLIT = "the guest runs on the destination, and part of its memory is still on the source"
+GUEST_LOST = (
+    "guest lost: it ran on the destination in post-copy, and its QEMU there is gone; what the "
+    "source has is no whole guest and must not be resumed"
+)
+
+
+def _why_broken(here: HostView, there: HostView) -> str:
+    if there.split and not (here.present or here.silent):
+        return (
+            "the guest runs on the destination, and the source's QEMU, which held part of its "
+            "memory, is gone: what is missing cannot be recovered, and the guest stops where it "
+            "needs it"
         )
-    moved = there.present and not here.present and not here.silent
-    # Otherwise QEMU lets the destination run only once the source has stopped for good.
-    outlived = there.state is VmState.RUNNING and (bool(here.silent) or here.left_behind)
-    if moved or outlived:
-        return End(MigrationState.COMPLETED)
+    silent = here.silent or there.silent
+    return f"{SPLIT}: post-copy is paused" + (f"; a host cannot be asked: {silent}" * bool(silent))
+
+
+def _why_open(here: HostView, there: HostView) -> str:
     if here.silent:
-        return End(MigrationState.UNKNOWN, f"the source cannot be asked: {here.silent}")
+        return f"the source cannot be asked: {here.silent}"
     if here.present and there.present:
-        return End(MigrationState.UNKNOWN, "both hosts have the VM: they are not yet done")
+        return "both hosts have the VM: they are not yet done"
     if here.moving and here.status is not None:
-        return End(MigrationState.UNKNOWN, f"QEMU says that it is {here.status.value}")
-    if here.present:
-        state = MigrationState.CANCELLED if here.status is QemuStatus.CANCELLED else stopped
-        return End(state, here.why or "it stopped unobserved; the VM is on the source")
-    if there.nowhere:
-        why = "the VM left its host, and runs on none that vmtune knows"
-        return End(MigrationState.COMPLETED) if here.left else End(MigrationState.UNKNOWN, why)
+        return f"QEMU says that it is {here.status.value}"
     if there.silent:
-        return End(MigrationState.UNKNOWN, f"the destination cannot be asked: {there.silent}")
-    return End(MigrationState.FAILED, here.why or "the VM runs on neither host")
+        return f"the destination cannot be asked: {there.silent}"
+    return "the source has sent all of it, and the destination does not have it"
 
 
 async def _ask(driver: Driver | None, vm: UUID) -> HostView:
@@ -212,15 +234,20 @@ async def _ask(driver: Driver | None, vm: UUID) -> HostView:
         vms = await driver.list_vms()
     except VmtuneError as error:
         return HostView(silent=error.message)
-    state = next((v.state for v in vms if v.uuid == vm), None)
-    if state not in (VmState.RUNNING, VmState.PAUSED):
-        return HostView(state)
+    found = next((v for v in vms if v.uuid == vm), None)
+    if found is None or found.state not in (VmState.RUNNING, VmState.PAUSED):
+        return HostView(found.state if found is not None else None)
     try:
         snapshot = await driver.migration(vm)
         done = snapshot.status is QemuStatus.COMPLETED
-        leaving = done and vm in await driver.outgoing()
+        waits = done and found.postcopy is not Postcopy.FAILED
+        leaving = waits and vm in await driver.outgoing()
     except NotFound:
         return HostView()
     except VmtuneError as error:
-        return HostView(silent=error.message)
-    return HostView(state, "", snapshot.status, snapshot.error, leaving)
+        if found.postcopy is Postcopy.NONE:
+            return HostView(silent=error.message)
+        return HostView(found.state, why=error.message, reason=found.postcopy)
+    return HostView(
+        found.state, "", snapshot.status, snapshot.error, leaving, reason=found.postcopy
+    )

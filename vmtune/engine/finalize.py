@@ -12,7 +12,9 @@ from uuid import UUID
 
 import structlog
 
-from vmtune.engine.end_state import Evidence, find_end
+from vmtune.engine import postcopy
+from vmtune.engine.arrived_settings import restore_arrived
+from vmtune.engine.end_state import GUEST_LOST, Evidence, find_end
 from vmtune.engine.notes import Hosts
 from vmtune.engine.read_back import close_outcomes, read_on_arrival
 from vmtune.engine.setting import restore, set_again
@@ -60,34 +62,64 @@ async def finalize(
     fields = MigrationFields()
     source, destination = await hosts.source(), await hosts.destination()
     end = await find_end(record, evidence, source, destination)
-    fields |= MigrationFields(state=end.state, failure=end.why, ended_at=datetime.now(UTC))
+    fields |= MigrationFields(state=end.state, failure=end.why)
+    if end.state.ended:
+        fields["ended_at"] = datetime.now(UTC)
     if record.reaper is not None and record.reaper.end is ReaperEnd.RUNNING:
         record = replace(record, reaper=replace(record.reaper, end=ReaperEnd.INTERRUPTED))
         fields["reaper"] = record.reaper
-    if end.state is MigrationState.UNKNOWN:
+    if end.state is MigrationState.POSTCOPY_PAUSED and not _is_reported(record):
+        fields["problems"] = (*record.problems, postcopy.interrupted(record, ""))
+    if end.state in (MigrationState.UNKNOWN, MigrationState.POSTCOPY_PAUSED):
         return fields
+    if end.why == GUEST_LOST:
+        # What the source holds stays as it is: it is no whole guest, and nothing may resume it.
+        outcomes = close_outcomes(record, "the migration did not complete")
+        return fields | MigrationFields(outcomes=tuple(outcomes.values()))
     # Without libvirt, the values of an observed migration belong to its starter.
     libvirt = await hosts.connection() is Connection.LIBVIRT
     resets = record.trigger is Trigger.VMTUNE or libvirt
     if end.state is MigrationState.COMPLETED:
+        # It may have gone on unobserved.
+        record = replace(record, problems=postcopy.resumed(record.problems, datetime.now(UTC)))
         fields["totals"] = totals = await _totals(record.vm, evidence.snapshot, source, destination)
         if destination is None:
             outcomes = close_outcomes(record, "it is not known where the VM is now")
             return fields | MigrationFields(outcomes=tuple(outcomes.values()))
         paused = await resume_if_paused(record, destination)
+        fields |= await _postcopy_figures(record, destination)
         outcomes = await _arrived(record, destination, totals, tunables)
         lacks = await _carried_over(record.vm, destination, reapply)
         if resets:
-            await _reset(record.vm, source, destination)
+            await _reset(record, source, destination)
+        if libvirt:
+            await restore_arrived(record, destination)
         problems = (*paused, *lacks, *await _left_behind(record, source))
     else:
         paused = await resume_if_paused(record, source)
         if resets:
-            await _reset(record.vm, source)
+            # A destination that waits without libvirt still has what was set for this one.
+            await _reset(record, source, None if libvirt else destination)
         problems = (*paused, *await _restore_journal(record, source))
         outcomes = close_outcomes(record, "the migration did not complete")
     problems = (*record.problems, *problems)
     return fields | MigrationFields(outcomes=tuple(outcomes.values()), problems=problems)
+
+
+def _is_reported(record: Migration) -> bool:
+    return any(problem.code == postcopy.PAUSED for problem in record.problems)
+
+
+async def _postcopy_figures(record: Migration, destination: Driver) -> MigrationFields:
+    """What the destination's QEMU has counted; before what counts is switched off again."""
+    if not record.wanted.get("postcopy"):
+        return MigrationFields()
+    try:
+        figures = await destination.postcopy_figures(record.vm)
+    except VmtuneError as error:
+        log.info("no figures of post-copy", vm=str(record.vm), reason=str(error))
+        figures = None
+    return MigrationFields(postcopy=figures) if figures is not None else MigrationFields()
 
 
 async def _arrived(
@@ -179,12 +211,20 @@ def _with_missed(totals: Totals, snapshot: Snapshot | None) -> Totals:
     return replace(totals, missed_zero_copy=max(totals.missed_zero_copy, missed))
 
 
-async def _reset(vm: UUID, *drivers: Driver) -> None:
-    for driver in drivers:
+async def _reset(record: Migration, source: Driver, destination: Driver | None) -> None:
+    """Restore what was set on both sides for the migration."""
+    prior = record.prior
+    sides = (
+        (source, prior.source if prior else None),
+        (destination, prior.destination if prior else None),
+    )
+    for driver, was in sides:
+        if driver is None:
+            continue
         try:
-            await driver.reset_after_migration(vm)
+            await driver.reset_after_migration(record.vm, was)
         except VmtuneError as error:
-            log.info("not reset", vm=str(vm), reason=str(error))
+            log.info("not reset", vm=str(record.vm), reason=str(error))
 
 
 async def _left_behind(record: Migration, source: Driver) -> tuple[Problem, ...]:
@@ -228,10 +268,9 @@ async def resume_if_paused(record: Migration, driver: Driver) -> tuple[Problem, 
             state = await driver.vm_state(record.vm)
             if state is VmState.RUNNING:
                 return ()
+            why = f"it is {state.value}"
             if state is VmState.PAUSED:
                 await driver.resume(record.vm)
-                continue
-            why = f"it is {state.value}"
         except VmtuneError as error:
             why = error.message
         if time.monotonic() > deadline:

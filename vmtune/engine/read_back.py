@@ -16,15 +16,15 @@ from vmtune.model.host.facts import Connection, Reading
 from vmtune.model.migration.record import Migration, Trigger
 from vmtune.model.plan.outcome import Outcome, Status, judge
 from vmtune.model.plan.readback import when_reaped, while_migrating
-from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.registry import TunableRegistry
-from vmtune.model.tunables.tunable import Route, Side
+from vmtune.model.tunables.rows.reaper import REAPER
+from vmtune.model.tunables.tunable import Side
 
 log = structlog.get_logger(__name__)
 
 _ANSWERS_WITHIN_S = 10.0
 _RETRY_S = 0.2
-_CONTROLLED = frozenset(row.name for row in BUILT_IN.on(Route.CONTROL))
+_REAPED = frozenset(row.name for row in REAPER)
 
 
 async def read_running(
@@ -68,7 +68,7 @@ def close_outcomes(record: Migration, why: str) -> dict[str, Outcome]:
         if before.status is not Status.PENDING_MIGRATION:
             continue
         closed[name] = Outcome(name, Status.UNKNOWN, wanted, None, why)
-        if name in _CONTROLLED:
+        if name in _REAPED:
             closed[name] = when_reaped(before, record.reaper, record.trigger is Trigger.OBSERVED)
     return closed
 

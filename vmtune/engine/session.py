@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Protocol
@@ -19,18 +19,28 @@ from uuid import UUID
 
 import structlog
 
+from vmtune.engine import postcopy
 from vmtune.engine.context import Clock, Monotonic
 from vmtune.engine.controllers import Controllers, Past
-from vmtune.engine.end_state import Evidence
+from vmtune.engine.end_state import Evidence, is_lost
 from vmtune.engine.finalize import CarryOver, finalize
 from vmtune.engine.notes import Hosts, Notes
 from vmtune.engine.read_back import read_running
 from vmtune.engine.reaper.settings import ReaperSettings, wanted_reaper
+from vmtune.engine.recovery import Recovery, RecoverySettings
 from vmtune.engine.watch import watch
-from vmtune.errors import CommandRefused, InvalidInput, NotFound, Problem, TooLate, VmtuneError
+from vmtune.errors import (
+    CommandRefused,
+    InvalidInput,
+    NotFound,
+    Problem,
+    TooLate,
+    VmtuneError,
+)
 from vmtune.hypervisor.protocol import Driver, MigrateOrder, MigrationHandle
 from vmtune.model.host.facts import Connection
 from vmtune.model.migration.controller_record import StepEffect
+from vmtune.model.migration.prior import PriorSettings
 from vmtune.model.migration.record import (
     AbortState,
     Migration,
@@ -42,7 +52,7 @@ from vmtune.model.migration.record import (
 from vmtune.model.plan.changes import in_order, undo
 from vmtune.model.plan.outcome import Status
 from vmtune.model.plan.plan import Plan
-from vmtune.model.plan.readback import before_migrating, in_setup
+from vmtune.model.plan.readback import before_starting, in_setup
 from vmtune.model.tunables.registry import TunableRegistry
 
 log = structlog.get_logger(__name__)
@@ -52,6 +62,11 @@ CANCELS_WITHIN_S = 30.0
 multifd, 7.2 was seen not to in two minutes: its migration thread waited for channels that had ended
 (multifd_send_sync_main in QEMU's migration/multifd.c)."""
 
+BEGINS_WITHIN_S = 3.0
+"""How long after a restart a migration may take to show that was ordered just before. libvirt
+begins its job within milliseconds of the call, which it carries out though the caller is gone."""
+_LOOK_EVERY_S = 0.1
+_DESTINATION_ANSWERS_WITHIN_S = 2.0
 _HANGS = Problem(
     "vm",
     "cancel_hangs",
@@ -60,6 +75,10 @@ _HANGS = Problem(
     "wait; where it stays so, only another QEMU process frees it: shut the VM down and start it "
     "again when that suits",
 )
+
+
+class _GuestLost(Exception):
+    """Post-copy is paused for ever: there is nothing left to watch."""
 
 
 class Origin(Protocol):
@@ -118,7 +137,10 @@ class MigrationSession:
         self._started = self._clock.now()
         self._read_back = False
         self._active = False
+        self._paused = True  # an earlier process may have recorded so
         self._cancelling_since: float | None = None
+        self._recovery: asyncio.Task[None] | None = None
+        self._lost = False
 
     async def prepare(self, plan: Plan) -> None:
         """Journal what is set on the source, then set what goes through its monitor. Repeated, it
@@ -130,7 +152,7 @@ class MigrationSession:
         changes = plan.changes_now()
         if record.state is MigrationState.QUEUED:
             journal = tuple(undo(changes, plan.readings))
-            outcomes = tuple(before_migrating(item, plan) for item in plan.items)
+            outcomes = tuple(before_starting(item, plan) for item in plan.items)
             fields = MigrationFields(
                 state=MigrationState.PREPARING, journal=journal, outcomes=outcomes
             )
@@ -141,40 +163,58 @@ class MigrationSession:
 
     async def find_running(self) -> bool:
         """Whether a migration that was started before runs; samples then keep counting from its
-        start. False if it ended unobserved, or never began."""
+        start. False if it ended unobserved, or never began: one that was just being started is
+        given :data:`BEGINS_WITHIN_S`, since its call may be under way still."""
         record = await self.notes.record()
-        try:
-            running = (await (await self.hosts.source()).migration(record.vm)).status.running
-        except NotFound:
-            return False
         if self.handle is None and record.started_at is not None:
             since = datetime.now(UTC) - record.started_at
             self._started = self._clock.now() - since.total_seconds()
-        return running
+        starting = self.handle is None and record.state is MigrationState.STARTING
+        deadline = self._clock.now() + (BEGINS_WITHIN_S if starting else 0)
+        while True:
+            try:
+                snapshot = await (await self.hosts.source()).migration(record.vm)
+            except NotFound:
+                return False
+            if snapshot.status.running or self._clock.now() >= deadline:
+                return snapshot.status.running
+            await self._clock.sleep(_LOOK_EVERY_S)
 
     @asynccontextmanager
     async def controlled(self) -> AsyncIterator[None]:
         """Run the record's reaper and convergence steps during the block. Continues an earlier
         process's work. A blocked tunable blocks its controller."""
         record = await self.notes.record()
+        reaper = _reaper(record)
         controllers = self.controllers = Controllers(
             await self.hosts.source(),
             record.vm,
-            reaper=_reaper(record),
+            reaper=reaper,
             steps=record.steps,
             past=Past(record.reaper, record.step_records),
             note_step=self.notes.step,
+            unpaused=reaper is not None and await self._full_rings_kill(),
         )
         if record.state not in (MigrationState.QUEUED, MigrationState.PREPARING):
             controllers.migration_starts(self._started)
         async with controllers:
             yield
 
+    async def _full_rings_kill(self) -> bool:
+        """Whether the source's kernel empties rings in part, so that the reaper may make no pause;
+        see :mod:`vmtune.model.preflight.rings`."""
+        with suppress(VmtuneError):
+            return (await (await self.hosts.source()).host_facts()).ring_reset_ends_early is True
+        return False
+
     async def start(self, plan: Plan) -> None:
         """Start the migration that was prepared. Call it while :meth:`controlled`.
 
-        :raise VmtuneError: it could not be started.
+        :raise VmtuneError: it could not be started. Not without the reaper either, where a full
+            ring can end the guest and nobody has accepted that.
         """
+        if self._controllers.unprotected:
+            self._refuse_without_reaper(await self.notes.record())
         fields = MigrationFields(state=MigrationState.STARTING, started_at=datetime.now(UTC))
         record = await self.notes.save(fields)
         source, destination = await self.hosts.source(), await self.hosts.destination()
@@ -184,11 +224,28 @@ class MigrationSession:
         controllers.migration_starts(self._started)
         # After this, a takeover knows that the reaper ran already.
         await self.notes.flush(controllers)
-        order = MigrateOrder(record.vm, plan.migrate_values(), plan.destination_values())
+        order = MigrateOrder(
+            record.vm, plan.migrate_values(), plan.destination_values(), self._note_prior
+        )
         self.handle = await source.start_migration(order, destination)
         if await self.hosts.connection() is not Connection.LIBVIRT:
             # All is set by now, and stays until it is reset: proven however soon it ends.
             await self.read_back(final=False)
+
+    def _refuse_without_reaper(self, record: Migration) -> None:
+        report = self._controllers.report
+        if "ring_without_reaper" in record.overrides or report is None:
+            return
+        why = report.reason or "somebody else measures the VM's dirty rate"
+        raise CommandRefused(
+            f"the reaper could not begin ({why}), and without it a full ring can end the guest",
+            field="values.reaper_policy",
+            code="ring_without_reaper",
+            remedy="migrate it again later, or override ring_without_reaper",
+        )
+
+    async def _note_prior(self, prior: PriorSettings) -> None:
+        await self.notes.save(MigrationFields(prior=prior))
 
     async def observe(self, within_s: float | None = None) -> bool:
         """Watch the migration to its end, read back what it runs with, and run the steps that come
@@ -209,10 +266,14 @@ class MigrationSession:
                     self.handle,
                     self._started,
                 )
+        except _GuestLost:
+            log.warning("guest lost", migration_id=str(record.id), vm=str(record.vm))
         except TimeoutError:
             if not limit.expired():
                 raise
             return False
+        finally:
+            await self._end_recovery()
         return True
 
     async def read_back(self, *, final: bool) -> None:
@@ -240,9 +301,15 @@ class MigrationSession:
                 why = "vmtune ended before it could observe the effect"
                 await self.notes.step(replace(step, effect=StepEffect.UNKNOWN, detail=why), ())
         left = self._origin.left(record)
-        evidence = Evidence(self.handle, self.snapshot, error, left)
+        interrupted = await self._was_interrupted()
+        evidence = Evidence(self.handle, self.snapshot, error, left, interrupted)
         record = await self.notes.record()
         return await finalize(record, self.hosts, evidence, self.tunables, reapply)
+
+    async def _was_interrupted(self) -> bool:
+        """Whether a libvirt of either side went away since the migration began."""
+        drivers = (await self.hosts.source(), await self.hosts.destination())
+        return any(d.daemon_lost_since(self._started) for d in drivers if d is not None)
 
     @property
     def _controllers(self) -> Controllers:
@@ -252,6 +319,7 @@ class MigrationSession:
     async def _on_snapshot(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         await self.notes.sampled(snapshot, self._controllers)
+        await self._on_postcopy(snapshot)
         if snapshot.status.running:
             await self._on_running(snapshot)
         missed = snapshot.status is QemuStatus.COMPLETED and not self._active
@@ -284,6 +352,63 @@ class MigrationSession:
             record = await self.notes.save(fields)
         if record.abort is AbortState.REQUESTED:
             await _abort(await self.hosts.source(), record.vm)
+
+    async def _on_postcopy(self, snapshot: Snapshot) -> None:
+        """Record that post-copy is paused, and that it goes on again."""
+        paused = snapshot.status is QemuStatus.POSTCOPY_PAUSED
+        if not paused and not self._paused:
+            return
+        record = await self.notes.record()
+        if paused and record.state in (MigrationState.STARTING, MigrationState.ACTIVE):
+            problem = postcopy.interrupted(record, snapshot.error)
+            fields = MigrationFields(state=MigrationState.POSTCOPY_PAUSED)
+            await self.notes.save(fields | MigrationFields(problems=(*record.problems, problem)))
+            log.warning("post-copy is paused", migration_id=str(record.id), vm=str(record.vm))
+        if paused:
+            self._recover(record)
+            await self._check_lost(record)
+        goes_on = snapshot.status in (QemuStatus.POSTCOPY_ACTIVE, QemuStatus.COMPLETED)
+        if goes_on and record.state is MigrationState.POSTCOPY_PAUSED:
+            problems = postcopy.resumed(record.problems, datetime.now(UTC))
+            await self.notes.save(MigrationFields(state=MigrationState.ACTIVE, problems=problems))
+        self._paused = not goes_on
+        if goes_on:
+            await self._end_recovery()
+
+    async def _check_lost(self, record: Migration) -> None:
+        """Seen twice, since a host may be asked in the midst of something.
+
+        :raise _GuestLost: nobody can recover it.
+        """
+        source, destination = await self.hosts.source(), await self.hosts.destination()
+        lost = False
+        with suppress(TimeoutError):  # its main loop waits for a page: it is there
+            async with asyncio.timeout(_DESTINATION_ANSWERS_WITHIN_S):
+                lost = await is_lost(record.vm, source, destination)
+        if lost and self._lost:
+            raise _GuestLost
+        self._lost = lost
+
+    def _recover(self, record: Migration) -> None:
+        """Begin to recover it by itself, once for each pause."""
+        settings = RecoverySettings.of(record)
+        if settings.auto and self._recovery is None:
+            recovery = Recovery(self.hosts, self.notes, settings, self._clock)
+            name = f"recovery {record.id}"
+            self._recovery = asyncio.create_task(recovery.run(), name=name)
+
+    async def _end_recovery(self) -> None:
+        recovery, self._recovery = self._recovery, None
+        if recovery is None:
+            return
+        recovery.cancel()
+        try:
+            await recovery
+        except asyncio.CancelledError:
+            if not recovery.cancelled():
+                raise
+        except VmtuneError as error:
+            log.warning("recovery broke off", reason=str(error))
 
     async def _on_cancelling(self) -> None:
         """Record, once, that QEMU does not end a cancelled migration."""

@@ -11,10 +11,12 @@ from uuid import UUID
 
 from vmtune.errors import CommandRefused, HostUnreachable, NotFound, OutcomeUnknown
 from vmtune.hypervisor.protocol import Driver, EventKind, MigrationHandle
-from vmtune.model.migration.record import Sample, Snapshot
+from vmtune.model.migration.record import QemuStatus, Sample, Snapshot
 
 _LOST_AFTER_S = 30.0
 _FIGURES_WITHIN_S = 2.0
+_STANDS_EVERY_S = 1.0
+"""How often a migration is looked at that is paused in post-copy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +45,9 @@ async def watch(
     """Sample until the migration has ended.
 
     The source is queried *hz* times a second, and at once when it reports a new iteration or
-    status. The connection counts as lost only after 30 s of retries. Where
-    there is a handle, its end is awaited too: libvirt still restores values when QEMU is done.
+    status; one that is paused in post-copy once a second, and without samples. The connection
+    counts as lost only after 30 s of retries. Where there is a handle, its end is awaited too:
+    libvirt still restores values when QEMU is done.
 
     :param handle: of a migration that this process started; it then says when it is over.
     :param started: :func:`time.monotonic` when the migration was started.
@@ -67,15 +70,26 @@ async def watch(
                 if over or time.monotonic() - silent_since > _LOST_AFTER_S:
                     return WatchEnd(last, gone=False)
             else:
+                if handle is not None and not handle.begun:
+                    return WatchEnd(last, gone=False)  # this is another's
                 reported = last is not None and last.final
+                stands = _stands(snapshot) and last is not None and _stands(last)
                 last = snapshot = _mark_iteration(snapshot, last)
                 if not reported:
-                    await on_snapshot(snapshot)
+                    await on_snapshot(replace(snapshot, sample=None) if stands else snapshot)
                 if snapshot.final and (handle is None or handle.done):
                     return WatchEnd(last, gone=False)
+                if handle is None and snapshot.status is QemuStatus.NONE:
+                    return WatchEnd(last, gone=False)  # it was given up before QEMU knew of it
                 if over and not snapshot.status.running:
                     return WatchEnd(await _with_figures(driver, vm, snapshot), gone=False)
-            await _sleep_or_wake(1 / hz, wakeup)
+            stands = last is not None and _stands(last)
+            await _sleep_or_wake(max(1 / hz, _STANDS_EVERY_S if stands else 0), wakeup)
+
+
+def _stands(snapshot: Snapshot) -> bool:
+    """Nothing moves until somebody recovers it: one sample is enough."""
+    return snapshot.status is QemuStatus.POSTCOPY_PAUSED
 
 
 def _mark_iteration(snapshot: Snapshot, last: Snapshot | None) -> Snapshot:

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator
 
 from vmtune.hypervisor.protocol import DriverEvent
 
-_MOST_WAITING = 10_000
+_MAX_WAITING = 10_000
 """A watcher that falls further behind loses the oldest events: events are hints to read the state,
 and a late reader sees the present state anyway."""
 
@@ -18,7 +18,7 @@ class Subscription:
     """One watcher's events, from the moment it was made. Dropping it ends it."""
 
     def __init__(self) -> None:
-        self._waiting: deque[DriverEvent | None] = deque(maxlen=_MOST_WAITING)
+        self._waiting: deque[DriverEvent | None] = deque(maxlen=_MAX_WAITING)
         self._news = asyncio.Event()
 
     def put(self, event: DriverEvent | None) -> None:

@@ -12,6 +12,9 @@ from vmtune.hypervisor.qemu.block_export import BlockNode, Export
 from vmtune.hypervisor.qemu.guest_agent import GuestAgent
 from vmtune.model.host.dirty_rates import DirtyRates
 from vmtune.model.host.facts import HostFacts, Reading, VmFacts, VmState, VmSummary
+from vmtune.model.host.hardware import Offer
+from vmtune.model.migration.postcopy_figures import PostcopyFigures
+from vmtune.model.migration.prior import NotePrior, Prior
 from vmtune.model.migration.record import Snapshot, Totals
 from vmtune.model.plan.changes import Change
 from vmtune.model.tunables.tunable import Value
@@ -48,11 +51,14 @@ class MigrateOrder:
     :param values: the ``migrate`` route's tunables. Capabilities that are not named are
         off while it runs, on both sides; parameters that are not named stay as they are.
     :param destination_values: tunables of the destination alone (announce-*).
+    :param note_prior: records what is set on both QEMUs, before anything is; not called where
+        libvirt sets and restores it.
     """
 
     vm: UUID
     values: Mapping[str, Value]
     destination_values: Mapping[str, Value]
+    note_prior: NotePrior | None = None
 
 
 class ArrivingXml(Protocol):
@@ -76,6 +82,10 @@ class MigrationHandle(Protocol):
     def done(self) -> bool:
         """Whether :meth:`wait` would return at once."""
 
+    @property
+    def begun(self) -> bool:
+        """False where it is over and certainly never began: what migrates is another's."""
+
     async def wait(self) -> None:
         """Return when the migration has succeeded.
 
@@ -84,7 +94,71 @@ class MigrationHandle(Protocol):
         """
 
 
-class Driver(Protocol):
+class Controls(Protocol):
+    """What the controllers of a migration, the reaper and the convergence steps, need of a driver.
+    The errors are those of :class:`Driver`."""
+
+    async def read(self, vm: UUID, tunables: Collection[str]) -> dict[str, Reading]:
+        """What the named tunables are set to right now: cheaper than :meth:`vm_facts`."""
+
+    async def write(self, vm: UUID, changes: Sequence[Change]) -> None:
+        """Set values in the order given; neighbours of one kind go together.
+
+        Stops after the first group of neighbours that has a refusal. What was set by then
+        stays set: the caller restores it from its journal.
+
+        :raise CommandRefused: with the field ``values.<tunable>`` where one is to blame.
+        """
+
+    async def migration(self, vm: UUID, at_ms: int = 0) -> Snapshot:
+        """The VM's outgoing migration, as QEMU says right now.
+
+        :raise NotFound: the VM is no longer here: it has gone, or was never here.
+        """
+
+    async def measure_dirty_rates(self, vm: UUID, over_ms: int) -> None:
+        """Begin to measure how fast each vCPU dirties memory, also while it migrates: at the
+        end of the measurement QEMU empties all dirty rings. What QEMU switches on for it, it
+        switches off again by itself.
+
+        :param over_ms: 50 to 60,000.
+        :raise CommandRefused: code ``already_measuring`` while another measurement runs (for
+            a moment after its beginning QEMU does not notice); any other where there is no
+            dirty ring or QEMU is older than 8.2.
+        """
+
+    async def dirty_rates(self, vm: UUID) -> DirtyRates:
+        """How far the last measurement is, and what it found."""
+
+    async def vm_state(self, vm: UUID) -> VmState:
+        """What the VM is doing.
+
+        :raise NotFound: it is not on this host.
+        """
+
+    async def pause(self, vm: UUID) -> None:
+        """Stop the guest, also while it migrates away. Harmless when repeated.
+
+        Under libvirt it runs again by itself when the migration has ended, on whichever host
+        it then is; without libvirt it stays paused there.
+        """
+
+    async def start_postcopy(self, vm: UUID) -> None:
+        """Let the guest run on the destination before all of its memory is there. The switch
+        itself comes a moment later.
+
+        :raise TooLate: no migration is active.
+        :raise CommandRefused: the migration was not started with ``postcopy``.
+        """
+
+    async def abort_migration(self, vm: UUID) -> None:
+        """Ask QEMU to cancel.
+
+        :raise TooLate: in post-copy, or ended already.
+        """
+
+
+class Driver(Controls, Protocol):
     """One host. Safe for concurrent use from one event loop; no call blocks the loop.
 
     Every method may raise :class:`~vmtune.errors.HostUnreachable` when no connection can be
@@ -99,6 +173,13 @@ class Driver(Protocol):
     def uri(self) -> str:
         """The host's address, as given."""
 
+    def daemon_lost_since(self, moment: float) -> bool:
+        """Whether the connection to the host's libvirt was lost since *moment*; never without
+        libvirt.
+
+        :param moment: of :func:`time.monotonic`.
+        """
+
     async def close(self) -> None:
         """Close connections and threads. Nothing on the host changes."""
 
@@ -110,18 +191,6 @@ class Driver(Protocol):
 
     async def vm_facts(self, vm: UUID) -> VmFacts:
         """Probe a VM and its QEMU, with a reading of every tunable that can be read."""
-
-    async def read(self, vm: UUID, tunables: Collection[str]) -> dict[str, Reading]:
-        """What the named tunables are set to right now: cheaper than :meth:`vm_facts`."""
-
-    async def write(self, vm: UUID, changes: Sequence[Change]) -> None:
-        """Set values in the order given; neighbours of one kind go together.
-
-        Stops after the first group of neighbours that has a refusal. What was set by then
-        stays set: the caller restores it from its journal.
-
-        :raise CommandRefused: with the field ``values.<tunable>`` where one is to blame.
-        """
 
     async def write_boot(self, vm: UUID, changes: Sequence[Change]) -> None:
         """Set values in the persistent configuration, for the VM's next start.
@@ -137,10 +206,15 @@ class Driver(Protocol):
         :raise CommandRefused: it could not be begun; both sides are as before.
         """
 
-    async def migration(self, vm: UUID, at_ms: int = 0) -> Snapshot:
-        """The VM's outgoing migration, as QEMU says right now.
+    async def recover_postcopy(self, vm: UUID, destination: Driver, address: str = "") -> None:
+        """Give a migration that is paused in post-copy a new connection to *destination*, no
+        matter what started it. Asked on the source. Returns once it goes on.
 
-        :raise NotFound: the VM is no longer here: it has gone, or was never here.
+        :param address: what to connect to, instead of the usual address of the destination; a
+            connection that QEMU has not given up yet is given up then.
+        :raise TooLate: it is not paused in post-copy.
+        :raise CommandRefused: it could not be connected, and stays paused; code
+            ``recovery_not_offered`` where no attempt would help.
         """
 
     async def outgoing(self) -> Sequence[UUID]:
@@ -150,49 +224,12 @@ class Driver(Protocol):
     async def completed(self, vm: UUID) -> Totals | None:
         """The figures of the VM's last completed migration, asked on its destination."""
 
-    async def abort_migration(self, vm: UUID) -> None:
-        """Ask QEMU to cancel.
-
-        :raise TooLate: in post-copy, or ended already.
-        """
-
-    async def start_postcopy(self, vm: UUID) -> None:
-        """Let the guest run on the destination before all of its memory is there. The switch
-        itself comes a moment later.
-
-        :raise TooLate: no migration is active.
-        :raise CommandRefused: the migration was not started with ``postcopy``.
-        """
-
-    async def vm_state(self, vm: UUID) -> VmState:
-        """What the VM is doing.
-
-        :raise NotFound: it is not on this host.
-        """
-
-    async def pause(self, vm: UUID) -> None:
-        """Stop the guest, also while it migrates away. Harmless when repeated.
-
-        Under libvirt it runs again by itself when the migration has ended, on whichever host
-        it then is; without libvirt it stays paused there.
-        """
+    async def postcopy_figures(self, vm: UUID) -> PostcopyFigures | None:
+        """What the post-copy that brought the VM here cost its guest, asked on the destination once
+        all has arrived; None where QEMU did not count."""
 
     async def resume(self, vm: UUID) -> None:
         """Resume a paused guest. Harmless when repeated."""
-
-    async def measure_dirty_rates(self, vm: UUID, over_ms: int) -> None:
-        """Begin to measure how fast each vCPU dirties memory, also while it migrates: at the
-        end of the measurement QEMU empties all dirty rings. What QEMU switches on for it, it
-        switches off again by itself.
-
-        :param over_ms: 50 to 60,000.
-        :raise CommandRefused: code ``already_measuring`` while another measurement runs (for
-            a moment after its beginning QEMU does not notice); any other where there is no
-            dirty ring or QEMU is older than 8.2.
-        """
-
-    async def dirty_rates(self, vm: UUID) -> DirtyRates:
-        """How far the last measurement is, and what it found."""
 
     async def block_nodes(self, vm: UUID) -> Sequence[BlockNode]:
         """The block nodes of a running VM's QEMU that have a name."""
@@ -214,12 +251,22 @@ class Driver(Protocol):
         :raise SetupError: the VM has no channel for one.
         """
 
-    async def reset_after_migration(self, vm: UUID) -> None:
+    async def offer(self, vm: VmFacts) -> Offer:
+        """What this host offers of what a VM of another host needs."""
+
+    async def objects(self, vm: UUID) -> Collection[str]:
+        """The ids of the objects that the VM's QEMU was started with or has got since: TLS
+        credentials, iothreads and others."""
+
+    async def takes_postcopy_with_multifd(self, vm: UUID) -> bool | None:
+        """Whether the VM's QEMU takes post-copy together with multifd; nothing is set. None where
+        it does not say, as during a migration."""
+
+    async def reset_after_migration(self, vm: UUID, prior: Prior | None = None) -> None:
         """Restore what :meth:`start_migration` set on this side, unless libvirt does it.
-        Where this driver does not know what was there
-        (it was started anew), the ``migrate`` route's settings go to QEMU's defaults.
         Harmless when repeated.
 
+        :param prior: what was noted of this side; None for what the driver itself remembers.
         :raise CommandRefused: a migration is still active.
         """
 

@@ -15,13 +15,13 @@ from datetime import datetime, timedelta
 from vmtune.model.migration.record import Sample
 
 _MS_IN_S = 1000
-MOST_BOUNDARIES = 10
+MAX_BOUNDARIES = 10
 """Marks of iterations that are kept of one stretch; each of a migration's last ones may take
 only a few milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
-class Keeping:
+class RetentionSettings:
     """How long each kind is kept; 0 days means without limit. See vmtune.config.cluster.
 
     :param samples_thinned_s: the length of a stretch of which one sample and the peaks are kept.
@@ -101,7 +101,7 @@ def thin(samples: Iterable[Sample], stretch_s: int) -> Iterator[Sample]:
 
 def _of_stretch(held: Sequence[Sample], begins: set[int]) -> Iterator[Sample]:
     kept = {*begins, len(held) - 1}
-    kept.update([place for place, one in enumerate(held) if one.boundary][:MOST_BOUNDARIES])
+    kept.update([place for place, one in enumerate(held) if one.boundary][:MAX_BOUNDARIES])
     for value_of in _OF_GAUGE:
         known = [place for place, one in enumerate(held) if value_of(one) is not None]
         if known:

@@ -189,7 +189,7 @@ _ROWS = (
     ),
     _gauge(
         "vmtune_host_up",
-        "Whether a host that this service watches answered when it was last heard of or asked: "
+        "Whether a host that this service watches answered at the last contact: "
         "1 or 0. None where observe_migrations is off.",
         {"host": "the host's name"},
     ),
@@ -214,7 +214,7 @@ _ROWS = (
     ),
     _counter(
         "vmtune_periodic_task_failures_total",
-        "What the service does by itself every 15 s (settle, tidy), and could not do.",
+        "What the service does by itself every 15 s (settle, drop_expired), and could not do.",
     ),
     _gauge("vmtune_database_up", "Whether the database answered this scrape: 1 or 0."),
     _gauge(
@@ -257,6 +257,10 @@ _ROWS = (
         "When the host whose last scan lies furthest back was scanned, since 1970; 0 where none "
         "ever was.",
         unit="seconds",
+    ),
+    _gauge(
+        "vmtune_cluster_untriaged_changes",
+        "Changes for the worse in benchmark histories that nobody has triaged.",
     ),
     _gauge(
         "vmtune_cluster_hosts",

@@ -11,11 +11,12 @@ import pytest
 
 from tests.support.fakes import VM
 from vmtune.engine import end_state
-from vmtune.engine.end_state import Evidence, HostView, ask_both, conclude
-from vmtune.errors import NotFound
+from vmtune.engine.end_state import Evidence, HostView, ask_both, conclude, find_end
+from vmtune.errors import CommandRefused, NotFound
 from vmtune.hypervisor.protocol import Driver
 from vmtune.model.host.facts import VmState, VmSummary
 from vmtune.model.migration.record import (
+    MIGRATION_CANCELLED,
     Migration,
     MigrationState,
     QemuStatus,
@@ -116,6 +117,7 @@ async def test_what_never_says_the_same_twice_is_unknown() -> None:
 
 
 STATES = (None, *VmState)
+OPEN = (MigrationState.UNKNOWN, MigrationState.POSTCOPY_PAUSED)
 ENDED = (MigrationState.COMPLETED, MigrationState.FAILED, MigrationState.CANCELLED)
 
 
@@ -137,10 +139,14 @@ def test_no_pair_of_answers_ends_a_migration_whose_memory_is_on_two_hosts() -> N
         for there in views():
             for stopped in (MigrationState.FAILED, MigrationState.CANCELLED):
                 end = end_state.conclude(here, there, stopped)
-                split = here.split or there.split
+                lost = here.broken and not (there.present or there.silent or there.nowhere)
+                lost = lost and there.state is not VmState.INCOMING
+                sent = here.left_behind and there.status is QemuStatus.COMPLETED
+                split = (here.split or there.split) and not sent and not lost
                 if split or (here.silent and there.state is not VmState.RUNNING):
-                    assert end.state is MigrationState.UNKNOWN, (here, there)
+                    assert end.state in OPEN, (here, there)
                     assert end.why
+                assert not lost or end.why.startswith("guest lost"), (here, there)
                 if end.state is MigrationState.COMPLETED and not there.nowhere:
                     assert there.present, (here, there)
 
@@ -158,13 +164,18 @@ def test_no_pair_of_answers_ends_a_migration_whose_memory_is_on_two_hosts() -> N
 def test_a_broken_postcopy_has_not_completed(here: end_state.HostView, status: QemuStatus) -> None:
     there = end_state.HostView(VmState.RUNNING, "", status)
     end = end_state.conclude(here, there, MigrationState.FAILED)
-    assert end.state is MigrationState.UNKNOWN
+    paused = status is QemuStatus.POSTCOPY_PAUSED or (not here.present and not here.silent)
+    assert (end.state is MigrationState.POSTCOPY_PAUSED) == (
+        paused or bool(here.silent) or here.split
+    )
+    assert end.state in OPEN
     assert "shut down neither host" in end.why
 
 
 HERE_RUNNING = HostView(VmState.RUNNING, status=QemuStatus.FAILED)
 HERE_GONE = HostView()
 THERE_RUNNING = HostView(VmState.RUNNING, status=QemuStatus.NONE)
+THERE_ARRIVED = HostView(VmState.RUNNING, status=QemuStatus.COMPLETED)
 SILENT = HostView(silent="no route to host")
 
 
@@ -178,7 +189,8 @@ SILENT = HostView(silent="no route to host")
         (HERE_GONE, SILENT, MigrationState.UNKNOWN),
         (SILENT, HostView(), MigrationState.UNKNOWN),
         (SILENT, HostView(VmState.PAUSED), MigrationState.UNKNOWN),
-        (SILENT, THERE_RUNNING, MigrationState.COMPLETED),
+        (SILENT, THERE_RUNNING, MigrationState.UNKNOWN),
+        (SILENT, THERE_ARRIVED, MigrationState.COMPLETED),
         (HostView(VmState.RUNNING, status=QemuStatus.ACTIVE), HERE_GONE, MigrationState.UNKNOWN),
         (HostView(left=True), HostView(nowhere=True), MigrationState.COMPLETED),
         (HostView(), HostView(nowhere=True), MigrationState.UNKNOWN),
@@ -189,3 +201,106 @@ def test_the_end_follows_from_what_both_hosts_say(
 ) -> None:
     """*stopped* is what a VM that stays on its source comes to: here, an abort was requested."""
     assert conclude(here, there, MigrationState.CANCELLED).state is state
+
+
+class Refused:
+    """A handle of libvirt's, whose call has failed because its connection broke."""
+
+    done, begun = True, True
+
+    async def wait(self) -> None:
+        raise CommandRefused("client socket is closed", code="migration_failed")
+
+
+@pytest.mark.parametrize(
+    ("source", "destination", "state"),
+    [
+        (Host((VmState.PAUSED, QemuStatus.COMPLETED)), Host(RUNS), MigrationState.COMPLETED),
+        (Host((VmState.PAUSED, QemuStatus.POSTCOPY_ACTIVE)), Host(RUNS), MigrationState.UNKNOWN),
+        (
+            Host((VmState.PAUSED, QemuStatus.POSTCOPY_PAUSED)),
+            Host((VmState.RUNNING, QemuStatus.POSTCOPY_PAUSED)),
+            MigrationState.POSTCOPY_PAUSED,
+        ),
+        (Host(FAILED), Host(LEFT), MigrationState.FAILED),
+    ],
+)
+async def test_a_refusal_is_not_believed_without_a_look(
+    source: Host, destination: Host, state: MigrationState
+) -> None:
+    """libvirt says failed when it loses the other libvirt, while QEMU goes on in post-copy."""
+    record = Migration(
+        *(uuid4(), VM, "vm", "a", "b", Trigger.VMTUNE, "", 0, {}, ()),
+        MigrationState.ACTIVE,
+        datetime.now(UTC),
+    )
+    asked = cast(Driver, source), cast(Driver, destination)
+    end = await find_end(record, Evidence(handle=Refused()), *asked)
+    assert end.state is state
+    if state is not MigrationState.COMPLETED:
+        assert "client socket is closed" in end.why
+
+
+async def test_one_that_libvirt_refused_to_begin_has_failed_whatever_another_migrates() -> None:
+    """Neither host is asked: what they say is of the other's."""
+
+    class Refused:
+        done, begun = True, False
+
+        async def wait(self) -> None:
+            raise CommandRefused("another migration job is already running")
+
+    record = Migration(
+        *(uuid4(), VM, "vm", "a", "b", Trigger.VMTUNE, "", 0, {}, ()),
+        MigrationState.STARTING,
+        datetime.now(UTC),
+    )
+    source, destination = Host((VmState.RUNNING, QemuStatus.ACTIVE)), Host(ARRIVING)
+    asked = cast(Driver, source), cast(Driver, destination)
+    end = await find_end(record, Evidence(Refused()), *asked)
+    assert end == end_state.End(MigrationState.FAILED, "another migration job is already running")
+    assert source.looks == 0
+
+
+CANCELLED: Said = (VmState.RUNNING, QemuStatus.CANCELLED)
+
+
+class Aborted:
+    """Ended by another client's abort."""
+
+    done, begun = True, True
+
+    async def wait(self) -> None:
+        raise CommandRefused("canceled by client", code=MIGRATION_CANCELLED)
+
+
+class Reported:
+    """Reported as failed, by a libvirt that has lost the other one and cancels QEMU's migration."""
+
+    done, begun = True, True
+
+    async def wait(self) -> None:
+        raise CommandRefused("Lost connection to destination host")
+
+
+@pytest.mark.parametrize(
+    ("evidence", "state", "why"),
+    [
+        (Evidence(Aborted()), MigrationState.CANCELLED, "canceled by client"),
+        (Evidence(Reported()), MigrationState.FAILED, "Lost connection"),
+        (Evidence(), MigrationState.CANCELLED, ""),
+        (Evidence(interrupted=True), MigrationState.FAILED, "started again"),
+    ],
+)
+async def test_what_cancelled_means(evidence: Evidence, state: MigrationState, why: str) -> None:
+    """QEMU says cancelled of an operator's abort, and of libvirt's own: after a failure, or when it
+    is started again."""
+    record = Migration(
+        *(uuid4(), VM, "vm", "a", "b", Trigger.VMTUNE, "", 0, {}, ()),
+        MigrationState.ACTIVE,
+        datetime.now(UTC),
+    )
+    asked = cast(Driver, Host(CANCELLED)), cast(Driver, Host(LEFT))
+    end = await find_end(record, evidence, *asked)
+    assert end.state is state
+    assert why in end.why

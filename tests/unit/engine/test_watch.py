@@ -1,14 +1,18 @@
 """Watching a migration: when it is over, and when it is not yet."""
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator
 from typing import Any
 from uuid import uuid4
 
+import pytest
+
+from vmtune.engine import watch as watching_module
 from vmtune.engine.watch import watch
 from vmtune.errors import CommandRefused
 from vmtune.hypervisor.protocol import DriverEvent
-from vmtune.model.migration.record import QemuStatus, Snapshot
+from vmtune.model.migration.record import QemuStatus, Snapshot, read_query_migrate
 
 
 class Handle:
@@ -16,6 +20,8 @@ class Handle:
 
     def __init__(self) -> None:
         self.end = asyncio.Event()
+
+    begun = True
 
     @property
     def done(self) -> bool:
@@ -57,3 +63,73 @@ async def test_it_is_over_when_the_starter_has_put_back_what_it_set() -> None:
     end = await watching
     assert end.snapshot == Snapshot(QemuStatus.CANCELLED)
     assert len(seen) == 1
+
+
+class Paused(Cancelled):
+    """A driver whose QEMU is paused in post-copy, at the third look ended."""
+
+    async def migration(self, *_: Any) -> Snapshot:
+        self.asked += 1
+        reply = {"status": "postcopy-paused" if self.asked < 3 else "failed", "ram": {"total": 1}}
+        return read_query_migrate(reply)
+
+
+async def test_one_that_is_paused_in_post_copy_is_sampled_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It may stay so for days: nine samples a second would fill the database."""
+    monkeypatch.setattr(watching_module, "_STANDS_EVERY_S", 0.1)
+    driver, seen = Paused(), list[Snapshot]()
+
+    async def on_snapshot(snapshot: Snapshot) -> None:
+        seen.append(snapshot)
+
+    begun = time.monotonic()
+    await watch(driver, uuid4(), 200, on_snapshot)  # type: ignore[arg-type] # as above
+    assert time.monotonic() - begun >= 0.2
+    assert [snapshot.sample is not None for snapshot in seen] == [True, False, True]
+
+
+class GivenUp(Cancelled):
+    """A driver whose libvirt gives up while it prepares the destination."""
+
+    async def migration(self, *_: Any) -> Snapshot:
+        self.asked += 1
+        return Snapshot(QemuStatus.SETUP if self.asked < 3 else QemuStatus.NONE)
+
+
+async def test_one_that_qemu_never_knew_of_is_over_when_libvirt_gives_it_up() -> None:
+    """As it is seen by a service that did not start it, and so has no handle."""
+    driver, seen = GivenUp(), list[Snapshot]()
+
+    async def on_snapshot(snapshot: Snapshot) -> None:
+        seen.append(snapshot)
+
+    async with asyncio.timeout(10):
+        end = await watch(driver, uuid4(), 200, on_snapshot)  # type: ignore[arg-type] # as above
+    assert (end.snapshot, end.gone) == (Snapshot(QemuStatus.NONE), False)
+    assert [one.status.value for one in seen] == ["setup", "setup", "none"]
+
+
+class Refused(Handle):
+    """A handle whose driver has found that it never began."""
+
+    begun = False
+
+
+async def test_what_another_migrates_is_not_watched_in_place_of_ones_own() -> None:
+    """No step, and no abort, of a refused one is for it."""
+
+    class Others(Cancelled):
+        async def migration(self, *_: Any) -> Snapshot:
+            return Snapshot(QemuStatus.ACTIVE)
+
+    handle, seen = Refused(), list[Snapshot]()
+    handle.end.set()
+
+    async def on_snapshot(snapshot: Snapshot) -> None:
+        seen.append(snapshot)
+
+    async with asyncio.timeout(10):
+        end = await watch(Others(), uuid4(), 200, on_snapshot, handle)  # type: ignore[arg-type] # as above
+    assert (end.snapshot, seen) == (None, [])

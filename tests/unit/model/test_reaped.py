@@ -19,13 +19,13 @@ THROUGHOUT = replace(REPORT, interruptions=0)
 
 def test_settings_come_from_the_profile_and_the_rest_from_the_table() -> None:
     assert wanted_reaper({}) is None
-    assert wanted_reaper({"reaper_policy": "off", "reaper_least_interval_ms": 60}) is None
+    assert wanted_reaper({"reaper_policy": "off", "reaper_min_interval_ms": 60}) is None
     assert wanted_reaper({"reaper_policy": "predict"}) == ReaperSettings()
     values: dict[str, int | str] = {
         "multifd_channels": 4,
         "reaper_policy": "levels",
-        "reaper_least_interval_ms": 60,
-        "reaper_most_interval_ms": 700,
+        "reaper_min_interval_ms": 60,
+        "reaper_max_interval_ms": 700,
     }
     assert wanted_reaper(values) == ReaperSettings(ReaperPolicy.LEVELS, 60, 700)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.support.samples import make_samples
 from vmtune.model.migration.record import QemuStatus, Sample
-from vmtune.model.retention import COUNTERS, GAUGES, MOST_BOUNDARIES, Keeping, thin
+from vmtune.model.retention import COUNTERS, GAUGES, MAX_BOUNDARIES, RetentionSettings, thin
 
 NOW = datetime(2026, 11, 21, 4, 30, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -90,7 +90,7 @@ def test_phases_and_iterations_can_still_be_told(samples: list[Sample], seconds:
     assert phases(kept) == phases(samples)
     after = stretches(kept, seconds)
     for number, whole in stretches(samples, seconds).items():
-        marks = [one for one in whole if one.boundary][:MOST_BOUNDARIES]
+        marks = [one for one in whole if one.boundary][:MAX_BOUNDARIES]
         assert [one for one in after[number] if one.boundary][: len(marks)] == marks
 
 
@@ -101,7 +101,7 @@ def test_what_is_left_is_bounded(samples: list[Sample], seconds: int) -> None:
     for number, left in stretches(kept, seconds).items():
         whole = stretches(samples, seconds)[number]
         phases = 1 + sum(a.status is not b.status for a, b in pairwise(whole))
-        assert len(left) <= 1 + 2 * len(GAUGES) + MOST_BOUNDARIES + phases
+        assert len(left) <= 1 + 2 * len(GAUGES) + MAX_BOUNDARIES + phases
 
 
 def test_a_long_migration_shrinks() -> None:
@@ -120,10 +120,10 @@ def test_nothing_is_thinned_to_nothing() -> None:
 
 @pytest.mark.parametrize("days", [0, 1, 30, 36_500])
 def test_what_is_kept_for_so_many_days_is_old_after_them(days: int) -> None:
-    until = Keeping(days, 10, 2 * days, 3 * days).until(NOW)
+    until = RetentionSettings(days, 10, 2 * days, 3 * days).until(NOW)
     expected = (None, None, None) if not days else tuple(NOW - n * days * DAY for n in (1, 2, 3))
     assert (until.thin, until.drop, until.audit) == expected
 
 
 def test_no_number_of_days_is_too_many() -> None:
-    assert Keeping(10_000_000, 10, 0, 0).until(NOW).thin is None
+    assert RetentionSettings(10_000_000, 10, 0, 0).until(NOW).thin is None

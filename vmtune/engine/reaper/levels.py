@@ -18,20 +18,20 @@ THRESHOLDS = (0.1, 0.2, 0.3, 0.4, 0.5)
 """A round that collects less than the first share of a ring wants level 0; each that it reaches
 wants one more."""
 CALM_ROUNDS = 5
-"""So many wishes in a row to slow down are not heeded; each further one is."""
+"""So many wishes to slow down since it last sped up are not heeded; each further one is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Levels:
     """Up one level at once when more is wanted or a ring was full; down one level only after
-    more than five wishes in a row.
+    more than five wishes since it last sped up.
 
     The ratio is, as in the source, all vCPUs' pages together by the size of one ring. The
     source means to count the wishes to slow down but steps a pointer instead of the count, so
     that as printed it never slows down; here it does as intended.
 
     :param level: index into SLEEP_MS.
-    :param calm_rounds: wishes to slow down in a row, so far.
+    :param calm_rounds: wishes to slow down since it last sped up.
     """
 
     level: int = 0
@@ -50,6 +50,6 @@ class Levels:
         if wanted > self.level:
             return Levels(self.level + 1)
         if wanted == self.level:
-            return Levels(self.level)
+            return self
         calm = self.calm_rounds + 1
         return Levels(self.level - 1 if calm > CALM_ROUNDS else self.level, calm)

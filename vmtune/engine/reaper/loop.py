@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from vmtune.engine.context import Clock, Controls
+from vmtune.engine.context import Clock
 from vmtune.engine.reaper.policies import begin
 from vmtune.engine.reaper.settings import Pace, ReaperSettings, Round, fill_ratios
 from vmtune.errors import (
@@ -26,14 +26,19 @@ from vmtune.errors import (
     OutcomeUnknown,
     VmtuneError,
 )
-from vmtune.model.host.dirty_rates import DirtyRates
+from vmtune.hypervisor.protocol import Controls
+from vmtune.model.host.dirty_rates import DirtyRates, usable_entries
 from vmtune.model.migration.controller_record import ReaperEnd, ReaperReport, ReaperRound
-from vmtune.model.tunables.rows.reaper import LEAST_INTERVAL_MS
+from vmtune.model.tunables.rows.reaper import MIN_INTERVAL_MS
 
-MEASURE_MS = LEAST_INTERVAL_MS
+MEASURE_MS = MIN_INTERVAL_MS
 """How long a round measures: the least that QEMU can."""
 FIRST_ROUND_WITHIN_S = 2.0
 """No migration waits longer for the first round, which over libvirt on a busy host is slow."""
+FIRST_ROUND_NEEDED_WITHIN_S = 15.0
+"""Likewise where a full ring can end the guest, so that the migration needs that round."""
+FILLS_UP = 0.7
+"""Share of a ring's usable entries from which it is called about to fill."""
 LOST_AFTER_S = 30.0
 """The reaper gives up after a VM has not answered for this long."""
 
@@ -64,6 +69,8 @@ class Reaper:
     not raised: they are in :attr:`report`.
 
     :param past: the report of an earlier process, which is continued.
+    :param unpaused: a full ring can end the guest: round follows round without a pause, and
+        :meth:`start` waits for the first.
     """
 
     def __init__(
@@ -73,11 +80,14 @@ class Reaper:
         settings: ReaperSettings,
         time: Clock,
         past: ReaperReport | None = None,
+        *,
+        unpaused: bool = False,
     ) -> None:
         self._controls = controls
+        self._unpaused = unpaused
         self._vm = vm
         self._time = time
-        self._pace: Pace = begin(settings)
+        self._pace: Pace = begin(settings, unpaused=unpaused)
         fresh = ReaperReport(settings.policy.value, 0, ReaperEnd.RUNNING)
         self._report = replace(past, rounds=()) if past else fresh
         self._resumes = past is not None
@@ -99,7 +109,8 @@ class Reaper:
             self._count_one("interruptions")
             self._ends(ReaperEnd.RUNNING)
         self._loop = asyncio.create_task(self._run(), name=f"reaper {self._vm}")
-        await self._wait(FIRST_ROUND_WITHIN_S, self._first)
+        within_s = FIRST_ROUND_NEEDED_WITHIN_S if self._unpaused else FIRST_ROUND_WITHIN_S
+        await self._wait(within_s, self._first)
 
     def migration_starts(self, at: float) -> None:
         """What the rounds' times count from."""
@@ -136,6 +147,22 @@ class Reaper:
         """Stop at once, without recording an end: the migration continues without vmtune."""
         if self._loop is not None:
             self._loop.cancel()
+
+    @property
+    def unprotected(self) -> bool:
+        """Whether a full ring can end the guest, and no round was done yet."""
+        report = self._report
+        return self._unpaused and report.ring_entries > 0 and report.round_count == 0
+
+    @property
+    def fills_up(self) -> float:
+        """How full the fullest ring was, of what can be used, where a full one can end the guest
+        and it nearly was; else 0."""
+        entries = self._report.ring_entries
+        if not self._unpaused or not entries:
+            return 0.0
+        share = self._report.fullest * entries / usable_entries(entries)
+        return share if share >= FILLS_UP else 0.0
 
     @property
     def report(self) -> ReaperReport:
@@ -201,7 +228,8 @@ class Reaper:
                 code = refusal.problems[0].code
                 if code == _NOT_RUNNING:
                     return
-                if code != _ALREADY_MEASURING:
+                goes_on = self._unpaused and self._report.round_count > 0
+                if code != _ALREADY_MEASURING and not goes_on:
                     raise
                 self._count_one("skipped_rounds")
                 await self._begin_anew_after(MEASURE_MS / 1000)
@@ -224,7 +252,8 @@ class Reaper:
             last_ended, interval_ms = self._time.now(), MEASURE_MS
 
     async def _begin_anew_after(self, seconds: float) -> None:
-        self._first.set()  # a migration waits for no second try
+        if not self._unpaused:
+            self._first.set()  # a migration waits for no second try
         await self._wait(seconds, self._stopping)
 
     async def _ask_ring(self) -> None:

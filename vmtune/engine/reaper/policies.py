@@ -11,7 +11,7 @@ from vmtune.engine.reaper.predict import Predict
 from vmtune.engine.reaper.settings import Pace, ReaperSettings, Round
 from vmtune.model.tunables.rows.reaper import ReaperPolicy
 
-MOST_COST_SHARE = 0.2
+MAX_COST_SHARE = 0.2
 """The share of time that rounds may cost, by the interval's lower bound: rounds that take 20 ms
 are at least 80 ms apart. The longest interval of the settings still holds."""
 _COSTS_KEPT = 3
@@ -39,7 +39,7 @@ class Guarded:
         """The shortest interval at which rounds cost no more than their share; 0 at first."""
         if not self.costs_ms:
             return 0.0
-        return median(self.costs_ms) * (1 / MOST_COST_SHARE - 1)
+        return median(self.costs_ms) * (1 / MAX_COST_SHARE - 1)
 
     def after(self, observed: Round) -> Guarded:
         """The state after a round."""
@@ -47,8 +47,22 @@ class Guarded:
         return Guarded(self.pace.after(observed), self.settings, costs)
 
 
-def begin(settings: ReaperSettings) -> Guarded:
+@dataclass(frozen=True, slots=True)
+class Unpaused:
+    """Round after round without a pause, whatever they find and cost: for where a full ring can
+    end the guest (:mod:`vmtune.model.preflight.rings`)."""
+
+    interval_ms: int
+
+    def after(self, observed: Round) -> Unpaused:
+        """The same."""
+        return self
+
+
+def begin(settings: ReaperSettings, *, unpaused: bool = False) -> Pace:
     """The policy that the settings name, before its first round.
+
+    :param unpaused: a full ring can end the guest, so that no policy may lengthen the interval.
 
     Nothing is known yet of how fast the guest writes, so each begins at its shortest interval: a
     round too many costs a few milliseconds, a ring that fills stops the guest. The sources of
@@ -60,6 +74,8 @@ def begin(settings: ReaperSettings) -> Guarded:
     >>> pace.after(Round(elapsed_ms=52, cost_ms=2, fills=(0.1,), ring_entries=65536)).interval_ms
     80
     """
+    if unpaused:
+        return Unpaused(settings.min_interval_ms)
     pace: Pace
     match settings.policy:
         case ReaperPolicy.PREDICT:

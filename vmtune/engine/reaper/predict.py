@@ -39,7 +39,7 @@ class Predict:
     @classmethod
     def begin(cls, settings: ReaperSettings) -> Predict:
         """No speed is known yet, so the first round is as early as allowed."""
-        return cls(settings, settings.least_interval_ms)
+        return cls(settings, settings.min_interval_ms)
 
     def after(self, observed: Round) -> Predict:
         """The expectation after a round."""

@@ -15,7 +15,7 @@ from typing import Protocol
 from vmtune.errors import InvalidInput, Problem
 from vmtune.model.host.dirty_rates import usable_entries
 from vmtune.model.tunables.rows.reaper import (
-    LEAST_INTERVAL_MS,
+    MIN_INTERVAL_MS,
     OFF,
     REAPER,
     STOCK_INTERVAL_MS,
@@ -40,16 +40,16 @@ _ROWS = {row.name.removeprefix(_PREFIX): row for row in REAPER}
 class ReaperSettings:
     """The reaper's settings.
 
-    :param least_interval_ms: never empties the rings more often; at least 50.
-    :param most_interval_ms: never less often; at most 60,000.
+    :param min_interval_ms: never empties the rings more often; at least 50.
+    :param max_interval_ms: never less often; at most 60,000.
     :param target_fill_percent: how full ``predict`` lets the fullest ring become, 10 to 90 % of
         the entries that can be used. The other policies have thresholds of their own.
     :raise InvalidInput: with a problem for each field that cannot be accepted.
     """
 
     policy: ReaperPolicy = ReaperPolicy.PREDICT
-    least_interval_ms: int = LEAST_INTERVAL_MS
-    most_interval_ms: int = STOCK_INTERVAL_MS
+    min_interval_ms: int = MIN_INTERVAL_MS
+    max_interval_ms: int = STOCK_INTERVAL_MS
     target_fill_percent: int = TARGET_FILL_PERCENT
 
     def __post_init__(self) -> None:
@@ -60,14 +60,14 @@ class ReaperSettings:
             except ValueError as error:
                 remedy = f"allowed: {row.allowed()}"
                 problems.append(Problem(name, "invalid_value", str(error), remedy))
-        if not problems and self.least_interval_ms > self.most_interval_ms:
+        if not problems and self.min_interval_ms > self.max_interval_ms:
             problems.append(
                 Problem(
-                    "least_interval_ms",
-                    "least_above_most",
-                    f"{self.least_interval_ms} ms is longer than most_interval_ms, "
-                    f"{self.most_interval_ms} ms",
-                    "lower least_interval_ms or raise most_interval_ms",
+                    "min_interval_ms",
+                    "min_above_max",
+                    f"{self.min_interval_ms} ms is longer than max_interval_ms, "
+                    f"{self.max_interval_ms} ms",
+                    "lower min_interval_ms or raise max_interval_ms",
                 )
             )
         if problems:
@@ -75,15 +75,15 @@ class ReaperSettings:
 
     def bounded(self, interval_ms: float) -> int:
         """*interval_ms* as whole milliseconds within the bounds."""
-        return int(max(self.least_interval_ms, min(interval_ms, self.most_interval_ms)))
+        return int(max(self.min_interval_ms, min(interval_ms, self.max_interval_ms)))
 
 
 def wanted_reaper(values: Mapping[str, Value]) -> ReaperSettings | None:
     """The settings from a profile's *values*; None for no reaper.
 
-    >>> wanted_reaper({"reaper_policy": "predict", "reaper_most_interval_ms": 500})
-    ReaperSettings(policy=<ReaperPolicy.PREDICT: 'predict'>, least_interval_ms=50, \
-most_interval_ms=500, target_fill_percent=60)
+    >>> wanted_reaper({"reaper_policy": "predict", "reaper_max_interval_ms": 500})
+    ReaperSettings(policy=<ReaperPolicy.PREDICT: 'predict'>, min_interval_ms=50, \
+max_interval_ms=500, target_fill_percent=60)
     """
     named = {name: values[_PREFIX + name] for name in _ROWS if _PREFIX + name in values}
     policy = str(named.pop("policy", OFF))

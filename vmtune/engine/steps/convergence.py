@@ -5,7 +5,10 @@ all steps before it have fired.
 
 **Iterations.** QEMU counts bitmap synchronisations (``dirty-sync-count``): 1 during the first pass
 over all memory. An iteration has ended when the count is higher than at the sample before; what
-remains then, freshly dirtied pages included, is what the next iteration has to send.
+remains then, freshly dirtied pages included, is what the next iteration has to send. Since QEMU 11
+it synchronises about every 100 ms where post-copy is on, so that the count rises within the first
+pass. Where that was seen, an iteration has ended when as much was sent as remained at its
+beginning, and the count has risen.
 
 **Stalled for s seconds** means one of:
 
@@ -65,13 +68,19 @@ class History:
     first n steps have fired, and the stall clocks start again.
 
     :param fired: how many steps have fired.
-    :param iteration: QEMU's count at the last sample.
+    :param iteration: at the last sample, from 1; None before the first sample.
+    :param count: QEMU's, at the last sample.
+    :param counts_within: QEMU's count rises within a pass, too.
+    :param to_send: bytes sent by the end of the pass that is under way.
     :param ends: by the shrink that a step asks for, the low at iterations' ends.
     :param moved: within the iteration, when remaining bytes last shrank.
     """
 
     fired: int = 0
     iteration: int | None = None
+    count: int = 0
+    counts_within: bool = False
+    to_send: int = 0
     ends: tuple[tuple[int, Low], ...] = ()
     moved: Low | None = None
 
@@ -97,7 +106,8 @@ def due(steps: Sequence[Step], history: History, sample: Sample) -> tuple[Histor
 
 def _seen(steps: Sequence[Step], history: History, sample: Sample) -> tuple[History, bool]:
     """*history* with *sample*, and whether an iteration has ended."""
-    ended = history.iteration is not None and sample.iteration > history.iteration
+    before, history = history, _counted(history, sample)
+    ended = before.iteration is not None and history.iteration != before.iteration
     now, remaining = sample.at_ms, sample.remaining_bytes
     ends = dict(history.ends)
     if ended:
@@ -107,9 +117,39 @@ def _seen(steps: Sequence[Step], history: History, sample: Sample) -> tuple[Hist
     moved = history.moved
     if moved is None or ended or remaining < moved.remaining_bytes:
         moved = Low(remaining, now)
-    return replace(
-        history, iteration=sample.iteration, ends=tuple(sorted(ends.items())), moved=moved
-    ), ended
+    return replace(history, ends=tuple(sorted(ends.items())), moved=moved), ended
+
+
+def _counted(history: History, sample: Sample) -> History:
+    """*history* with the iteration that is under way at *sample*."""
+    count, sent = sample.iteration, _sent_bytes(sample)
+    if history.iteration is None and _is_under_way(sample.total_bytes, sample):
+        history = replace(history, iteration=1, count=1, to_send=sample.total_bytes)
+    elif history.iteration is None:
+        return replace(history, iteration=count, count=count)
+    rises = count - history.count
+    history = replace(history, count=count)
+    if rises <= 0:
+        return history
+    assert history.iteration is not None
+    within = _is_under_way(history.to_send, sample) and (
+        history.counts_within or history.iteration == 1
+    )
+    if within:
+        return replace(history, counts_within=True)
+    iteration = history.iteration + (1 if history.counts_within else rises)
+    return replace(history, iteration=iteration, to_send=sent + sample.remaining_bytes)
+
+
+def _is_under_way(to_send: int, sample: Sample) -> bool:
+    """Whether a pass that ends at *to_send* bytes has not ended: what it still has to send is a
+    part of what remains, but for some pages that are just being sent. It is not where QEMU leaves
+    pages out, such as the guest's free ones."""
+    return 0 < to_send - _sent_bytes(sample) <= sample.remaining_bytes + sample.total_bytes // 64
+
+
+def _sent_bytes(sample: Sample) -> int:
+    return (sample.zero_pages + sample.normal_pages) * sample.page_size_bytes
 
 
 def _clocks_anew(history: History, now_ms: int) -> History:
@@ -122,7 +162,7 @@ def _reason(step: Step, history: History, sample: Sample, iteration_ended: bool)
     """Why *step* is due; empty when it is not."""
     match step.trigger:
         case AfterIterations(wanted):
-            completed = sample.iteration - 1
+            completed = (history.iteration or 1) - 1
             if completed >= wanted:
                 return f"{completed} iterations completed, and {wanted} were to be waited for"
         case AfterSeconds(seconds):

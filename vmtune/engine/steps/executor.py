@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from uuid import UUID
 
-from vmtune.engine.context import Controls, NoteStep
+from vmtune.engine.context import NoteStep
 from vmtune.engine.steps.convergence import FiredStep, History, due
 from vmtune.errors import CommandRefused, Conflict, InvalidInput, NotFound, VmtuneError
+from vmtune.hypervisor.protocol import Controls
 from vmtune.model.host.facts import VmState
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
 from vmtune.model.migration.record import QemuStatus, Sample
@@ -18,6 +19,15 @@ from vmtune.model.plan.changes import Change, in_order, undo
 from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.tunable import Value
 
+THROTTLE = SetValues(
+    (
+        ("max_cpu_throttle_percent", 99),
+        ("cpu_throttle_initial_percent", 90),
+        ("throttle_trigger_threshold_percent", 1),
+    )
+)
+"""The hardest that auto-converge throttles; it begins at the next iteration."""
+_SWITCH = "auto_converge"
 _REFUSALS = (CommandRefused, Conflict, InvalidInput, NotFound)
 _UNDER_WAY = (
     QemuStatus.SETUP,
@@ -72,6 +82,26 @@ class StepExecutor:
         for each in fired:
             await self._execute(each)
 
+    async def throttle(self, sample: Sample, reason: str) -> None:
+        """Have QEMU throttle the guest as hard as it can, once: its rings begin to fill, and a full
+        one can end it. Only auto-converge can do that while a migration runs."""
+        what = f"throttle the guest: {describe(THROTTLE)}"
+        if any(record.number is None and record.action == what for record in self.records):
+            return
+        record = StepRecord(None, sample.at_ms, sample.iteration, what, reason, StepEffect.PENDING)
+        try:
+            able = (await self._controls.read(self._vm, [_SWITCH]))[_SWITCH].value is True
+        except VmtuneError as error:
+            self.records.append(record)
+            await self._close(record, StepEffect.UNKNOWN, error.message)
+            return
+        if able:
+            await self._do(record, THROTTLE)
+            return
+        self.records.append(record)
+        why = f"{_SWITCH} is off, and cannot be set while a migration runs"
+        await self._close(record, StepEffect.REFUSED, why)
+
     async def _execute(self, fired: FiredStep) -> None:
         action = fired.step.action
         record = StepRecord(
@@ -82,6 +112,9 @@ class StepExecutor:
             fired.reason,
             StepEffect.PENDING,
         )
+        await self._do(record, action)
+
+    async def _do(self, record: StepRecord, action: Action) -> None:
         before = await prior_values(self._controls, self._vm, action)
         try:
             await self._record(record, before)

@@ -10,7 +10,7 @@ from vmtune.hypervisor.libvirt.domain_xml import parse
 from vmtune.hypervisor.libvirt.domain_xml_edit import edit_arriving_xml
 from vmtune.model.tunables.tunable import Value
 
-_MOST_NAME = 200
+_MAX_NAME = 200
 
 
 class LibvirtArrivingXml:
@@ -31,7 +31,7 @@ class LibvirtArrivingXml:
                 code="no_domain",
                 remedy="send the XML that libvirt gives to its hooks",
             )
-        return vm, name[:_MOST_NAME]
+        return vm, name[:_MAX_NAME]
 
     def edit(self, xml: str, values: Mapping[str, Value]) -> str | None:
         """*xml* so that the VM's QEMU is started with *values*; None where it is so already."""

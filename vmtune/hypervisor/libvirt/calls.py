@@ -15,11 +15,18 @@ from vmtune.hypervisor.libvirt.errors import (
     unreachable,
 )
 from vmtune.hypervisor.libvirt.library import Library, load_library
-from vmtune.model.host.facts import VmState
+from vmtune.model.host.facts import Postcopy, VmState
 from vmtune.model.versions import Version
 
 # virDomainState and its reasons: libvirt's ABI.
 _RUNNING_POSTCOPY = (1, 10)
+_POSTCOPY = {
+    _RUNNING_POSTCOPY: Postcopy.ACTIVE,
+    (1, 11): Postcopy.FAILED,
+    (3, 12): Postcopy.ACTIVE,
+    (3, 13): Postcopy.FAILED,
+}
+"""``_POSTCOPY`` and ``_POSTCOPY_FAILED``; the latter since libvirt 8.5 on both sides."""
 _PAUSED = 3
 _PAUSED_MIGRATION = 2
 _PAUSED_STARTING_UP = 11
@@ -49,6 +56,7 @@ class VmStatus:
     name: str
     state: VmState
     arriving: bool
+    postcopy: Postcopy = Postcopy.NONE
 
     @property
     def has_monitor(self) -> bool:
@@ -71,14 +79,15 @@ class Domain:
         with self._errors():
             number, reason = self._raw.state(0)[:2]
             uuid, name = UUID(self._raw.UUIDString()), str(self._raw.name())
-        moving = (_PAUSED, _PAUSED_MIGRATION), (_PAUSED, _PAUSED_STARTING_UP), _RUNNING_POSTCOPY
+        moving = (_PAUSED, _PAUSED_MIGRATION), (_PAUSED, _PAUSED_STARTING_UP), *_POSTCOPY
         arriving = (number, reason) in moving and self._is_destination()
+        postcopy = _POSTCOPY.get((number, reason), Postcopy.NONE)
         state = _STATES.get(number, VmState.OTHER)
-        if arriving and number == _PAUSED:
+        if arriving and number == _PAUSED and postcopy is Postcopy.NONE:
             state = VmState.INCOMING
         elif (number, reason) == _SHUT_OFF_MIGRATED:
             state = VmState.MIGRATED
-        return VmStatus(uuid, name, state, arriving)
+        return VmStatus(uuid, name, state, arriving, postcopy)
 
     def _is_destination(self) -> bool:
         """A paused VM in a migration may be either side; only the source has statistics."""
@@ -115,6 +124,11 @@ class Domain:
         with self._errors():
             return str(self._raw.XMLDesc(self._library.flags(*flags)))
 
+    def snapshots(self) -> int:
+        """How many snapshots libvirt keeps of it."""
+        with self._errors():
+            return int(self._raw.snapshotNum(0))
+
     def monitor(self, command: str) -> str:
         """A QMP command, and QEMU's reply, which may be an error."""
         with self._errors():
@@ -146,6 +160,12 @@ class Domain:
         with self._errors():
             self._raw.migrateStartPostCopy(0)
 
+    def pause_postcopy(self) -> None:
+        """Break off the connection of its migration in post-copy, which can be recovered."""
+        flags = self._library.flags("VIR_DOMAIN_ABORT_JOB_POSTCOPY")
+        with self._errors():
+            self._raw.abortJobFlags(flags)
+
     def suspend(self) -> None:
         """Stop the guest."""
         with self._errors():
@@ -158,10 +178,14 @@ class Domain:
 
     def is_migrating_out(self) -> bool:
         """Whether its job is a migration to another host; other jobs are not ours to end."""
+        return self.migrating_out_ms() is not None
+
+    def migrating_out_ms(self) -> int | None:
+        """For how long its job has been a migration to another host; None if it is not."""
         with self._errors():
             stats = self._raw.jobStats(0)
         out = self._library.constant("VIR_DOMAIN_JOB_OPERATION_MIGRATION_OUT")
-        return bool(stats.get("operation") == out)
+        return int(stats.get("time_elapsed", 0)) if stats.get("operation") == out else None
 
     def completed_job(self) -> dict[str, int]:
         """The figures of its last completed job; empty when there was none."""
@@ -251,13 +275,24 @@ class Connection:
         with self.errors():
             return str(self._raw.getCapabilities())
 
-    def domain_capabilities(self, kind: str) -> str:
-        """What VMs of type *kind* (``kvm``) can have here.
+    def compare_cpu(self, kind: str, machine: str, cpu_xml: str) -> int:
+        """How a CPU compares with what this host can give (VIR_CPU_COMPARE)."""
+        with self.errors():
+            return int(self._raw.compareHypervisorCPU(None, None, machine, kind, cpu_xml, 0))
+
+    def free_pages(self, size_kib: int) -> int:
+        """Free pages of a size, on the whole host."""
+        with self.errors():
+            cells = self._raw.getFreePages([size_kib], -1, 1, 0)
+        return sum(int(count) for cell in cells.values() for count in cell.values())
+
+    def domain_capabilities(self, kind: str, machine: str | None = None) -> str:
+        """What VMs of type *kind* (``kvm``) can have here, of any machine type or of one.
 
         :raise CommandRefused: the host cannot run such VMs.
         """
         with self.errors():
-            return str(self._raw.getDomainCapabilities(None, None, None, kind, 0))
+            return str(self._raw.getDomainCapabilities(None, None, machine, kind, 0))
 
     def cpus_and_memory(self) -> tuple[int, int]:
         """Logical CPUs, and memory in bytes."""
@@ -281,10 +316,10 @@ class Connection:
         """Receive events until the connection is closed, in libvirt's event thread."""
 
         def listener(name: str) -> Callable[..., None]:
-            def tell(_: object, raw: Any, *details: Any) -> None:  # any: as the event has it
+            def notify(_: object, raw: Any, *details: Any) -> None:  # any: as the event has it
                 on_event(name, UUID(raw.UUIDString()), details[:-1])
 
-            return tell
+            return notify
 
         with self.errors():
             self._raw.registerCloseCallback(lambda *_: on_close("the daemon went away"), None)

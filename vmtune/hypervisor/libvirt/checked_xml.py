@@ -11,8 +11,8 @@ from xml.parsers import expat
 
 from vmtune.errors import InvalidInput
 
-MOST_BYTES = 4 << 20
-MOST_DEPTH = 100
+MAX_BYTES = 4 << 20
+MAX_DEPTH = 100
 _MARKS = " }"
 
 
@@ -27,7 +27,7 @@ def check_xml(text: str, what: str = "xml") -> str:
     :raise InvalidInput: it is no XML, has a document type, or is too large or too deep.
     """
     content = text.encode("utf-8", "surrogatepass")
-    why = f"it has more than {MOST_BYTES >> 20} MiB" if len(content) > MOST_BYTES else ""
+    why = f"it has more than {MAX_BYTES >> 20} MiB" if len(content) > MAX_BYTES else ""
     why = why or _why_not(content)
     if why:
         raise InvalidInput(
@@ -45,8 +45,8 @@ def _why_not(content: bytes) -> str:
     def enter(_name: str, _attributes: Mapping[str, str]) -> None:
         nonlocal depth
         depth += 1
-        if depth > MOST_DEPTH:
-            raise _Refused(f"it is nested more than {MOST_DEPTH} deep")
+        if depth > MAX_DEPTH:
+            raise _Refused(f"it is nested more than {MAX_DEPTH} deep")
 
     def leave(_name: str) -> None:
         nonlocal depth

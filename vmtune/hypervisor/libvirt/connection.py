@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
+import time
 from collections.abc import AsyncGenerator, Callable
 from typing import Any, TypeVar
 from uuid import UUID
@@ -14,7 +16,7 @@ from vmtune.hypervisor.event_hub import EventHub
 from vmtune.hypervisor.guard import OPEN, Guard
 from vmtune.hypervisor.libvirt.calls import Connection, open_connection
 from vmtune.hypervisor.libvirt.events import read_event
-from vmtune.hypervisor.libvirt.threads import Workers
+from vmtune.hypervisor.libvirt.threads import Workers, may_be_left
 from vmtune.hypervisor.protocol import DriverEvent, EventKind
 
 _T = TypeVar("_T")
@@ -53,6 +55,7 @@ class Link:
         self._closed = False
         self._hub = EventHub()
         self.generation = 0
+        self.lost_at_s = -math.inf
         """Grows with each connection: what was learnt over an older one may be stale."""
 
     async def ask(self, call: _Call[_T], waits: bool = False) -> _T:
@@ -106,6 +109,7 @@ class Link:
         if self._opening is None or self._opening.done():
             # One at a time: later callers wait for an attempt that hangs.
             self._opening = asyncio.create_task(self._connect(), name=f"open {self._uri}")
+            may_be_left(self._opening)
         try:
             async with asyncio.timeout(_OPEN_WITHIN_S):
                 return await asyncio.shield(self._opening)
@@ -148,10 +152,11 @@ class Link:
         return connection
 
     def _lose(self, connection: Connection, why: str) -> None:
-        """Forget a lost connection, tell the watchers, and reconnect."""
+        """Forget a lost connection, notify the watchers, and reconnect."""
         if self._connection is not connection:
             return
         self._connection = None
+        self.lost_at_s = time.monotonic()
         self._hub.publish(DriverEvent(EventKind.CONNECTION_LOST, None, why))
         self._opener.submit(connection.close)
         if self._reconnecting is None or self._reconnecting.done():

@@ -75,10 +75,15 @@ def read_domain(text: str) -> DomainXml:
     )
 
 
+def size_in_bytes(number: str, unit: str) -> int:
+    """A size as libvirt writes it; KiB where it does not know the unit."""
+    return int(number) * _UNITS.get(unit, 1 << 10)
+
+
 def _bytes(element: Element | None) -> int:
     if element is None or not element.text:
         return 0
-    return int(element.text) * _UNITS.get(element.get("unit", "KiB"), 1 << 10)
+    return size_in_bytes(element.text, element.get("unit", "KiB"))
 
 
 def _vcpus(element: Element | None) -> int:

@@ -10,11 +10,14 @@ from uuid import UUID
 
 from vmtune.errors import CommandRefused, NotFound, TooLate
 from vmtune.hypervisor.guard import OPEN, Guard
+from vmtune.hypervisor.libvirt import recovery
 from vmtune.hypervisor.libvirt.agent import LibvirtChannel
 from vmtune.hypervisor.libvirt.calls import Connection, VmStatus, open_connection
+from vmtune.hypervisor.libvirt.configuration import change_configuration
 from vmtune.hypervisor.libvirt.connection import Link
-from vmtune.hypervisor.libvirt.domain_xml_edit import edit_boot_xml, edit_destination_xml
+from vmtune.hypervisor.libvirt.domain_xml_edit import edit_destination_xml
 from vmtune.hypervisor.libvirt.errors import OPERATION_INVALID, LibvirtRefused
+from vmtune.hypervisor.libvirt.hardware import read_offer
 from vmtune.hypervisor.libvirt.host import (
     LocalDaemon,
     derive_peer_uri,
@@ -47,7 +50,11 @@ from vmtune.hypervisor.qemu.guest_agent import GuestAgent
 from vmtune.hypervisor.qemu.probe import QemuProbe
 from vmtune.hypervisor.qemu.replies import reading_reply
 from vmtune.model.host.dirty_rates import DirtyRates
-from vmtune.model.host.facts import HostFacts, Reading, VmFacts, VmState, VmSummary
+from vmtune.model.host.facts import HostFacts, Postcopy, Reading, VmFacts, VmState, VmSummary
+from vmtune.model.host.hardware import Offer
+from vmtune.model.migration.postcopy import not_arrived, not_paused
+from vmtune.model.migration.postcopy_figures import PostcopyFigures, read_postcopy_figures
+from vmtune.model.migration.prior import Prior
 from vmtune.model.migration.record import QemuStatus, Snapshot, Totals, read_query_migrate
 from vmtune.model.plan.changes import Change
 from vmtune.model.tunables.built_in import BUILT_IN
@@ -97,7 +104,7 @@ class LibvirtDriver:
         self._monitors: dict[UUID, LibvirtMonitor] = {}
         self._probes: dict[UUID, tuple[tuple[int, int], QemuProbe]] = {}
         self._migrations: dict[UUID, LibvirtMigration] = {}
-        self._not_begun: dict[UUID, Snapshot] = {}
+        self._not_begun: dict[UUID, LibvirtMigration] = {}
 
     @property
     def uri(self) -> str:
@@ -108,6 +115,10 @@ class LibvirtDriver:
     def peer_uri(self) -> str:
         """How other hosts' daemons reach this one; empty where that is not known."""
         return self._peer_uri
+
+    def daemon_lost_since(self, moment: float) -> bool:
+        """Whether the connection was lost since *moment*."""
+        return self._link.lost_at_s >= moment
 
     async def close(self) -> None:
         """Close the connection. Migrations continue; callers that wait for one get an unknown
@@ -140,10 +151,14 @@ class LibvirtDriver:
                     status = domain.status()
                 except NotFound:
                     continue  # it has just gone
-                vms.append(VmSummary(status.uuid, status.name, status.state))
+                vms.append(VmSummary(status.uuid, status.name, status.state, status.postcopy))
             return sorted(vms, key=lambda vm: (vm.name, vm.uuid))
 
-        return await self._link.ask(call)
+        found = await self._link.ask(call)
+        for gone in {*self._monitors, *self._probes} - {vm.uuid for vm in found}:
+            self._monitors.pop(gone, None)
+            self._probes.pop(gone, None)
+        return found
 
     async def vm_facts(self, vm: UUID) -> VmFacts:
         """Probe a VM. One that does not run is described by its configuration."""
@@ -226,26 +241,13 @@ class LibvirtDriver:
     async def write_boot(self, vm: UUID, changes: Sequence[Change]) -> None:
         """Set values in the persistent configuration. A disk's owner is its target (``vda``).
 
-        :raise CommandRefused: a transient VM, a change that has no place in the
-            configuration, or libvirt's own reason; nothing is changed then.
+        :raise CommandRefused: as :func:`change_configuration` does.
         """
         if not changes:
             return
 
-        def call(connection: Connection) -> None:
-            domain = connection.domain(vm)
-            if not domain.is_persistent():
-                raise CommandRefused(
-                    "the VM is transient: it has no configuration for a next start",
-                    field=f"values.{changes[0].tunable}",
-                    code="transient_vm",
-                    remedy="define it with `virsh define`",
-                )
-            xml = domain.xml("VIR_DOMAIN_XML_INACTIVE", "VIR_DOMAIN_XML_SECURE")
-            connection.define(edit_boot_xml(xml, changes))
-
         try:
-            await self._link.change(call)
+            await self._link.change(lambda each: change_configuration(each, vm, changes))
         except LibvirtRefused as refusal:
             raise qemu_write.blamed(refusal, changes) from refusal
 
@@ -257,20 +259,7 @@ class LibvirtDriver:
 
         :raise CommandRefused: it could not be begun. The handle reports what libvirt refuses later.
         """
-        if not isinstance(destination, LibvirtDriver):
-            raise CommandRefused(
-                "a VM of a libvirt host can only migrate to another libvirt host",
-                field="destination",
-                code="destination_not_libvirt",
-                remedy="choose a host that is driven through libvirt",
-            )
-        if not destination.peer_uri:
-            raise CommandRefused(
-                f"nothing says how other hosts reach {destination.uri}",
-                field="destination",
-                code="no_peer_uri",
-                remedy="set the host's peer_uri, such as qemu+tls://NAME/system",
-            )
+        destination = _managed(destination)
         arguments = migration_arguments(order.values)
 
         def prepare(connection: Connection) -> MigrationArguments:
@@ -293,17 +282,19 @@ class LibvirtDriver:
             lambda: self._link.ask(prepare, waits=True)
         )
         before = await self.migration(order.vm)
-        migration = LibvirtMigration()
+        if before.status.running:
+            raise qemu_control.already_migrating()
+        migration = LibvirtMigration(before)
         await migration.begin(
             order.vm, destination.peer_uri, prepared, lambda: self._open(self._uri), self._guard
         )
-        self._migrations[order.vm], self._not_begun[order.vm] = migration, before
+        self._migrations[order.vm] = self._not_begun[order.vm] = migration
         return migration
 
     async def migration(self, vm: UUID, at_ms: int = 0) -> Snapshot:
         """The VM's outgoing migration; on its destination there is none.
 
-        One that this driver started is ``setup`` while libvirt prepares the destination:
+        It is ``setup`` while libvirt prepares the destination, no matter who started it:
         QEMU does not know of it yet and still reports the previous one.
         """
         status, _ = await self._status(vm)
@@ -320,12 +311,23 @@ class LibvirtDriver:
             raise
         with reading_reply("its migration"):
             snapshot = read_query_migrate(reply, at_ms)
-        if vm in self._not_begun:
-            begun = read_query_migrate(reply) != self._not_begun[vm]
-            if not begun and not self._migrations[vm].done:
-                return Snapshot(QemuStatus.SETUP)
+        own = self._not_begun.get(vm)
+        if own is not None:
+            over = own.done  # asked first: it may end while libvirt is asked
+            if own.is_not(read_query_migrate(reply), await self._job_ms(vm)):
+                if not over:
+                    return Snapshot(QemuStatus.SETUP)
+                own.begun = False
             del self._not_begun[vm]
+        elif _may_be_an_earlier_one(snapshot) and await self._is_migrating_out(vm):
+            return Snapshot(QemuStatus.SETUP)
         return snapshot
+
+    async def _is_migrating_out(self, vm: UUID) -> bool:
+        return await self._job_ms(vm) is not None
+
+    async def _job_ms(self, vm: UUID) -> int | None:
+        return await self._link.ask(lambda connection: connection.domain(vm).migrating_out_ms())
 
     async def outgoing(self) -> Sequence[UUID]:
         """The VMs whose job is a migration to another host. Asks no QEMU, so none is tainted."""
@@ -350,6 +352,13 @@ class LibvirtDriver:
                 return None  # it does not run, or is still arriving
             raise
         return read_totals(job)
+
+    async def postcopy_figures(self, vm: UUID) -> PostcopyFigures | None:
+        """What the post-copy that brought the VM here cost its guest. libvirt lets nobody switch
+        the counting on while the VM arrives: there are figures where something else did."""
+        reply = await self._monitor(vm).execute("query-migrate")
+        with reading_reply("its migration"):
+            return read_postcopy_figures(reply)
 
     async def abort_migration(self, vm: UUID) -> None:
         """Cancel it, no matter what started it.
@@ -385,6 +394,50 @@ class LibvirtDriver:
 
         await self._link.change(call)
 
+    async def recover_postcopy(self, vm: UUID, destination: Driver, address: str = "") -> None:
+        """Give a migration that is paused in post-copy a new connection, with libvirt's resume
+        flag, and return once QEMU goes on.
+
+        :raise CommandRefused: code ``recovery_not_offered`` where the destination's libvirt is not
+            known to survive it.
+        """
+        destination = _managed(destination)
+        status = (await self.migration(vm)).status
+        gives_up = status is QemuStatus.POSTCOPY_ACTIVE and bool(address)
+        if status is not QemuStatus.POSTCOPY_PAUSED and not gives_up:
+            raise not_paused(status)
+        facts = [await driver.host_facts() for driver in (destination, self)]
+        recovery.check_version(facts[0].libvirt, facts[1].libvirt)
+        for driver in (destination, self):
+            await driver._pause_postcopy(vm)
+
+        def persistence(connection: Connection) -> bool:
+            return connection.domain(vm).is_persistent()
+
+        arguments = recovery.resume_arguments(await self._link.ask(persistence), address)
+        migration = LibvirtMigration()
+        await migration.begin(
+            vm, destination.peer_uri, arguments, lambda: self._open(self._uri), self._guard
+        )
+        self._migrations[vm] = migration
+        await recovery.until_connected(migration, lambda: self.migration(vm))
+
+    async def _pause_postcopy(self, vm: UUID) -> None:
+        """Give up the connection to the other host, where this one still believes in it.
+
+        :raise TooLate: the guest is just being started on the destination.
+        """
+
+        async def is_paused() -> bool:
+            postcopy = (await self._status(vm))[0].postcopy
+            if postcopy is Postcopy.NONE:
+                raise not_arrived()
+            return postcopy is Postcopy.FAILED
+
+        if not await is_paused():
+            await self._link.change(lambda connection: connection.domain(vm).pause_postcopy())
+            await recovery.until_paused(is_paused)
+
     async def vm_state(self, vm: UUID) -> VmState:
         """What the VM is doing."""
         return (await self._status(vm))[0].state
@@ -418,6 +471,18 @@ class LibvirtDriver:
         """How far the last measurement is."""
         return await qemu_control.dirty_rates(self._monitor(vm))
 
+    async def offer(self, vm: VmFacts) -> Offer:
+        """What this host offers, by the capabilities of its domains."""
+        return await self._link.ask(lambda connection: read_offer(connection, vm, self._local()))
+
+    async def objects(self, vm: UUID) -> Collection[str]:
+        """The ids of its QEMU's objects."""
+        return await qemu_control.objects(self._monitor(vm))
+
+    async def takes_postcopy_with_multifd(self, vm: UUID) -> bool | None:
+        """Whether its QEMU takes post-copy together with multifd."""
+        return await qemu_control.takes_postcopy_with_multifd(self._monitor(vm))
+
     async def block_nodes(self, vm: UUID) -> Sequence[BlockNode]:
         """The block nodes that have a name: libvirt gives one to each."""
         return await block_export.list_nodes(self._monitor(vm))
@@ -435,7 +500,7 @@ class LibvirtDriver:
         """The agent in its guest, by libvirt's call."""
         return GuestAgent(LibvirtChannel(self._link, vm))
 
-    async def reset_after_migration(self, vm: UUID) -> None:
+    async def reset_after_migration(self, vm: UUID, prior: Prior | None = None) -> None:
         """Wait until libvirt has restored what it set, which it does on both sides however the
         migration ends. It does so after QEMU has said that it is over, and would overwrite
         what is set in between.
@@ -444,7 +509,7 @@ class LibvirtDriver:
         """
         await self._status(vm)
         deadline = asyncio.get_running_loop().time() + _RESETS_WITHIN_S
-        while await self._link.ask(lambda connection: connection.domain(vm).is_migrating_out()):
+        while await self._is_migrating_out(vm):
             if asyncio.get_running_loop().time() > deadline:
                 return
             await asyncio.sleep(_LOOK_AGAIN_S)
@@ -452,6 +517,36 @@ class LibvirtDriver:
     def events(self) -> AsyncGenerator[DriverEvent, None]:
         """What happens on the host from now on."""
         return self._link.events()
+
+
+def _may_be_an_earlier_one(snapshot: Snapshot) -> bool:
+    """Whether a migration of which libvirt has the job is not the one that QEMU reports. One that
+    brought the VM here is completed, without figures of its memory."""
+    if snapshot.status is QemuStatus.COMPLETED:
+        return snapshot.sample is None
+    return not snapshot.status.running
+
+
+def _managed(destination: Driver) -> LibvirtDriver:
+    """The other side's driver: libvirt's, and reachable for this one's daemon.
+
+    :raise CommandRefused: it is not.
+    """
+    if not isinstance(destination, LibvirtDriver):
+        raise CommandRefused(
+            "a VM of a libvirt host can only migrate to another libvirt host",
+            field="destination",
+            code="destination_not_libvirt",
+            remedy="choose a host that is driven through libvirt",
+        )
+    if not destination.peer_uri:
+        raise CommandRefused(
+            f"nothing says how other hosts reach {destination.uri}",
+            field="destination",
+            code="no_peer_uri",
+            remedy="set the host's peer_uri, such as qemu+tls://NAME/system",
+        )
+    return destination
 
 
 def _why_no_monitor(status: VmStatus) -> str:

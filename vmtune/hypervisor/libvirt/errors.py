@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from vmtune.errors import CommandRefused, HostUnreachable, NotFound, OutcomeUnknown, VmtuneError
+from vmtune.model.migration.record import MIGRATION_CANCELLED
 
 NO_DOMAIN = 42
 OPERATION_INVALID = 55
 OPERATION_TIMEOUT = 68
+OPERATION_ABORTED = 78
 OPERATION_UNSUPPORTED = 84
 _ACCESS_DENIED = 88
 _OPERATION_DENIED = 29
@@ -45,6 +47,8 @@ def translate(number: int, message: str, alive: bool, uri: str) -> VmtuneError:
         return LibvirtRefused(
             message, number, "access_denied", f"give vmtune's user read-write access to {uri}"
         )
+    if number == OPERATION_ABORTED:
+        return LibvirtRefused(message, number, MIGRATION_CANCELLED)
     return LibvirtRefused(message, number)
 
 

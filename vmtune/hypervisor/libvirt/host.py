@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import struct
 import subprocess
@@ -12,14 +13,20 @@ from urllib.parse import parse_qs, urlsplit
 from vmtune.hypervisor.libvirt import domain_xml as libvirt_xml
 from vmtune.hypervisor.libvirt.calls import Connection
 from vmtune.hypervisor.libvirt.errors import LibvirtRefused
+from vmtune.hypervisor.linux.dirty_ring import ask_ring_reset
 from vmtune.hypervisor.linux.local_host import read_local_host
 from vmtune.hypervisor.linux.qemu_process import PROC, QemuProcess, has_capability
 from vmtune.model.host import facts
 from vmtune.model.host.facts import HostFacts
+from vmtune.model.host.ring_reset import resets_end_early
 
 _CAP_SYS_RESOURCE = 24  # linux/capability.h
 _SOCKETS = ("/run/libvirt/virtqemud-sock", "/run/libvirt/libvirt-sock")
 _PID_FILES = ("run/virtqemud.pid", "run/libvirtd.pid")
+_TLS_FOLDER = re.compile(
+    r'^[ \t]*(migrate|default)_tls_x509_cert_dir[ \t]*=[ \t]*"([^"\n]*)"', re.MULTILINE
+)
+_CERTIFICATES = frozenset({"ca-cert.pem", "server-cert.pem", "server-key.pem"})
 _OPTMEM = "/proc/sys/net/core/optmem_max"
 
 
@@ -67,6 +74,29 @@ class LocalDaemon:
         # The file outlives a QEMU that crashed, whose number may be another's by now.
         arguments = process.arguments()
         return process if arguments and uuid in arguments else None
+
+    def no_certificates_in(self) -> str:
+        """The folder of its certificates for migrations, if there are none; empty where there
+        are. As virQEMUDriverConfigSetDefaults of libvirt's qemu_conf.c chooses it."""
+        root = self._folder / "root"
+        try:
+            text = (root / "etc/libvirt/qemu.conf").read_text()
+            said = dict(_TLS_FOLDER.findall(text))
+            own = (root / "etc/pki/libvirt-migrate").is_dir()
+            default = said.get("default", "/etc/pki/qemu")
+            folder = said.get("migrate") or ("/etc/pki/libvirt-migrate" if own else default)
+            here = root / folder.lstrip("/")
+            files = {path.name for path in here.iterdir()} if here.is_dir() else set()
+        except OSError:
+            return ""  # it may not be looked into
+        return "" if files >= _CERTIFICATES else folder
+
+    def has_file(self, path: str) -> bool | None:
+        """Whether it sees a file of that path; None where this process may not look."""
+        try:
+            return (self._folder / "root" / path.lstrip("/")).exists()
+        except OSError:
+            return None
 
     def optmem_max_bytes(self) -> int | None:
         """net.core.optmem_max of its network: since Linux 6.8 each has its own."""
@@ -152,6 +182,8 @@ def read_host(connection: Connection, daemon: LocalDaemon | None, peer_uri: str)
         kernel=here.kernel,
         sysctls=sysctls,
         can_lock_beyond_limits=daemon.can_lock_beyond_limits(),
+        ring_reset_ends_early=resets_end_early(ask_ring_reset().ends_early, here.kernel),
+        no_certificates_in=daemon.no_certificates_in(),
         local=True,
     )
 

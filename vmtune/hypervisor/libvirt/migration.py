@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
@@ -11,13 +13,17 @@ from uuid import UUID
 from vmtune.errors import CommandRefused, OutcomeUnknown, VmtuneError
 from vmtune.hypervisor.guard import OPEN, Guard
 from vmtune.hypervisor.libvirt.calls import Connection, Parameters
-from vmtune.hypervisor.libvirt.threads import settle
+from vmtune.hypervisor.libvirt.threads import may_be_left, settle
+from vmtune.model.migration.record import Snapshot
 from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.tunable import LibvirtKind, Route, Tunable, Value
 
 UNLIMITED_MIB_PER_S = 8796093022207
 """libvirt's greatest bandwidth, the most that fits QEMU's int64 in bytes. 0 would mean the limit
 set with virDomainMigrateSetMaxSpeed."""
+
+_ROUNDED_S = 0.002
+"""libvirt counts a job's age in whole milliseconds."""
 
 _COMPRESSION = "compression"
 _COMPRESSED = "VIR_MIGRATE_COMPRESSED"
@@ -107,10 +113,16 @@ class LibvirtMigration:
 
     It has a connection and a daemon thread of its own: the call takes as long as the
     migration does. The daemons continue when this process ends in any way.
+
+    :param before: what QEMU said of an earlier migration, before the call.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, before: Snapshot | None = None) -> None:
+        self.begun = True
+        self._before = before
+        self._called_s = math.inf
         self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        may_be_left(self._ended)
 
     async def begin(
         self,
@@ -144,6 +156,7 @@ class LibvirtMigration:
             except VmtuneError as error:
                 settle(begun, _raising(error))
             else:
+                self._called_s = time.monotonic()
                 settle(begun, lambda: None)
                 settle(
                     self._ended,
@@ -160,6 +173,20 @@ class LibvirtMigration:
     def done(self) -> bool:
         """Whether :meth:`wait` would return at once."""
         return self._ended.done()
+
+    def is_not(self, seen: Snapshot, job_ms: int | None) -> bool:
+        """Whether *seen* is certainly not this migration, but an earlier one, or another's that
+        libvirt was busy with when it was called.
+
+        :param seen: what QEMU says.
+        :param job_ms: for how long libvirt's job has been a migration, asked after that; None if it
+            is none.
+        """
+        if seen == self._before:
+            return True
+        if not seen.status.running or job_ms is None:
+            return False
+        return time.monotonic() - job_ms / 1000 < self._called_s - _ROUNDED_S
 
     async def wait(self) -> None:
         """Return when the migration has succeeded.

@@ -30,6 +30,7 @@ class Workers:
     def submit(self, call: Callable[[], _T]) -> asyncio.Future[_T]:
         """Have *call* run, and its result or exception in the future. From the event loop."""
         future: asyncio.Future[_T] = asyncio.get_running_loop().create_future()
+        may_be_left(future)
 
         def finished() -> None:
             self._unfinished -= 1
@@ -53,6 +54,11 @@ class Workers:
         self._threads.clear()
 
 
+def may_be_left(future: asyncio.Future[_T]) -> None:
+    """Let *future* fail without a complaint of asyncio, where every caller has stopped waiting."""
+    future.add_done_callback(lambda done: None if done.cancelled() else done.exception())
+
+
 def settle(
     future: asyncio.Future[_T], call: Callable[[], _T], finished: Callable[[], None] | None = None
 ) -> None:
@@ -66,7 +72,7 @@ def settle(
         except BaseException as caught:  # the waiting caller gets it
             error = caught
 
-    def tell() -> None:
+    def notify() -> None:
         if finished is not None:
             finished()
         if future.done():
@@ -77,4 +83,4 @@ def settle(
             future.set_result(result)  # type: ignore[arg-type]  # None only where _T has it
 
     with contextlib.suppress(RuntimeError):  # the loop is closed
-        future.get_loop().call_soon_threadsafe(tell)
+        future.get_loop().call_soon_threadsafe(notify)

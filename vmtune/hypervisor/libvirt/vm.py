@@ -8,9 +8,11 @@ from uuid import UUID
 
 from vmtune.hypervisor.libvirt.calls import Connection, Domain, VmStatus
 from vmtune.hypervisor.libvirt.domain_xml import DomainXml, boot_readings, read_domain
+from vmtune.hypervisor.libvirt.hardware import read_hardware
 from vmtune.hypervisor.libvirt.host import LocalDaemon
 from vmtune.hypervisor.linux.qemu_process import QemuProcess
 from vmtune.model.host.facts import Reading, VmFacts, VmState
+from vmtune.model.host.hardware import Hardware
 from vmtune.model.migration.record import Totals
 from vmtune.model.versions import Version
 
@@ -34,6 +36,7 @@ class VmRecord:
     boot: DomainXml | None
     process: QemuProcess | None
     host_qemu: Version
+    hardware: Hardware | None = None
 
 
 def look_up(connection: Connection, vm: UUID, daemon: LocalDaemon | None) -> VmRecord:
@@ -45,13 +48,18 @@ def look_up(connection: Connection, vm: UUID, daemon: LocalDaemon | None) -> VmR
     status = domain.status()
     process = daemon.qemu(status.name, str(vm)) if daemon and domain.is_active() else None
     boot: DomainXml | None = None
+    hardware: Hardware | None = None
     if status.arriving:
         live = _without_xml(domain, process)
     else:
-        live = read_domain(domain.xml())
+        text, configured = domain.xml(), None
+        live = read_domain(text)
         if domain.is_persistent():
-            boot = read_domain(domain.xml("VIR_DOMAIN_XML_INACTIVE"))
-    return VmRecord(status, domain.run_id(), live, boot, process, connection.qemu_version())
+            configured = domain.xml("VIR_DOMAIN_XML_INACTIVE")
+            boot = read_domain(configured)
+        hardware = read_hardware(text, configured, domain.snapshots())
+    host_qemu = connection.qemu_version()
+    return VmRecord(status, domain.run_id(), live, boot, process, host_qemu, hardware)
 
 
 def _without_xml(domain: Domain, process: QemuProcess | None) -> DomainXml:
@@ -117,6 +125,7 @@ def add_libvirt(facts: VmFacts, record: VmRecord) -> VmFacts:
         readings=readings,
         boot_readings=boot,
         persistent=record.boot is not None,
+        hardware=record.hardware,
     )
 
 

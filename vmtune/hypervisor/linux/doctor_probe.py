@@ -16,7 +16,7 @@ from pathlib import Path
 from vmtune.hypervisor.linux.dirty_ring import RingReset, aborts_on_short_reset, ask_ring_reset
 from vmtune.hypervisor.linux.kernel_calls import ask_kvm, ask_scatter_gather
 from vmtune.hypervisor.linux.qemu_process import QemuProcess, has_capability
-from vmtune.model.doctor.facts import Examined, KvmSeen, NicSeen, QemuSeen, Seen, Unseen
+from vmtune.model.doctor.facts import Examined, KvmSeen, NicSeen, QemuSeen, Seen, SkippedCheck
 from vmtune.model.doctor.rules import PROGRAMS, QEMU_PROGRAM
 from vmtune.model.versions import Version
 
@@ -82,13 +82,13 @@ class _Look:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.unseen: list[Unseen] = []
+        self.skipped_checks: list[SkippedCheck] = []
 
     def text(self, path: str, what: str) -> Seen[str] | None:
         try:
             return Seen((self.root / path).read_text(errors="replace").strip(), f"/{path}")
         except OSError as error:
-            self.unseen.append(Unseen(what, f"/{path}: {error.strerror}"))
+            self.skipped_checks.append(SkippedCheck(what, f"/{path}: {error.strerror}"))
             return None
 
     def number(self, path: str, what: str) -> Seen[int] | None:
@@ -98,7 +98,9 @@ class _Look:
         try:
             return Seen(int(text.value), text.where)
         except ValueError:
-            self.unseen.append(Unseen(what, f"/{path} holds {text.value[:40]!r}, no number"))
+            self.skipped_checks.append(
+                SkippedCheck(what, f"/{path} holds {text.value[:40]!r}, no number")
+            )
             return None
 
 
@@ -113,7 +115,7 @@ def examine(probes: Probes | None = None) -> Examined:
     libvirt = probes.version("libvirtd") or probes.version("virtqemud")
     nics = tuple(_nics(probes, look))
     if not nics:
-        look.unseen.append(Unseen("network cards", "none is up below /sys/class/net"))
+        look.skipped_checks.append(SkippedCheck("network cards", "none is up below /sys/class/net"))
     return Examined(
         hostname=_text(probes.root / "proc/sys/kernel/hostname"),
         user=_user(),
@@ -134,7 +136,7 @@ def examine(probes: Probes | None = None) -> Examined:
         qemu_versions=((f"{QEMU_PROGRAM} --version", installed),) if installed else (),
         libvirt=Seen(str(libvirt), "libvirtd --version") if libvirt else None,
         programs={name: probes.which(name) is not None for name in (*PROGRAMS, QEMU_PROGRAM)},
-        unseen=tuple(look.unseen),
+        skipped_checks=tuple(look.skipped_checks),
     )
 
 
@@ -142,12 +144,16 @@ def _kvm(probes: Probes, look: _Look) -> KvmSeen:
     device = probes.root / "dev/kvm"
     kvm = probes.kvm(device)
     if kvm.why_not or not kvm.present:
-        look.unseen.append(Unseen("KVM's dirty ring", kvm.why_not or "there is no /dev/kvm"))
+        look.skipped_checks.append(
+            SkippedCheck("KVM's dirty ring", kvm.why_not or "there is no /dev/kvm")
+        )
     if not kvm.dirty_ring_bytes:
         return kvm
     reset = probes.ring_reset(device)
     if reset.ends_early is None:
-        look.unseen.append(Unseen("how the kernel empties dirty rings", reset.why_unknown))
+        look.skipped_checks.append(
+            SkippedCheck("how the kernel empties dirty rings", reset.why_unknown)
+        )
     return replace(kvm, ring_reset_ends_early=reset.ends_early)
 
 
@@ -156,7 +162,9 @@ def _can_raise_memlock(look: _Look, by_libvirt: bool) -> Seen[bool] | None:
     what this process starts may."""
     pid = next((name for name, comm in _processes(look.root) if comm in _DAEMONS), None)
     if by_libvirt and pid is None:
-        look.unseen.append(Unseen("what libvirt's daemon may do", "it does not run right now"))
+        look.skipped_checks.append(
+            SkippedCheck("what libvirt's daemon may do", "it does not run right now")
+        )
         return None
     path = f"proc/{pid or 'self'}/status"
     status = look.text(path, "who may raise the locked-memory limit")
@@ -287,7 +295,11 @@ def _nics(probes: Probes, look: _Look) -> Iterator[NicSeen]:
         known = int(speed) if speed.isdigit() and int(speed) > 0 else None
         gathers = probes.gathers(name)
         if known is None:
-            look.unseen.append(Unseen(f"the speed of {name}", "its driver does not say"))
+            look.skipped_checks.append(
+                SkippedCheck(f"the speed of {name}", "its driver does not say")
+            )
         if gathers is None:
-            look.unseen.append(Unseen(f"scatter-gather of {name}", "its driver does not say"))
+            look.skipped_checks.append(
+                SkippedCheck(f"scatter-gather of {name}", "its driver does not say")
+            )
         yield NicSeen(name, known, gathers)

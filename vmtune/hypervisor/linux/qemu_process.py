@@ -6,6 +6,7 @@ import itertools
 import os
 from pathlib import Path
 
+from vmtune.hypervisor.linux.dirty_ring import aborts_on_short_reset
 from vmtune.model.host.facts import MemoryMaps
 
 PROC = Path("/proc")
@@ -84,6 +85,11 @@ class QemuProcess:
     def may_lock_memory(self) -> bool | None:
         """Whether CAP_IPC_LOCK is effective, so that the limit does not bind it."""
         return has_capability(self._read("status"), _CAP_IPC_LOCK)
+
+    def aborts_on_short_reset(self) -> bool | None:
+        """Whether it aborts where the kernel empties a dirty ring in part. Searches its program,
+        once for each file: some 20 ms."""
+        return aborts_on_short_reset(self._folder / "exe")
 
     def maps(self) -> MemoryMaps | None:
         """Its memory maps, counted. Takes about a millisecond for each thousand of them.

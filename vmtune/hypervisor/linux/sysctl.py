@@ -23,7 +23,7 @@ SYSCTL_D = Path("/etc/sysctl.d")
 FILE_NAME = "99-vmtune.conf"
 """After 99-sysctl.conf, which is /etc/sysctl.conf on Debian: what comes last holds."""
 _HEADER = "# Written by vmtune; `vmtune host limits HOST --restore` takes it back.\n"
-_MOST_BYTES = 1 << 16
+_MAX_BYTES = 1 << 16
 
 Wishes = Mapping[str, Wish]
 Journal = Mapping[str, Entry]
@@ -75,9 +75,9 @@ class Sysctls:
                 for name in names
                 if name in live
             }
-            self._carry_out(steps, entries)
+            self._apply(steps, entries)
 
-    def _carry_out(self, steps: Mapping[str, Step], entries: dict[str, Entry]) -> None:
+    def _apply(self, steps: Mapping[str, Step], entries: dict[str, Entry]) -> None:
         for name, step in steps.items():
             if step.entry is not None:
                 entries[name] = step.entry
@@ -206,9 +206,9 @@ def _document(path: Path) -> dict[str, dict[str, Any]]:  # any JSON
         raise _damaged(path, error.strerror or repr(error)) from error
     with os.fdopen(file, "rb") as stream:
         try:
-            raw = stream.read(_MOST_BYTES + 1)
-            if len(raw) > _MOST_BYTES:
-                raise ValueError(f"it has more than {_MOST_BYTES} bytes")
+            raw = stream.read(_MAX_BYTES + 1)
+            if len(raw) > _MAX_BYTES:
+                raise ValueError(f"it has more than {_MAX_BYTES} bytes")
             document = json.loads(raw)
         except (OSError, ValueError, RecursionError) as error:
             raise _damaged(path, str(error)) from error

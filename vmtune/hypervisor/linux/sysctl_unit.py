@@ -39,7 +39,7 @@ class UnitSysctls:
         tell_every_s: float = _TELL_EVERY_S,
     ) -> None:
         self._wishes = wishes
-        self._tell_every_s = tell_every_s
+        self._ask_every_s = tell_every_s
         self._journal = journal
         self._seen = Sysctls(journal, proc)
         self._within_s = within_s
@@ -58,12 +58,12 @@ class UnitSysctls:
 
         :raise CommandRefused: nothing has happened.
         """
-        told = time.monotonic()
-        deadline = told + self._within_s
+        asked_at = time.monotonic()
+        deadline = asked_at + self._within_s
         while not self._reached(wishes):
             now = time.monotonic()
-            if self._wishes is not None and now - told >= self._tell_every_s:
-                told = now
+            if self._wishes is not None and now - asked_at >= self._ask_every_s:
+                asked_at = now
                 os.utime(self._wishes)
             if now > deadline:
                 raise CommandRefused(

@@ -30,7 +30,7 @@ FOR_TUNABLES: Mapping[QmpKind, tuple[str, ...]] = {
     QmpKind.IOTHREAD: _OBJECTS,
     QmpKind.MAIN_LOOP: (*_OBJECTS, "object-add"),
     QmpKind.DEVICE: ("qom-get", "qom-list"),
-    QmpKind.ACCELERATOR: ("query-kvm",),
+    QmpKind.ACCELERATOR: ("query-kvm", "query-accelerators"),
     QmpKind.QOM: (*_OBJECTS, "qom-list-properties"),
     QmpKind.COMMAND: ("query-qmp-schema",),
 }
@@ -52,6 +52,8 @@ FOR_MIGRATION = (
     "migrate-incoming",
     "migrate_cancel",
     "migrate-start-postcopy",
+    "migrate-pause",
+    "migrate-recover",
     "calc-dirty-rate",
     "query-dirty-rate",
     "stop",
@@ -77,7 +79,11 @@ def _names(kind: QmpKind) -> frozenset[str]:
     return frozenset(qmp.name for qmp in rows if qmp is not None and qmp.kind is kind)
 
 
-_CAPABILITIES = _names(QmpKind.CAPABILITY) | {"events"}
+BLOCKTIME = "postcopy-blocktime"
+SWITCHES = ("return-path", "pause-before-switchover", "background-snapshot", BLOCKTIME)
+"""Capabilities that are no tunables, and that change how a migration goes: set for one and restored
+after it."""
+_CAPABILITIES = _names(QmpKind.CAPABILITY) | {"events", *SWITCHES}
 MADE_UP = "vmtune-asks-only"
 """A parameter that no QEMU has: given it, QEMU reports the first error and sets nothing."""
 _PARAMETERS = _names(QmpKind.PARAMETER) | {"tls-creds", "tls-hostname", "tls-authz", MADE_UP}
@@ -91,6 +97,12 @@ def _goes_to_a_socket(arguments: Arguments) -> str:
     uri = str(arguments.get("uri", ""))
     known = set(arguments) == {"uri"} and uri.startswith(("tcp:", "unix:"))
     return "" if known else "a migration goes to a socket, never to a program or a file"
+
+
+def _goes_or_resumes(arguments: Arguments) -> str:
+    if "resume" in arguments and arguments["resume"] is not True:
+        return "resume is true where it is given"
+    return _goes_to_a_socket({k: v for k, v in arguments.items() if k != "resume"})
 
 
 def _sets_capabilities(arguments: Arguments) -> str:
@@ -123,8 +135,9 @@ def _unknown(names: Collection[str], what: str) -> str:
 
 
 GUARDS: Mapping[str, Callable[[Arguments], str]] = {
-    "migrate": _goes_to_a_socket,
+    "migrate": _goes_or_resumes,
     "migrate-incoming": _goes_to_a_socket,
+    "migrate-recover": _goes_to_a_socket,
     "migrate-set-capabilities": _sets_capabilities,
     "migrate-set-parameters": _sets_parameters,
     "qom-set": _sets_a_property,

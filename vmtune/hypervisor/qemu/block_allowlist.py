@@ -15,7 +15,7 @@ FILE, NODE, EXPORT, JOB = f"{OWN}file", f"{OWN}node", f"{OWN}export", f"{OWN}cre
 SOCKET = f"{OWN}nbd.sock"
 """The only name that an NBD server's socket is given: QEMU removes what it finds in its place."""
 
-ASKING = ("query-named-block-nodes", "query-block-exports", "query-jobs")
+ASKING = ("query-named-block-nodes", "query-block", "query-block-exports", "query-jobs")
 UNGUARDED = ("nbd-server-stop",)
 
 

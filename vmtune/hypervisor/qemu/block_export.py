@@ -22,6 +22,8 @@ from vmtune.hypervisor.qemu.replies import reading_reply
 REQUESTS_PER_CONNECTION = 16
 """How many requests of one connection QEMU has in flight, however many the client sends
 (nbd/server.c: MAX_NBD_REQUESTS, 7.2 to 10)."""
+_VIRTIO_BLK = "virtio-blk-device"
+_MAIN_LOOP_ONLY = ("ide-hd", "ide-cd")
 _LOOK_EVERY_S = 0.01
 _REMOVED_WITHIN_S = 10.0
 _FORMATTED_WITHIN_S = 600.0
@@ -32,12 +34,15 @@ class BlockNode:
     """A block node of a QEMU, by its given name.
 
     :param driver: ``qcow2``, ``raw``, ``file``, ...
+    :param on_main_loop: QEMU's main loop handles its requests, for certain: an iothread might
+        where this is False.
     """
 
     name: str
     driver: str
     size_bytes: int
     read_only: bool
+    on_main_loop: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +71,49 @@ class Export:
 async def list_nodes(monitor: Monitor) -> Sequence[BlockNode]:
     """The nodes that have a name; QEMU's own names for others begin with ``#``."""
     nodes = await monitor.execute("query-named-block-nodes", {"flat": True})
+    iothreads = await monitor.execute("query-iothreads")
+    on_main_loop = await _nodes_on_main_loop(monitor) if iothreads else None
     with reading_reply("its block nodes"):
         return [
             BlockNode(
-                str(node["node-name"]), str(node["drv"]), int(node["image"]["virtual-size"]),
-                bool(node["ro"]),
+                name, str(node["drv"]), int(node["image"]["virtual-size"]), bool(node["ro"]),
+                on_main_loop is None or name in on_main_loop,
             )
             for node in nodes
-            if not node["node-name"].startswith("#")
+            if not (name := str(node["node-name"])).startswith("#")
         ]  # fmt: skip
+
+
+async def _nodes_on_main_loop(monitor: Monitor) -> Collection[str]:
+    """Of a QEMU with iothreads: the topmost nodes of disks that use none of them.
+
+    A SCSI disk has the iothread of its controller, and a node without a device that of the job
+    which uses it: what they use is not asked, and they are left out.
+    """
+    blocks = await monitor.execute("query-block")
+    with reading_reply("its block devices"):
+        disks = [
+            (str(block["qdev"]), str(block["inserted"]["node-name"]))
+            for block in blocks
+            if block.get("qdev") and block.get("inserted")
+        ]
+    return [node for device, node in disks if await _on_main_loop(monitor, device)]
+
+
+async def _on_main_loop(monitor: Monitor, device: str) -> bool:
+    kind = await _property(monitor, device, "type")
+    if kind != _VIRTIO_BLK:
+        return kind in _MAIN_LOOP_ONLY
+    if await _property(monitor, device, "iothread"):
+        return False
+    return not await _property(monitor, device, "iothread-vq-mapping")
+
+
+async def _property(monitor: Monitor, device: str, name: str) -> object:
+    """None where the device does not have it: iothread-vq-mapping came with QEMU 9.0."""
+    with contextlib.suppress(CommandRefused):
+        return await monitor.execute("qom-get", {"path": device, "property": name})
+    return None
 
 
 async def add_export(monitor: Monitor, export: Export) -> None:

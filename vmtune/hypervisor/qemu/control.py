@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from vmtune.errors import CommandRefused
+from collections.abc import Collection, Mapping
+
+from vmtune.errors import CommandRefused, Conflict
 from vmtune.hypervisor.qemu.monitor import Monitor
+from vmtune.hypervisor.qemu.names import capabilities
+from vmtune.hypervisor.qemu.qom import children_of
 from vmtune.hypervisor.qemu.replies import reading_reply
 from vmtune.model.host.dirty_rates import DirtyRates, read_query_dirty_rate
 
@@ -11,7 +15,20 @@ ALREADY_MEASURING = "already_measuring"
 """Code of the refusal while another client measures dirty rates."""
 
 _IN_MS = {"calc-time-unit": "millisecond"}
+_PAIR = ("multifd", "postcopy-ram")
+_EXCLUDES_THEM = "background-snapshot"
+_EXCLUDED = "not yet compatible with multifd"  # migrate_caps_check of QEMU 8.0 to 10.0
 _BUSY = "already being measured"  # qmp_calc_dirty_rate in QEMU's migration/dirtyrate.c
+
+
+def already_migrating() -> Conflict:
+    """The refusal to begin a migration while another's runs: nothing of that one is touched."""
+    return Conflict(
+        "the VM is being migrated already, by another client",
+        field="vm",
+        code="already_migrating",
+        remedy="wait until that has ended, or abort it",
+    )
 
 
 async def measure_dirty_rates(monitor: Monitor, over_ms: int) -> None:
@@ -40,3 +57,40 @@ async def dirty_rates(monitor: Monitor) -> DirtyRates:
     reply = await monitor.execute("query-dirty-rate", _IN_MS)
     with reading_reply("its dirty rate"):
         return read_query_dirty_rate(reply)
+
+
+async def objects(monitor: Monitor) -> Collection[str]:
+    """The ids of QEMU's objects; see :meth:`vmtune.hypervisor.protocol.Driver.objects`."""
+    reply = await children_of(monitor, "/objects")
+    return frozenset(row["name"] for row in reply if row["type"].startswith("child<"))
+
+
+async def takes_postcopy_with_multifd(monitor: Monitor) -> bool | None:
+    """Whether QEMU takes the two capabilities together; see
+    :meth:`vmtune.hypervisor.protocol.Driver.takes_postcopy_with_multifd`.
+
+    It is asked for both and for a third that excludes each of them, of which QEMU complains after
+    the pair (migrate_caps_check in migration/options.c). So it refuses in any case, and sets
+    nothing: a request is carried out as a whole or not at all.
+    """
+    reply = await monitor.execute("query-migrate-capabilities")
+    with reading_reply("its capabilities"):
+        known = capabilities(reply)
+    names = (*_PAIR, _EXCLUDES_THEM)
+    if not known.keys() >= set(names):
+        return None
+    if all(known[name] for name in _PAIR):
+        return True
+    try:
+        await monitor.execute("migrate-set-capabilities", _states(dict.fromkeys(names, True)))
+    except CommandRefused as refusal:
+        if _EXCLUDED in refusal.message:
+            return False
+        return True if _EXCLUDES_THEM in refusal.message.lower() else None
+    await monitor.execute("migrate-set-capabilities", _states({n: known[n] for n in names}))
+    return True
+
+
+def _states(wanted: Mapping[str, bool]) -> dict[str, object]:
+    rows = [{"capability": name, "state": on} for name, on in wanted.items()]
+    return {"capabilities": rows}

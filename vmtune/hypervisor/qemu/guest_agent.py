@@ -86,18 +86,18 @@ class GuestAgent:
         return reply.get("return")
 
     async def run(
-        self, program: str, arguments: Sequence[str], most_s: float, tell: Callable[[], None]
+        self, program: str, arguments: Sequence[str], max_s: float, on_progress: Callable[[], None]
     ) -> Finished:
         """Run one of PROGRAMS in the guest to its end. Cancelled, or when it takes longer, it is
         interrupted there.
 
-        :param tell: called several times a second.
-        :raise OutcomeUnknown: it took longer than *most_s*.
+        :param on_progress: called several times a second.
+        :raise OutcomeUnknown: it took longer than *max_s*.
         """
         starting = asyncio.ensure_future(self._start(program, arguments))
         try:
             pid = await asyncio.shield(starting)
-            return await self._finished(program, pid, most_s, tell)
+            return await self._finished(program, pid, max_s, on_progress)
         except (asyncio.CancelledError, OutcomeUnknown):
             await asyncio.shield(self._interrupt(starting))
             raise
@@ -109,9 +109,9 @@ class GuestAgent:
             return int(started["pid"])
 
     async def _finished(
-        self, program: str, pid: int, most_s: float, tell: Callable[[], None]
+        self, program: str, pid: int, max_s: float, on_progress: Callable[[], None]
     ) -> Finished:
-        deadline = time.monotonic() + most_s
+        deadline = time.monotonic() + max_s
         while True:
             status = await self.execute("guest-exec-status", {"pid": pid})
             with reading_reply("what it runs"):
@@ -121,8 +121,8 @@ class GuestAgent:
                         ended, _text(status.get("out-data")), _text(status.get("err-data"))
                     )
             if time.monotonic() > deadline:
-                raise OutcomeUnknown(f"{program} in the guest does not end within {most_s:g} s")
-            tell()
+                raise OutcomeUnknown(f"{program} in the guest does not end within {max_s:g} s")
+            on_progress()
             await asyncio.sleep(_LOOK_EVERY_S)
 
     async def _interrupt(self, starting: asyncio.Future[int]) -> None:

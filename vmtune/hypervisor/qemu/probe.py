@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,6 +32,7 @@ _VIRTIO_BLK = (
     "virtio-blk-device",
 )
 _PERIPHERALS = ("/machine/peripheral", "/machine/peripheral-anon")
+_WITH_ACCELERATORS = Version(11)
 _IOTHREAD_LISTED = ("poll-max-ns", "poll-grow", "poll-shrink", "aio-max-batch")
 _POOL = ("thread-pool-min", "thread-pool-max")
 _QUEUES = ("num-queues", "queue-size")
@@ -113,7 +115,7 @@ class QemuProbe:
     async def _facts(self, vm: UUID, name: str) -> VmFacts:
         execute = self._monitor.execute
         process = self._process
-        fixed, seen, status, migrate, cpus, memory, maps = await _all(
+        fixed, seen, status, migrate, cpus, memory, maps, aborts = await _all(
             self._get_fixed(),
             self._see(self._tunables.values()),
             execute("query-status"),
@@ -121,6 +123,7 @@ class QemuProbe:
             execute("query-cpus-fast"),
             execute("query-memory-size-summary"),
             asyncio.to_thread(lambda: process.maps() if process else None),
+            asyncio.to_thread(lambda: process.aborts_on_short_reset() if process else None),
         )
         snapshot = read_query_migrate(migrate)
         return VmFacts(
@@ -151,6 +154,7 @@ class QemuProbe:
             pid=process.pid if process else None,
             pack_offers=seen.packs.offered,
             maps=maps,
+            aborts_on_short_reset=aborts,
         )
 
     async def read(self, tunables: Collection[str]) -> dict[str, Reading]:
@@ -175,19 +179,24 @@ class QemuProbe:
     async def _get_fixed(self) -> _Fixed:
         if self._fixed is None:
             execute = self._monitor.execute
-            version, kvm, machine, methods = await _all(
-                execute("query-version"),
-                execute("query-kvm"),
+            version = qemu_names.version(await execute("query-version"))
+            kvm, machine, methods = await _all(
+                self._has_kvm(version),
                 execute("qom-get", {"path": "/machine", "property": "type"}),
                 self._compression_methods(),
             )
-            self._fixed = _Fixed(
-                qemu_names.version(version),
-                str(machine).removesuffix("-machine"),
-                bool(kvm["enabled"]),
-                methods,
-            )
+            machine = str(machine).removesuffix("-machine")
+            self._fixed = _Fixed(version, machine, kvm, methods)
         return self._fixed
+
+    async def _has_kvm(self, version: Version) -> bool:
+        """Whether it runs with KVM. QEMU 11 has a command for all accelerators, and deprecates the
+        one for KVM."""
+        if version >= _WITH_ACCELERATORS:
+            with contextlib.suppress(CommandRefused):
+                reply = await self._monitor.execute("query-accelerators")
+                return bool(reply["enabled"] == "kvm")
+        return bool((await self._monitor.execute("query-kvm"))["enabled"])
 
     async def _compression_methods(self) -> frozenset[str]:
         """What this QEMU's program was found to accept, asked once for each program."""

@@ -168,7 +168,7 @@ class _Setting:
     path: str
 
     @property
-    def place(self) -> dict[str, Value]:
+    def qom_path(self) -> dict[str, Value]:
         return {"path": self.path, "property": _qmp_name(self.change)}
 
     @property
@@ -184,8 +184,8 @@ async def _set_properties(monitor: Monitor, changes: Sequence[Change], known: Kn
     settings = await _settings(monitor, changes, known.main_loop)
     pools = [s for s in settings if s.is_pool and s.key not in known.pools]
     # First read the value to restore: QEMU keeps a thread-pool limit that it refuses.
-    gets = [monitor.execute("qom-get", pool.place) for pool in pools]
-    sets = [monitor.execute("qom-set", {**s.place, "value": s.change.value}) for s in settings]
+    gets = [monitor.execute("qom-get", pool.qom_path) for pool in pools]
+    sets = [monitor.execute("qom-set", {**s.qom_path, "value": s.change.value}) for s in settings]
     replies = await _answers(*gets, *sets)
     before, answers = replies[: len(gets)], replies[len(gets) :]
     refused = [
@@ -198,7 +198,7 @@ async def _set_properties(monitor: Monitor, changes: Sequence[Change], known: Kn
     kept = {**known.pools, **{s.key: value for s, value in zip(pools, before, strict=True)}}
     await _answers(
         *(
-            monitor.execute("qom-set", {**setting.place, "value": kept[setting.key]})
+            monitor.execute("qom-set", {**setting.qom_path, "value": kept[setting.key]})
             for setting, _ in reversed(refused)
             if isinstance(kept.get(setting.key), int)
         )

@@ -24,7 +24,7 @@ from vmtune.hypervisor.qemu.qom import children_of
 from vmtune.hypervisor.qemu.replies import reading_reply
 
 _DELIMITER = b"\xff"
-_MOST_BYTES = 32 << 20  # the agent keeps 16 MiB of output, which base64 makes a third longer
+_MAX_BYTES = 32 << 20  # the agent keeps 16 MiB of output, which base64 makes a third longer
 _PORT = "virtserialport"
 _LISTENS = ",server=on"
 _GIVE_IT_ONE = (
@@ -81,7 +81,7 @@ class SocketChannel:
         if self._streams is not None:
             return
         try:
-            self._streams = await asyncio.open_unix_connection(str(self.path), limit=_MOST_BYTES)
+            self._streams = await asyncio.open_unix_connection(str(self.path), limit=_MAX_BYTES)
             await self._synchronise()
         except (OSError, EOFError, TimeoutError, ValueError) as error:
             await self.close()

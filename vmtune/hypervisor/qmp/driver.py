@@ -21,6 +21,7 @@ from vmtune.errors import (
 )
 from vmtune.hypervisor.event_hub import EventHub
 from vmtune.hypervisor.guard import OPEN, Guard
+from vmtune.hypervisor.linux.dirty_ring import ask_ring_reset
 from vmtune.hypervisor.linux.local_host import read_local_host
 from vmtune.hypervisor.protocol import Driver, DriverEvent, EventKind, MigrateOrder, MigrationHandle
 from vmtune.hypervisor.qemu import block_export
@@ -31,11 +32,17 @@ from vmtune.hypervisor.qemu.names import vm_state
 from vmtune.hypervisor.qemu.replies import reading_reply
 from vmtune.hypervisor.qemu.write import write
 from vmtune.hypervisor.qmp.agent_socket import SocketChannel, find_socket
-from vmtune.hypervisor.qmp.migration import DirectMigration, Endpoint, defaults
+from vmtune.hypervisor.qmp.migration import DirectMigration, Endpoint, as_cancelled, restore
 from vmtune.hypervisor.qmp.monitor import NO_QEMU, QmpMonitor
 from vmtune.hypervisor.qmp.qemu import Link, OnEvent, Qemu
+from vmtune.hypervisor.qmp.recovery import recover
 from vmtune.model.host.dirty_rates import DirtyRates
 from vmtune.model.host.facts import Connection, HostFacts, Reading, VmFacts, VmState, VmSummary
+from vmtune.model.host.hardware import UNKNOWN_OFFER, Offer
+from vmtune.model.host.network import direct_address
+from vmtune.model.host.ring_reset import resets_end_early
+from vmtune.model.migration.postcopy_figures import PostcopyFigures, read_postcopy_figures
+from vmtune.model.migration.prior import Prior
 from vmtune.model.migration.record import QemuStatus, Snapshot, Totals, read_query_migrate
 from vmtune.model.plan.changes import Change
 from vmtune.model.tunables.built_in import BUILT_IN
@@ -79,13 +86,18 @@ class QmpDriver:
         self._qemus: dict[Path, Qemu] = {}
         self._scanning: asyncio.Task[dict[Path, VmtuneError]] | None = None
         self._hub = EventHub()
-        self._prior: dict[UUID, list[Change]] = {}
+        self._prior: dict[UUID, Prior] = {}
         self._migrations: set[DirectMigration] = set()
+        self._aborted: set[UUID] = set()  # whose migration QEMU was asked to cancel
 
     @property
     def uri(self) -> str:
         """The folder, as given."""
         return self._uri
+
+    def daemon_lost_since(self, moment: float) -> bool:
+        """There is none."""
+        return False
 
     async def close(self) -> None:
         """Close all monitors. Migrations continue; callers that wait for one get an unknown end."""
@@ -98,6 +110,7 @@ class QmpDriver:
         """This machine. Its QEMUs may be of several versions, so it has none of its own."""
         self._sockets()
         host = read_local_host()
+        reset = await asyncio.to_thread(ask_ring_reset)
         return HostFacts(
             connection=Connection.QMP,
             hostname=host.hostname,
@@ -112,6 +125,7 @@ class QmpDriver:
             kernel=host.kernel,
             sysctls=host.sysctls,
             can_lock_beyond_limits=host.can_lock_beyond_limits,
+            ring_reset_ends_early=resets_end_early(reset.ends_early, host.kernel),
         )
 
     async def list_vms(self) -> Sequence[VmSummary]:
@@ -185,24 +199,22 @@ class QmpDriver:
             thing: a QEMU that has begun to listen cannot be stopped from it.
         :raise OutcomeUnknown: it may have begun, so nothing was restored.
         """
-        if not isinstance(destination, QmpDriver):
-            raise CommandRefused(
-                "a QEMU that is driven by its monitor cannot migrate to libvirt",
-                field="destination",
-                code="destination_not_direct",
-                remedy="choose a host whose address begins with qmp+unix://",
-            )
+        destination = _direct(destination)
         qemu = await self._find(order.vm)
+        if (await self.migration(order.vm)).status.running:
+            raise qemu_control.already_migrating()  # before its settings are touched
         waiting = await destination._waiting_for(qemu)
         migration = DirectMigration(
             Endpoint("source", qemu), Endpoint("destination", waiting), order, self._hub.subscribe()
         )
+        address = direct_address(order.values, destination._migration_address)
         try:
-            await migration.begin(destination._migration_address)
+            await migration.begin(address)
         finally:
             self._prior[qemu.uuid] = migration.source.prior
             destination._prior[waiting.uuid] = migration.destination.prior
         self._migrations.add(migration)
+        self._aborted.discard(order.vm)
         migration.when_done(lambda: self._migrations.discard(migration))
         return migration
 
@@ -210,7 +222,10 @@ class QmpDriver:
         """The VM's outgoing migration. QEMU keeps the last one's figures until it ends."""
         reply = await self._ask(vm, lambda qemu: qemu.monitor.execute("query-migrate"))
         with reading_reply("its migration"):
-            return read_query_migrate(reply, at_ms)
+            snapshot = read_query_migrate(reply, at_ms)
+        if snapshot.status is QemuStatus.SETUP:
+            self._aborted.discard(vm)  # another one, whoever has begun it
+        return as_cancelled(snapshot) if vm in self._aborted else snapshot
 
     async def outgoing(self) -> Sequence[UUID]:
         """Of the QEMUs that are connected, those that migrate away: the others' monitors may be in
@@ -230,6 +245,12 @@ class QmpDriver:
         """None in general: QEMU gives the figures on the source, by :meth:`migration`."""
         return (await self.migration(vm)).totals
 
+    async def postcopy_figures(self, vm: UUID) -> PostcopyFigures | None:
+        """What the post-copy that brought the VM here cost its guest."""
+        reply = await self._ask(vm, lambda qemu: qemu.monitor.execute("query-migrate"))
+        with reading_reply("its migration"):
+            return read_postcopy_figures(reply)
+
     async def abort_migration(self, vm: UUID) -> None:
         """Ask QEMU to cancel.
 
@@ -241,10 +262,15 @@ class QmpDriver:
                 "the guest runs on the destination already",
                 remedy="wait: post-copy can no longer be aborted without losing the guest",
             )
+        if status is QemuStatus.FAILING:
+            raise TooLate("the migration has failed, and QEMU is cleaning up", remedy="wait")
         if not status.running:
             ended = "there is none" if status is QemuStatus.NONE else f"it is {status.value}"
             raise TooLate(f"no migration is active: {ended}")
         qemu = await self._find(vm)
+        self._aborted.add(vm)
+        for migration in self._migrations:
+            migration.aborted |= migration.source.qemu is qemu
         await qemu.monitor.execute("migrate_cancel")
 
     async def start_postcopy(self, vm: UUID) -> None:
@@ -257,6 +283,14 @@ class QmpDriver:
             raise TooLate(f"no migration is active: it is {status.value}")
         qemu = await self._find(vm)
         await qemu.monitor.execute("migrate-start-postcopy")
+
+    async def recover_postcopy(self, vm: UUID, destination: Driver, address: str = "") -> None:
+        """Give a migration that is paused in post-copy a new connection, and return once the two
+        QEMUs have resumed."""
+        destination = _direct(destination)
+        source, there = await self._find(vm), await destination._find(vm)
+        listens_on = address or destination._migration_address
+        await recover(source, there, listens_on, pause=bool(address))
 
     async def vm_state(self, vm: UUID) -> VmState:
         """What the VM is doing."""
@@ -287,6 +321,20 @@ class QmpDriver:
         """How far the last measurement is."""
         return await self._ask(vm, lambda qemu: qemu_control.dirty_rates(qemu.monitor))
 
+    async def offer(self, vm: VmFacts) -> Offer:
+        """The QEMU that waits has been started with what it needs."""
+        return UNKNOWN_OFFER
+
+    async def objects(self, vm: UUID) -> Collection[str]:
+        """The ids of its QEMU's objects."""
+        return await self._ask(vm, lambda qemu: qemu_control.objects(qemu.monitor))
+
+    async def takes_postcopy_with_multifd(self, vm: UUID) -> bool | None:
+        """Whether its QEMU takes post-copy together with multifd."""
+        return await self._ask(
+            vm, lambda qemu: qemu_control.takes_postcopy_with_multifd(qemu.monitor)
+        )
+
     async def block_nodes(self, vm: UUID) -> Sequence[BlockNode]:
         """The block nodes that have a name."""
         return await self._ask(vm, lambda qemu: block_export.list_nodes(qemu.monitor))
@@ -306,16 +354,16 @@ class QmpDriver:
         socket = await self._ask(vm, lambda qemu: find_socket(qemu.monitor))
         return GuestAgent(SocketChannel(socket, self._guard))
 
-    async def reset_after_migration(self, vm: UUID) -> None:
-        """Restore this side's values from before the migration, or set QEMU's defaults if this
-        driver did not start it. Harmless when repeated.
+    async def reset_after_migration(self, vm: UUID, prior: Prior | None = None) -> None:
+        """Restore this side's values from before the migration. Where nothing says what they were,
+        nothing was set, or by a release that did not note it: they stay. Harmless when repeated.
 
         :raise CommandRefused: a migration is still active.
         """
         qemu = await self._find(vm)
-        prior = self._prior.get(vm)
-        prior = prior if prior is not None else await defaults(qemu)
-        await write(qemu.monitor, prior, self.tunables)
+        known = prior or self._prior.get(vm)
+        if known is not None:
+            await restore(qemu, known, self.tunables)
 
     def events(self) -> AsyncGenerator[DriverEvent, None]:
         """What happens from now on."""
@@ -392,6 +440,7 @@ class QmpDriver:
     async def _scan_now(self) -> dict[Path, VmtuneError]:
         paths = self._sockets()
         gone = [self._qemus.pop(path) for path in self._qemus.keys() - set(paths)]
+        self._aborted -= {qemu.uuid for qemu in gone}
         for path in paths:
             if path not in self._qemus:
                 self._qemus[path] = Qemu(path, self._link, self._heard, self._lost, self.tunables)
@@ -445,6 +494,21 @@ class QmpDriver:
         if qemu.known:
             text = f"the connection to {qemu.path} was lost"
             self._hub.publish(DriverEvent(EventKind.CONNECTION_LOST, qemu.uuid, text))
+
+
+def _direct(destination: Driver) -> QmpDriver:
+    """The other side's driver, of the same kind.
+
+    :raise CommandRefused: it is libvirt's.
+    """
+    if not isinstance(destination, QmpDriver):
+        raise CommandRefused(
+            "a QEMU that is driven by its monitor cannot migrate to libvirt",
+            field="destination",
+            code="destination_not_direct",
+            remedy="choose a host whose address begins with qmp+unix://",
+        )
+    return destination
 
 
 _EVENTS: Mapping[str, tuple[EventKind, Callable[[Mapping[str, Any]], str]]] = {

@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 from vmtune.errors import CommandRefused, OutcomeUnknown, VmtuneError
 from vmtune.hypervisor.event_hub import Subscription
 from vmtune.hypervisor.protocol import EventKind, MigrateOrder
+from vmtune.hypervisor.qemu.allowlist import BLOCKTIME, SWITCHES
+from vmtune.hypervisor.qemu.names import capabilities
 from vmtune.hypervisor.qemu.replies import reading_reply
 from vmtune.hypervisor.qemu.write import write
 from vmtune.hypervisor.qmp.qemu import Qemu
-from vmtune.model.migration.record import QemuStatus, Snapshot, read_query_migrate
+from vmtune.model.host.network import DirectAddress
+from vmtune.model.host.uri import in_brackets
+from vmtune.model.migration.prior import Prior, PriorSettings
+from vmtune.model.migration.record import (
+    MIGRATION_CANCELLED,
+    QemuStatus,
+    Snapshot,
+    read_query_migrate,
+)
 from vmtune.model.plan.changes import Change, in_order, undo
 from vmtune.model.tunables import tunable as tunables
 from vmtune.model.tunables.built_in import BUILT_IN
+from vmtune.model.tunables.registry import TunableRegistry
+from vmtune.model.tunables.rows.network import NETWORK_NAMES
 from vmtune.model.tunables.tunable import QmpKind, Route, Value
 
 _LOOK_EVERY_S = 0.5
@@ -26,19 +39,26 @@ _MIGRATE = [row for row in BUILT_IN.values() if row.route is Route.MIGRATE]
 _CAPABILITIES = [r for r in _MIGRATE if r.qmp and r.qmp.kind is QmpKind.CAPABILITY]
 
 
+_COLO = "x-colo"
+
+
 class Endpoint:
     """One of the two QEMUs, and what has to be set there to restore it."""
 
     def __init__(self, name: str, qemu: Qemu) -> None:
         self.name = name
         self.qemu = qemu
-        self.prior: list[Change] = []
+        self.prior = Prior()
+        self._changes: list[Change] = []
 
-    async def prepare(self, values: Mapping[str, Value]) -> None:
-        """Set *values*, and switch off every capability for migrations that they do not
-        name, so that what runs is what was requested. Parameters that are not named stay.
+    async def look(self, values: Mapping[str, Value]) -> Prior:
+        """What is set now of what :meth:`prepare` will set.
 
-        :raise CommandRefused: QEMU refused one, which is named, and the side too.
+        :param values: to be set. Every capability for migrations that they do not name is
+            switched off, so that what runs is what was requested; but for the return path, without
+            which the source would call a migration completed that the destination has failed to
+            load, and for the figures of post-copy. Parameters that are not named stay.
+        :raise CommandRefused: it cannot be migrated as it is set.
         """
         names = {*values, *(row.name for row in _CAPABILITIES)}
         readings = await self.qemu.probe.read(names)
@@ -48,11 +68,33 @@ class Endpoint:
             for row in _CAPABILITIES
             if row.name not in values and readings[row.name].value is not None
         )
-        self.prior = in_order(undo(changes, readings), readings)
-        monitor = self.qemu.monitor
+        with self._named():
+            has = await _switches(self.qemu)
+        self._changes = in_order(changes, readings)
+        self.prior = Prior(tuple(in_order(undo(changes, readings), readings)), has)
+        return self.prior
+
+    async def prepare(self, counts_blocktime: bool = False) -> None:
+        """Set what was given to :meth:`look`.
+
+        :param counts_blocktime: have QEMU count what a post-copy costs, where it can.
+        :raise CommandRefused: QEMU refused one, which is named, and the side too.
+        """
+        has = self.prior.switches
+        on = {"events": True, "return-path": True}
+        if counts_blocktime and BLOCKTIME in has:
+            on[BLOCKTIME] = True
+        with self._named():
+            # First: some of them exclude what is set next.
+            await _switch(self.qemu, {name: False for name, was_on in has.items() if was_on})
+            await write(self.qemu.monitor, self._changes, BUILT_IN)
+            await _switch(self.qemu, on)
+
+    @contextlib.contextmanager
+    def _named(self) -> Iterator[None]:
+        """Name the side in what QEMU refuses."""
         try:
-            await write(monitor, in_order(changes, readings), BUILT_IN)
-            await monitor.execute("migrate-set-capabilities", {"capabilities": [_EVENTS_ON]})
+            yield
         except CommandRefused as refusal:
             problem = refusal.problems[0]
             raise CommandRefused(
@@ -67,30 +109,51 @@ class Endpoint:
         which led here, is reported."""
         monitor = self.qemu.monitor
         try:
-            await write(monitor, self.prior, BUILT_IN)
+            await write(monitor, self.prior.changes, BUILT_IN)
         except VmtuneError:
-            for change in self.prior:
+            for change in self.prior.changes:
                 with contextlib.suppress(VmtuneError):
                     await write(monitor, [change], BUILT_IN)
+        with contextlib.suppress(VmtuneError):
+            await _switch(self.qemu, self.prior.switches)
 
 
-_EVENTS_ON = {"capability": "events", "state": True}
+async def _switches(qemu: Qemu) -> dict[str, bool]:
+    """The capabilities that QEMU has and that are set for a migration without being tunables.
+
+    :raise CommandRefused: COLO is on, which never ends a migration.
+    """
+    reply = await qemu.monitor.execute("query-migrate-capabilities")
+    with reading_reply("its capabilities"):
+        known = capabilities(reply)
+    if known.get(_COLO):
+        raise CommandRefused(
+            f"the capability {_COLO} is on, with which a migration becomes replication",
+            code="colo_is_on",
+            remedy=f"switch {_COLO} off with migrate-set-capabilities",
+        )
+    return {name: known[name] for name in SWITCHES if name in known}
 
 
-async def defaults(qemu: Qemu) -> list[Change]:
-    """QEMU's defaults of the ``migrate`` route, for what *qemu* offers."""
-    readings = await qemu.probe.read([row.name for row in _MIGRATE])
-    changes = [
-        Change(row.name, row.default)
-        for row in _MIGRATE
-        if row.default is not None and readings[row.name].value is not None
-    ]
-    return in_order(changes, readings)
+async def _switch(qemu: Qemu, switches: Mapping[str, bool]) -> None:
+    if switches:
+        rows = [{"capability": name, "state": on} for name, on in switches.items()]
+        await qemu.monitor.execute("migrate-set-capabilities", {"capabilities": rows})
+
+
+async def restore(qemu: Qemu, prior: Prior, registry: TunableRegistry) -> None:
+    """Set what was there before a migration.
+
+    :raise CommandRefused: a migration is still active.
+    """
+    await write(qemu.monitor, prior.changes, registry)
+    await _switch(qemu, prior.switches)
 
 
 def _values_of(order: MigrateOrder, side: tunables.Side) -> dict[str, Value]:
     """The order's values for one side."""
-    named = {n: v for n, v in order.values.items() if BUILT_IN[n].side in (side, _BOTH)}
+    values = {n: v for n, v in order.values.items() if n not in NETWORK_NAMES}
+    named = {n: v for n, v in values.items() if BUILT_IN[n].side in (side, _BOTH)}
     return {**named, **order.destination_values} if side is _DESTINATION else named
 
 
@@ -99,33 +162,49 @@ _SOURCE = tunables.Side.SOURCE
 _DESTINATION = tunables.Side.DESTINATION
 
 
+def local_uri(qemu: Qemu) -> str:
+    """A socket next to its monitor, whose path is shorter, so it fits too. QEMU removes it when it
+    stops listening, and before it listens again."""
+    return f"unix:{qemu.path.with_name('.' + qemu.path.stem)}"
+
+
+def _tcp(address: str, port: int | str) -> str:
+    return f"tcp:{in_brackets(address)}:{port}"
+
+
 class DirectMigration:
     """A :class:`~vmtune.hypervisor.protocol.MigrationHandle`.
 
+    ``aborted`` is whether QEMU has been asked to cancel it.
+
     :param news: the source's events, which save waiting for the next look.
     """
+
+    begun = True
+    """What QEMU refuses to begin has no handle."""
 
     def __init__(
         self, source: Endpoint, destination: Endpoint, order: MigrateOrder, news: Subscription
     ) -> None:
         self.source = source
         self.destination = destination
+        self.aborted = False
         self._order = order
         self._news = news
         self._connection = source.qemu.monitor.connections
         self._follower: asyncio.Task[VmtuneError | None] | None = None
 
-    async def begin(self, address: str) -> None:
+    async def begin(self, address: DirectAddress) -> None:
         """Prepare both sides, make the destination listen, and start.
 
-        :param address: what the destination listens on; empty for a socket next to its monitor.
         :raise OutcomeUnknown: the connection was lost at the start: it may have begun.
         :raise VmtuneError: it could not be started; both sides were restored.
         """
         begins = False
         try:
-            await self.destination.prepare(_values_of(self._order, _DESTINATION))
-            await self.source.prepare(_values_of(self._order, _SOURCE))
+            await self._look_at_both()
+            await self.destination.prepare(bool(self._order.values.get("postcopy")))
+            await self.source.prepare()
             uri = await self._listen(address)
             begins = True
             await self.source.qemu.monitor.execute("migrate", {"uri": uri})
@@ -136,27 +215,32 @@ class DirectMigration:
             raise
         self._follower = asyncio.create_task(self._follow(), name=f"migration {self._order.vm}")
 
-    async def _listen(self, address: str) -> str:
-        """Make the destination listen; where."""
+    async def _look_at_both(self) -> None:
+        """What is set now, noted before anything is."""
+        there = await self.destination.look(_values_of(self._order, _DESTINATION))
+        here = await self.source.look(_values_of(self._order, _SOURCE))
+        if self._order.note_prior is not None:
+            await self._order.note_prior(PriorSettings(here, there))
+
+    async def _listen(self, address: DirectAddress) -> str:
+        """Make the destination listen; what to connect to."""
         qemu = self.destination.qemu
-        host = f"[{address}]" if ":" in address and not address.startswith("[") else address
-        # Shorter than the monitor's path, so it fits too. QEMU removes the socket when it
-        # stops listening, and before it listens again.
-        local = f"unix:{qemu.path.with_name('.' + qemu.path.stem)}"
+        uri = _tcp(address.listen, address.port or 0) if address.listen else local_uri(qemu)
         try:
-            await qemu.monitor.execute(
-                "migrate-incoming", {"uri": f"tcp:{host}:0" if address else local}
-            )
+            await qemu.monitor.execute("migrate-incoming", {"uri": uri})
         except CommandRefused as refusal:
             raise CommandRefused(
-                f"QEMU on the destination cannot listen on {address or local}: {refusal.message}",
+                f"QEMU on the destination cannot listen on {address.listen or uri}: "
+                f"{refusal.message}",
                 field="destination",
                 code="cannot_listen",
-                remedy="set the host's migration_address to an address of its own, and start "
-                "the waiting QEMU anew if it has listened before",
+                remedy="set the host's migration_address or listen_address to an address of its "
+                "own, and start the waiting QEMU anew if it has listened before",
             ) from refusal
-        if not address:
-            return local
+        if not address.listen:
+            return uri
+        if address.port:
+            return _tcp(address.connect, address.port)
         reply = await qemu.monitor.execute("query-migrate")
         ports = [a["port"] for a in reply.get("socket-address", ()) if a.get("type") == "inet"]
         if not ports:
@@ -165,7 +249,7 @@ class DirectMigration:
                 field="destination",
                 code="cannot_listen",
             )
-        return f"tcp:{host}:{ports[0]}"
+        return _tcp(address.connect, ports[0])
 
     @property
     def done(self) -> bool:
@@ -226,7 +310,8 @@ class DirectMigration:
             raise OutcomeUnknown("the connection to QEMU was lost, and it may be another now")
         reply = await monitor.execute("query-migrate")
         with reading_reply("its migration"):
-            return read_query_migrate(reply)
+            snapshot = read_query_migrate(reply)
+        return as_cancelled(snapshot) if self.aborted else snapshot
 
     async def _news_of_it(self) -> None:
         """Until this migration's status has changed, or it is time to look anyway."""
@@ -243,8 +328,17 @@ class DirectMigration:
 _NEWS = (EventKind.MIGRATION_STATUS, EventKind.CONNECTION_LOST)
 
 
+def as_cancelled(snapshot: Snapshot) -> Snapshot:
+    """What QEMU says of a migration that it was asked to cancel. migration_cancel of QEMU 10's
+    migration/migration.c closes the return path before it sets the state, and the migration's
+    thread may take that for a failure ("Channel error")."""
+    if snapshot.status is not QemuStatus.FAILED:
+        return snapshot
+    return replace(snapshot, status=QemuStatus.CANCELLED, error="")
+
+
 def _ended_badly(snapshot: Snapshot) -> CommandRefused:
     if snapshot.status is QemuStatus.CANCELLED:
-        return CommandRefused("the migration was cancelled", code="migration_cancelled")
+        return CommandRefused("the migration was cancelled", code=MIGRATION_CANCELLED)
     reason = snapshot.error or "QEMU gives no reason; see what it wrote to its standard error"
     return CommandRefused(f"the migration failed: {reason}", code="migration_failed")

@@ -140,7 +140,7 @@ class QmpMonitor:
             async with asyncio.timeout(self._reply_timeout_s):
                 if not asks:
                     self._guard.check()
-                return await client.execute(command, arguments)
+                return await client.execute(command, arguments, oob=_out_of_band(client, command))
         except ExecuteError as refusal:
             raise CommandRefused(str(refusal)) from refusal  # QEMU's description alone
         except TimeoutError as error:
@@ -227,6 +227,17 @@ class QmpMonitor:
     def _relay(self, event: Message) -> None:
         data = event.get("data")
         self._on_event(str(event["event"]), data if isinstance(data, dict) else {})
+
+
+OUT_OF_BAND = frozenset({"migrate-pause", "migrate-recover"})
+"""Commands for a QEMU whose main loop may wait for a page that only they can bring (QEMU's
+docs/devel/migration/postcopy.rst)."""
+
+
+def _out_of_band(client: QMPClient, command: str) -> bool:
+    greeting = client.greeting
+    offered = greeting is not None and "oob" in greeting.QMP.capabilities
+    return offered and command in OUT_OF_BAND
 
 
 async def _disconnect(client: QMPClient) -> None:

@@ -22,7 +22,7 @@ from vmtune.model.access.scopes import Identity
 
 FIRST = "0" * 64
 """Stands before the first entry's hash."""
-MOST_REASON = 500
+MAX_REASON = 500
 
 
 class Outcome(StrEnum):
@@ -98,7 +98,7 @@ class Entry:
 
     def hash_after(self, previous: str) -> str:
         """What its hash has to be where *previous* is that of the entry before it."""
-        told = [
+        entries = [
             self.number,
             self.at.astimezone(UTC).isoformat(),
             [self.actor.kind, self.actor.id, self.actor.name],
@@ -112,7 +112,7 @@ class Entry:
             list(self.codes),
             [[c.what, c.key, c.before, c.after] for c in self.changes],
         ]
-        text = json.dumps(told, sort_keys=True, separators=(",", ":"))
+        text = json.dumps(entries, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(f"{previous}\n{text}".encode()).hexdigest()
 
 
@@ -137,7 +137,7 @@ class Cut:
         """
         return Change(CUT, f"{first} to {self.number}", {"newest": self.hash}, None)
 
-    def is_told_by(self, entry: Entry) -> bool:
+    def is_logged_by(self, entry: Entry) -> bool:
         """Whether *entry* records it."""
         return entry.number > self.number and any(
             change.what == CUT
@@ -177,5 +177,5 @@ def check(entries: Iterable[Entry], cut: Cut = NO_CUT) -> Integrity:
         if entry.number != number + 1 or entry.hash != entry.hash_after(hash):
             return Integrity(number - cut.number, hash, entry.number, cut.number)
         number, hash = entry.number, entry.hash
-        is_told = is_told or cut.is_told_by(entry)
+        is_told = is_told or cut.is_logged_by(entry)
     return Integrity(number - cut.number, hash, None if is_told else cut.number, cut.number)

@@ -20,7 +20,7 @@ class Seen(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Unseen:
+class SkippedCheck:
     """What could not be examined, and why."""
 
     what: str
@@ -96,7 +96,7 @@ class ProfileNeeds:
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """All that was seen of a host. None and absent is: it could not be seen, and *unseen*
+    """All that was seen of a host. None and absent is: it could not be seen, and *skipped_checks*
     says why.
 
     :param srcu: the parameters of the module srcutree.
@@ -122,4 +122,4 @@ class Examined:
     qemu_versions: tuple[tuple[str, Version], ...] = ()
     libvirt: Seen[str] | None = None
     programs: Mapping[str, bool] = field(default_factory=dict)
-    unseen: tuple[Unseen, ...] = ()
+    skipped_checks: tuple[SkippedCheck, ...] = ()

@@ -15,7 +15,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
-MENDED_BY = frozenset({"srcu_max_nodelay", "srcu_max_nodelay_phase", "srcu_retry_check_delay"})
+FIXED_BY = frozenset({"srcu_max_nodelay", "srcu_max_nodelay_phase", "srcu_retry_check_delay"})
 """Parameters of srcutree that only a fixed kernel has."""
 LAST_AFFECTED_RC = 7
 
@@ -33,7 +33,7 @@ class SrcuState(StrEnum):
     """Whether a kernel has the slow grace periods."""
 
     AFFECTED = "affected"
-    MENDED = "mended"
+    FIXED = "fixed"
     BEFORE = "before the change"
     UNKNOWN = "unknown"
 
@@ -87,8 +87,8 @@ def judge_srcu(release: str, parameters: Collection[str]) -> SrcuVerdict:
     :param release: ``uname -r``.
     :param parameters: names of the parameters that its srcutree has.
     """
-    if set(parameters) >= MENDED_BY:
-        return SrcuVerdict(SrcuState.MENDED, "srcutree has the parameters that came with the mend")
+    if set(parameters) >= FIXED_BY:
+        return SrcuVerdict(SrcuState.FIXED, "srcutree has the parameters that came with the fix")
     version = KernelVersion.parse(release)
     if version is None:
         return SrcuVerdict(SrcuState.UNKNOWN, "it is no version of Linux that vmtune can read")
@@ -96,7 +96,7 @@ def judge_srcu(release: str, parameters: Collection[str]) -> SrcuVerdict:
     if number == (5, 19) and version.patch == 0 and version.rc is not None:
         return _candidate(version)
     if number >= (5, 19):
-        return SrcuVerdict(SrcuState.MENDED, "5.19 was released with the mend")
+        return SrcuVerdict(SrcuState.FIXED, "5.19 was released with the fix")
     if version.vendor or version.patch or version.snapshot or version.rc is not None:
         return SrcuVerdict(SrcuState.UNKNOWN, "it is older than 5.19 and may have been changed")
     return SrcuVerdict(SrcuState.BEFORE, "the change came with 5.19")
@@ -105,9 +105,9 @@ def judge_srcu(release: str, parameters: Collection[str]) -> SrcuVerdict:
 def _candidate(version: KernelVersion) -> SrcuVerdict:
     rc = version.rc or 0
     if rc > LAST_AFFECTED_RC:
-        return SrcuVerdict(SrcuState.MENDED, f"5.19-rc{LAST_AFFECTED_RC + 1} has the mend")
+        return SrcuVerdict(SrcuState.FIXED, f"5.19-rc{LAST_AFFECTED_RC + 1} has the fix")
     if rc == LAST_AFFECTED_RC and version.snapshot:
-        return SrcuVerdict(SrcuState.UNKNOWN, f"the mend came after 5.19-rc{LAST_AFFECTED_RC}")
+        return SrcuVerdict(SrcuState.UNKNOWN, f"the fix came after 5.19-rc{LAST_AFFECTED_RC}")
     if rc == 0:
         return SrcuVerdict(SrcuState.UNKNOWN, "the change came into 5.19-rc1")
     return SrcuVerdict(SrcuState.AFFECTED, f"5.19-rc1 to -rc{LAST_AFFECTED_RC} have the change")

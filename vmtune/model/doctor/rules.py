@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from vmtune.model.doctor.facts import Examined, ProfileNeeds, Unseen
+from vmtune.model.doctor.facts import Examined, ProfileNeeds, SkippedCheck
 from vmtune.model.doctor.kernel import SrcuState, judge_srcu
 from vmtune.model.findings.table import Finding, Severity
 from vmtune.model.host.pools import WARNING_PERCENT
+from vmtune.model.host.ring_reset import resets_end_early
 from vmtune.model.preflight.rules import (
     GOOD_OPTMEM_BYTES,
     LEAST_OPTMEM_BYTES,
@@ -55,10 +56,10 @@ class Diagnosis:
 
     host: str
     findings: tuple[Finding, ...]
-    unseen: tuple[Unseen, ...] = ()
+    skipped_checks: tuple[SkippedCheck, ...] = ()
 
     @property
-    def to_mend(self) -> tuple[Finding, ...]:
+    def needs_action(self) -> tuple[Finding, ...]:
         """The findings that need action."""
         return tuple(f for f in self.findings if f.severity is not Severity.INFO)
 
@@ -71,7 +72,7 @@ def diagnose(host: str, seen: Examined, wanted: ProfileNeeds | None = None) -> D
     needs = wanted or ProfileNeeds()
     found = [finding for rule in _RULES for finding in rule(seen, needs)]
     found.sort(key=lambda finding: finding.severity is Severity.INFO)
-    return Diagnosis(host, tuple(found), seen.unseen)
+    return Diagnosis(host, tuple(found), seen.skipped_checks)
 
 
 def _srcu(seen: Examined, wanted: ProfileNeeds) -> Iterator[Finding]:
@@ -192,12 +193,13 @@ def _kvm(seen: Examined, wanted: ProfileNeeds) -> Iterator[Finding]:
         where = f"{kvm.where}: KVM_CHECK_EXTENSION of KVM_CAP_DIRTY_LOG_RING"
         yield Finding("dirty_ring_missing", "dirty_ring_size_entries", {"value": 0, "where": where})
     elif kvm.ring_reset_ends_early:
-        yield from _unsafe_rings(seen, kvm.where)
+        yield from _unsafe_rings(seen, f"{kvm.where}: KVM_RESET_DIRTY_RINGS with a signal pending")
+    elif seen.kernel and resets_end_early(kvm.ring_reset_ends_early, seen.kernel.value):
+        yield from _unsafe_rings(seen, f"{seen.kernel.where}: {seen.kernel.value}")
 
 
-def _unsafe_rings(seen: Examined, where: str) -> Iterator[Finding]:
+def _unsafe_rings(seen: Examined, tried: str) -> Iterator[Finding]:
     """The kernel empties rings in part; QEMUs that abort then, and those that already run so."""
-    tried = f"{where}: KVM_RESET_DIRTY_RINGS with a signal pending"
     with_ring = [qemu for qemu in seen.qemus if qemu.dirty_ring_entries]
     for qemu in with_ring:
         if qemu.aborts_on_short_reset is not False:

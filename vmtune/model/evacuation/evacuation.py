@@ -203,7 +203,7 @@ def priority_of(labels: Mapping[str, str]) -> int:
     return int(text) if digits.isascii() and digits.isdigit() and len(digits) < 10 else 0
 
 
-def place_in_order(vm: EvacuationVm, order: Order) -> tuple[int, int, str]:
+def ordinal(vm: EvacuationVm, order: Order) -> tuple[int, int, str]:
     """VMs move in ascending order of this."""
     match order:
         case Order.PRIORITY:

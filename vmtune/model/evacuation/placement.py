@@ -115,9 +115,9 @@ def _why_nowhere(
         elif left is not None and left < vm.memory_bytes:
             needs, has = (units.render(n >> 20 << 20, Unit.BYTES) for n in (vm.memory_bytes, left))
             reasons.append(f"{host.name}: it needs {needs}, and there is room for {has}")
-    shown = reasons[:_MOST_REASONS]
+    shown = reasons[:_MAX_REASONS]
     more = f"; and {len(reasons) - len(shown)} more hosts" if len(reasons) > len(shown) else ""
     return "; ".join(shown) + more
 
 
-_MOST_REASONS = 3
+_MAX_REASONS = 3

@@ -8,9 +8,11 @@ from types import MappingProxyType
 
 from vmtune import units
 from vmtune.model.findings.doctor_rows import DOCTOR_ROWS
+from vmtune.model.findings.hardware_rows import HARDWARE_ROWS
 from vmtune.model.findings.kinds import FindingKind, Severity, blocker, warning
 from vmtune.model.findings.pack_rows import PACK_ROWS
 from vmtune.model.findings.pool_rows import POOL_ROWS
+from vmtune.model.findings.ring_rows import RING_ROWS
 from vmtune.units import Unit
 
 __all__ = ["FINDINGS", "Finding", "FindingKind", "Severity"]
@@ -84,9 +86,19 @@ _TABLE = (
         "choose one of {methods}",
     ),
     blocker(
+        "compression_unknown_to_libvirt",
+        "libvirt knows the compressions zlib and zstd alone, and refuses {method}",
+        "choose zstd, or migrate without libvirt",
+    ),
+    blocker(
+        "machine_differs",
+        "the QEMU that waits on the destination is a {destination}, and the VM a {source}",
+        "start it with -machine {source}",
+    ),
+    blocker(
         "postcopy_excludes_multifd",
-        "QEMU {version} refuses post-copy together with multifd",
-        "unset postcopy or multifd, or use QEMU 10.1 or newer",
+        "QEMU {version} on the {side} refuses post-copy together with multifd",
+        "unset postcopy or multifd, or use QEMU 10.1 or newer on both sides",
     ),
     blocker(
         "dirty_limit_needs_ring",
@@ -97,6 +109,23 @@ _TABLE = (
         "dirty_limit_not_alone",
         "{conflict} is on in QEMU, and it excludes {wanted}",
         "set {conflict} to off in the profile",
+    ),
+    blocker(
+        "xbzrle_cache_too_large",
+        "a cache of {cache_bytes} is more than the guest's {memory_bytes} can fill, and QEMU may "
+        "not get it",
+        "set at most {most_bytes}",
+    ),
+    blocker(
+        "tls_creds_unknown",
+        "QEMU on the {side} has no TLS credentials object {name}",
+        "start it with -object tls-creds-x509,id={name},... or name another one",
+    ),
+    blocker(
+        "tls_certificates_missing",
+        "the {side}'s libvirt has no certificate for migrations in {folder}",
+        "put ca-cert.pem, server-cert.pem and server-key.pem there (and client-cert.pem, "
+        "client-key.pem where clients are verified), or unset tls",
     ),
     blocker(
         "thread_pool_out_of_order",
@@ -124,6 +153,21 @@ _TABLE = (
         "unset it",
     ),
     blocker(
+        "network_address_invalid",
+        "it would be {value}, which is no address",
+        "change {name} in the profile, or for the destination with `vmtune host change`",
+    ),
+    blocker(
+        "disks_uri_needs_libvirt",
+        "a QEMU without libvirt copies no disks",
+        "unset it",
+    ),
+    blocker(
+        "migrate_uri_missing",
+        "{address} is every address of the destination, and nothing says which one to connect to",
+        "set migrate_uri as well",
+    ),
+    blocker(
         "tls_creds_missing",
         "a QEMU without libvirt needs the id of its TLS credentials object",
         "set tls_creds",
@@ -143,6 +187,13 @@ _TABLE = (
         "host_value_differs",
         "the {side}'s {name} is {value}, not {wanted}; vmtune has no permission to change hosts",
         "run: {command}",
+    ),
+    blocker(
+        "locked_memory_differs",
+        "the locked-memory limit of QEMU is {value_bytes}, not {wanted_bytes}",
+        "add <memoryBacking><locked/></memoryBacking> to the VM's XML and restart it. It keeps the "
+        "guest in RAM: if that runs out, the host ends processes. A memtune hard_limit ends the "
+        "guest itself when QEMU needs more",
     ),
     warning(
         "host_changes",
@@ -183,8 +234,9 @@ _TABLE = (
         "locked_memory_too_low",
         "zero-copy needs {needed_bytes} of lockable memory; the limit of QEMU is {limit_bytes} and "
         "cannot be raised",
-        "run libvirtd with CAP_SYS_RESOURCE, start the VM with a memtune hard_limit, or unset "
-        "zero_copy_send",
+        "run libvirtd with CAP_SYS_RESOURCE, or unset zero_copy_send. <memoryBacking><locked/> in "
+        "the VM's XML raises the limit too, and keeps the guest in RAM: if that runs out, the host "
+        "ends processes. A memtune hard_limit ends the guest itself when QEMU needs more",
     ),
     blocker(
         "optmem_too_low",
@@ -194,19 +246,19 @@ _TABLE = (
     blocker(
         "reaper_needs_ring",
         "the VM tracks dirty pages with {tracking}; the reaper needs KVM with a dirty ring",
-        "set dirty_ring_size_entries to 65536 and restart the VM, or unset reaper_policy",
+        "set dirty_ring_size_entries to 65536 and restart the VM, or unset {reaper}",
     ),
     blocker(
         "reaper_ring_unknown",
         "the size of the VM's dirty ring is unknown: QMP does not report it, and QEMU's process "
         "cannot be read",
-        "let vmtune's user read QEMU's process in /proc, or unset reaper_policy",
+        "let vmtune's user read QEMU's process in /proc, or unset {reaper}",
     ),
     blocker(
-        "reaper_against_dirty_limit",
-        "dirty_limit is on in QEMU, which throttles vCPUs when their rings are full; the reaper "
-        "would prevent that",
-        "set dirty_limit to off in the profile, or unset reaper_policy",
+        "rings_in_use",
+        "{other} is {value} in QEMU, and acts through the dirty rings as well: only one of "
+        "reaper_policy, qemu_reaper_policy and dirty_limit works at a time",
+        "set {other} to {off} in the profile, or unset {wanted}",
     ),
     blocker(
         "step_not_offered",
@@ -233,6 +285,12 @@ _TABLE = (
         "optmem_low",
         "net.core.optmem_max is {value}; with {channels} channels zero-copy may exhaust it and "
         "fail",
+        "run: sysctl -w net.core.optmem_max={wanted}",
+    ),
+    warning(
+        "optmem_slows",
+        "net.core.optmem_max is {value}; with {channels} channels QEMU uses it up, and waits each "
+        "time until the network has confirmed what was sent",
         "run: sysctl -w net.core.optmem_max={wanted}",
     ),
     warning(
@@ -268,7 +326,7 @@ _TABLE = (
     ),
 )
 
-_ROWS = (*_TABLE, *POOL_ROWS, *DOCTOR_ROWS, *PACK_ROWS)
+_ROWS = (*_TABLE, *POOL_ROWS, *RING_ROWS, *DOCTOR_ROWS, *PACK_ROWS, *HARDWARE_ROWS)
 FINDINGS: Mapping[str, FindingKind] = MappingProxyType({kind.code: kind for kind in _ROWS})
 """Every finding by code."""
 assert len(FINDINGS) == len(_ROWS), "a finding code is defined twice"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from uuid import UUID
 
+from vmtune.model.host.hardware import Hardware
 from vmtune.model.tunables.tunable import Value
 from vmtune.model.versions import Version
 
@@ -29,13 +30,25 @@ class VmState(StrEnum):
     OTHER = "other"
 
 
+class Postcopy(StrEnum):
+    """libvirt's reason of a domain's state, as far as it is about post-copy."""
+
+    NONE = "none"
+    ACTIVE = "post-copy"
+    FAILED = "post-copy failed"
+
+
 @dataclass(frozen=True, slots=True)
 class VmSummary:
-    """A VM as a host lists it."""
+    """A VM as a host lists it.
+
+    :param postcopy: what libvirt says of it; none without libvirt.
+    """
 
     uuid: UUID
     name: str
     state: VmState
+    postcopy: Postcopy = Postcopy.NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +94,12 @@ class HostFacts:
     :param memory_bytes: all of the host's memory; None where it cannot be seen.
     :param memory_available_bytes: what could be given away: free, or a cache's; likewise.
     :param sysctls: current values of the host's tunables and of what preflight checks.
+    :param no_certificates_in: the folder in which its libvirt looks for certificates for
+        migrations, if there are none; empty where there are, or where it cannot be seen.
     :param can_lock_beyond_limits: whether the daemon that starts QEMU may raise its
         locked-memory limit (CAP_SYS_RESOURCE); None where it cannot be seen.
+    :param ring_reset_ends_early: the kernel empties dirty rings in part when a signal is pending
+        (:mod:`vmtune.model.host.ring_reset`); None where that is unknown.
     """
 
     connection: Connection
@@ -100,6 +117,8 @@ class HostFacts:
     can_lock_beyond_limits: bool | None = None
     local: bool = True
     memory_available_bytes: int | None = None
+    ring_reset_ends_early: bool | None = None
+    no_certificates_in: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +137,16 @@ class VmFacts:
     :param blocked_reasons: why QEMU says that it cannot be migrated at all.
     :param maps: its process's memory maps; None where they cannot be seen.
     :param pack_offers: the packs' tunables that this QEMU has.
+    :param hardware: what it needs of its host; None without libvirt.
+    :param objects: ids of QEMU's objects; None where they were not asked for.
+    :param postcopy_with_multifd: whether QEMU takes the two together; None where it was not asked
+        or did not say.
     :param measuring_dirty_rate: somebody measures its dirty rate right now; looked at only where
-        it matters.
+        it matters, as is *vcpu_dirty_bytes_per_s*.
+    :param vcpu_dirty_bytes_per_s: the fastest vCPU's rate, as last measured by a dirty ring; None
+        where it was not.
+    :param aborts_on_short_reset: this QEMU aborts where the kernel empties a ring in part; None
+        where its program cannot be read.
     """
 
     uuid: UUID
@@ -145,8 +172,13 @@ class VmFacts:
     blocked_reasons: tuple[str, ...] = ()
     pid: int | None = None
     measuring_dirty_rate: bool = False
+    postcopy_with_multifd: bool | None = None
+    objects: frozenset[str] | None = None
+    hardware: Hardware | None = None
     pack_offers: frozenset[str] = frozenset()
     maps: MemoryMaps | None = None
+    vcpu_dirty_bytes_per_s: int | None = None
+    aborts_on_short_reset: bool | None = None
 
     @property
     def dirty_ring_size_entries(self) -> int | None:

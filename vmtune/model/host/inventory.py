@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from urllib.parse import urlsplit
@@ -23,6 +23,8 @@ class Host:
     :param owner: the service that manages it; empty if none does yet, or one service manages all.
     :param machine: the machine that *uri* means, where it names none; empty if it names one, or one
         service manages all.
+    :param migrate_uri: what a migration to it connects to, unless a profile says so; likewise
+        *listen_address* and *disks_uri*, as the tunables of these names.
     """
 
     name: str
@@ -32,11 +34,23 @@ class Host:
     created_at: datetime
     owner: str = ""
     machine: str = ""
+    migrate_uri: str = ""
+    listen_address: str = ""
+    disks_uri: str = ""
 
     @property
     def connection(self) -> Connection:
         """How its QEMUs are reached, which the URI's scheme says."""
         return Connection.QMP if self.uri.startswith("qmp+") else Connection.LIBVIRT
+
+    def on_network(self, addresses: Mapping[str, str]) -> Host:
+        """This host with addresses of its migration network, by name; others stay."""
+        return replace(
+            self,
+            migrate_uri=addresses.get("migrate_uri", self.migrate_uri),
+            listen_address=addresses.get("listen_address", self.listen_address),
+            disks_uri=addresses.get("disks_uri", self.disks_uri),
+        )
 
     @property
     def names_no_machine(self) -> bool:

@@ -17,7 +17,7 @@ from vmtune.model.tunables.tunable import Route
 
 OPERATOR = "operator"
 """The claimant of what an operator set (``vmtune host limits``)."""
-_MOST_INT = (1 << 31) - 1
+_MAX_INT = (1 << 31) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +41,9 @@ class Sysctl:
 SYSCTLS: Mapping[str, Sysctl] = MappingProxyType(
     {
         # The kernel's own default, include/linux/mm.h: DEFAULT_MAX_MAP_COUNT.
-        "vm_max_map_count": Sysctl("vm.max_map_count", 65530, _MOST_INT),
+        "vm_max_map_count": Sysctl("vm.max_map_count", 65530, _MAX_INT),
         # Below this zero-copy was seen to fail; it was the kernel's default for long.
-        "net_core_optmem_max_bytes": Sysctl("net.core.optmem_max", 20480, _MOST_INT),
+        "net_core_optmem_max_bytes": Sysctl("net.core.optmem_max", 20480, _MAX_INT),
     }
 )
 """By tunable."""

@@ -121,7 +121,7 @@ class PoolModel:
     """How large the pool of a VM gets, in coroutines.
 
     :param soft_limit: what QEMU lets the pool grow to, for its disks.
-    :param most_pooled: kept when nothing is in flight, in the shared pool and in the threads'.
+    :param max_pooled: kept when nothing is in flight, in the shared pool and in the threads'.
     :param most: in use and kept, in the worst case: all that the guest can have in flight at
         once, and what other threads keep meanwhile.
     :param workers: most threads of all thread pools.
@@ -131,11 +131,11 @@ class PoolModel:
     threads: int
     requests: int
     soft_limit: int
-    most_pooled: int
+    max_pooled: int
     most: int
     workers: int
 
-    def most_maps(self, other_maps: int = OTHER_MAPS) -> int:
+    def max_maps(self, other_maps: int = OTHER_MAPS) -> int:
         """The most maps that the process will have.
 
         :param other_maps: those that are no coroutine's.
@@ -186,7 +186,7 @@ def pool_model(geometry: Geometry, requests: int | None = None) -> PoolModel:
         threads=geometry.threads,
         requests=geometry.requests,
         soft_limit=sizes.soft,
-        most_pooled=sizes.shared + geometry.threads * sizes.kept,
+        max_pooled=sizes.shared + geometry.threads * sizes.kept,
         most=in_flight + sizes.left_over + (geometry.threads - 1) * sizes.kept,
         workers=geometry.workers,
     )
@@ -207,14 +207,14 @@ class Headroom:
     limit: int | None
 
     @property
-    def most_maps(self) -> int:
+    def max_maps(self) -> int:
         """The worst case."""
-        return self.model.most_maps(self.other_maps)
+        return self.model.max_maps(self.other_maps)
 
     @property
     def left(self) -> int | None:
         """Maps that are left in the worst case: below 0, QEMU can end itself."""
-        return None if self.limit is None else self.limit - self.most_maps
+        return None if self.limit is None else self.limit - self.max_maps
 
     @property
     def left_now(self) -> int | None:
@@ -226,7 +226,7 @@ class Headroom:
     @property
     def needed_limit(self) -> int:
         """What vm.max_map_count has to be so that the worst case does not warn."""
-        least = math.ceil(self.most_maps * 100 / WARNING_PERCENT)
+        least = math.ceil(self.max_maps * 100 / WARNING_PERCENT)
         return math.ceil(least / _STEP) * _STEP
 
     @property
@@ -242,7 +242,7 @@ class Headroom:
     @property
     def tight(self) -> bool:
         """The worst case is near the limit, or beyond it."""
-        return self.limit is not None and self.most_maps * 100 > self.limit * WARNING_PERCENT
+        return self.limit is not None and self.max_maps * 100 > self.limit * WARNING_PERCENT
 
 
 class Level(StrEnum):

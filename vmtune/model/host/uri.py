@@ -126,3 +126,8 @@ def check_address(address: str, what: str = "migration_address") -> str:
             remedy="write a name or an address, without port",
         )
     return address
+
+
+def in_brackets(address: str) -> str:
+    """*address* as a URI has it: IPv6 in brackets."""
+    return f"[{address}]" if ":" in address and not address.startswith("[") else address

@@ -20,7 +20,7 @@ from uuid import UUID
 
 OVERTAKEN_BY = 64
 """How many numbers later a migration may have been requested and still go first."""
-LEAST_PRIORITY, MOST_PRIORITY = -100, 100
+MIN_PRIORITY, MAX_PRIORITY = -100, 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +61,14 @@ class Slot:
     held: bool = False
 
     @property
-    def place(self) -> tuple[int, int]:
+    def position(self) -> tuple[int, int]:
         """Slots that wait are served in ascending order of this."""
         return (-self.priority, self.number)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A place in the queue.
+class QueuePosition:
+    """A position in the queue.
 
     :param ahead: how many are served before it, if nothing changes.
     :param why: what it waits for.
@@ -120,7 +120,7 @@ def admit(waiting: Iterable[Slot], running: Iterable[Slot], limits: Limits) -> l
     leaving: dict[str, int] = {}  # the oldest that waits to leave each host, and
     arriving: dict[str, int] = {}  # to arrive there
     stuck: set[tuple[str, str]] = set()  # on the same way none is overtaken at all
-    for slot in sorted((s for s in waiting if not s.held), key=lambda slot: slot.place):
+    for slot in sorted((s for s in waiting if not s.held), key=lambda slot: slot.position):
         if use.full:
             break
         oldest = min(
@@ -143,5 +143,5 @@ def admit(waiting: Iterable[Slot], running: Iterable[Slot], limits: Limits) -> l
 def why_waiting(slot: Slot, running: Iterable[Slot], limits: Limits) -> str:
     """What a slot that waits waits for, in words."""
     if slot.held:
-        return "whoever ordered it has paused"
+        return "its evacuation is paused"
     return _Use(running, limits).short_of(slot) or "those ahead of it are served first"

@@ -11,10 +11,15 @@ from uuid import UUID
 
 from vmtune.errors import Problem
 from vmtune.model.migration.controller_record import ReaperReport, StepEffect, StepRecord
+from vmtune.model.migration.postcopy_figures import PostcopyFigures
+from vmtune.model.migration.prior import PriorSettings
 from vmtune.model.migration.steps import Step, StepAction
 from vmtune.model.plan.changes import Change
 from vmtune.model.plan.outcome import Outcome
 from vmtune.model.tunables.tunable import Value
+
+MIGRATION_CANCELLED = "migration_cancelled"
+"""Code of the refusal by which a migration ends that somebody has aborted."""
 
 
 class MigrationState(StrEnum):
@@ -28,6 +33,9 @@ class MigrationState(StrEnum):
     PREPARING = "preparing"
     STARTING = "starting"
     ACTIVE = "active"
+    POSTCOPY_PAUSED = "postcopy-paused"
+    """The guest runs on the destination, part of its memory is on the source, and the two do not
+    reach each other. Not an end."""
     COMPLETED = "completed"
     FAILED = "failed"
     CANCELLED = "cancelled"
@@ -76,7 +84,7 @@ class Trigger(StrEnum):
 
 
 class QemuStatus(StrEnum):
-    """MigrationStatus of QEMU (qapi/migration.json), 7.2 to 10.0.
+    """MigrationStatus of QEMU (qapi/migration.json), 7.2 to 11.1.
 
     ``other`` is one that a later QEMU has: it is taken for running, so that it is watched.
     """
@@ -86,11 +94,15 @@ class QemuStatus(StrEnum):
     CANCELLING = "cancelling"
     CANCELLED = "cancelled"
     ACTIVE = "active"
+    POSTCOPY_DEVICE = "postcopy-device"
+    """The destination loads the devices; if that fails the source can resume. Since QEMU 10.2."""
     POSTCOPY_ACTIVE = "postcopy-active"
     POSTCOPY_PAUSED = "postcopy-paused"
     POSTCOPY_RECOVER_SETUP = "postcopy-recover-setup"
     POSTCOPY_RECOVER = "postcopy-recover"
     COMPLETED = "completed"
+    FAILING = "failing"
+    """It has failed, and QEMU is cleaning up; since 11."""
     FAILED = "failed"
     COLO = "colo"
     PRE_SWITCHOVER = "pre-switchover"
@@ -211,7 +223,7 @@ def read_query_migrate(
             throughput_bytes_per_s=round(ram.get("mbps", 0) * 1e6 / 8),
             multifd_bytes=ram.get("multifd-bytes", 0),
             postcopy_bytes=ram.get("postcopy-bytes", 0),
-            expected_downtime_ms=reply.get("expected-downtime"),
+            expected_downtime_ms=_downtime_ms(reply.get("expected-downtime")),
             throttle_percent=reply.get("cpu-throttle-percentage", 0),
             missed_zero_copy=ram.get("dirty-sync-missed-zero-copy", 0),
             dirty_limit_throttle_us=reply.get("dirty-limit-throttle-time-per-round", 0),
@@ -236,6 +248,14 @@ def read_query_migrate(
     )
 
 
+_NOT_ESTIMATED_MS = 1 << 53
+
+
+def _downtime_ms(estimate: int | None) -> int | None:
+    """QEMU 11 says INT64_MAX while it has no estimate, such as when nothing was sent lately."""
+    return None if estimate is None or estimate >= _NOT_ESTIMATED_MS else estimate
+
+
 def progress(transferred_fraction: float, before: float) -> float:
     """A share of 1 for a progress bar: never goes back, and is 1 only at the end."""
     return max(before, min(transferred_fraction, 0.99))
@@ -258,6 +278,8 @@ class Migration:
     :param samples_kept: what is left of its samples, and of the reaper's rounds.
     :param samples_thinned_s: the stretch of which one and the peaks are left, where they were
         thinned; it stays when they are dropped.
+    :param prior: what was set on both QEMUs, where vmtune and not libvirt sets it; None otherwise.
+    :param postcopy: None where it did not switch to post-copy, or QEMU did not count.
     """
 
     id: UUID
@@ -286,6 +308,8 @@ class Migration:
     reaper: ReaperReport | None = None
     samples_kept: SamplesKept = SamplesKept.WHOLE
     samples_thinned_s: int | None = None
+    prior: PriorSettings | None = None
+    postcopy: PostcopyFigures | None = None
 
     def did(self, action: StepAction) -> StepRecord | None:
         """The step that did *action*, or may have; None where no step has."""
@@ -312,3 +336,5 @@ class MigrationFields(TypedDict, total=False):
     active_at: datetime
     ended_at: datetime
     reaper: ReaperReport | None
+    prior: PriorSettings
+    postcopy: PostcopyFigures

@@ -10,23 +10,28 @@ and an action, written as in::
     ]
 
 :mod:`vmtune.engine.steps.convergence` decides when they are due.
+
+Read by hand and not by field types: a trigger and an action are one of several forms, told by the
+name that is given.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
-from vmtune.errors import InvalidInput, Problem
+from vmtune.documents.strict import short
+from vmtune.errors import MAX_PROBLEMS, InvalidInput, Problem, and_more
 from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.rules import contradictions, unknown_tunable
 from vmtune.model.tunables.tunable import Value
 
-MOST_STEPS = 32
-MOST_ITERATIONS = 10_000
-MOST_SECONDS = 7 * 24 * 3600
+MAX_STEPS = 32
+MAX_ITERATIONS = 10_000
+MAX_SECONDS = 7 * 24 * 3600
 LEAST_SHRINK_PERCENT = 1
 
 SETTABLE = (
@@ -121,14 +126,12 @@ def parse_steps(raw: object, field: str = "steps") -> tuple[Step, ...]:
     """
     if not isinstance(raw, list | tuple):
         raise InvalidInput("the steps are no list", field=field, remedy=_FORM)
-    if len(raw) > MOST_STEPS:
-        raise InvalidInput(
-            f"there are {len(raw)} steps, and {MOST_STEPS} are the most", field=field
-        )
+    if len(raw) > MAX_STEPS:
+        raise InvalidInput(f"there are {len(raw)} steps, and {MAX_STEPS} are the most", field=field)
     reader = _Reader()
     steps = [reader.step(each, f"{field}.{index}") for index, each in enumerate(raw)]
     read = [step for step in steps if step is not None]
-    problems = reader.problems or _misplaced(read, field)
+    problems = reader.all or _misplaced(read, field)
     if problems:
         raise InvalidInput("the steps cannot be accepted", problems=problems)
     return tuple(read)
@@ -231,6 +234,13 @@ class _Reader:
 
     def __init__(self) -> None:
         self.problems: list[Problem] = []
+        self._refused = 0
+
+    @property
+    def all(self) -> list[Problem]:
+        """The problems, and how many more there are."""
+        more = self._refused - len(self.problems)
+        return self.problems + ([and_more(more)] if more else [])
 
     def step(self, raw: object, field: str) -> Step | None:
         parts = self._object(raw, field, ("when", "then"))
@@ -257,7 +267,7 @@ class _Reader:
             self._refuse(f"{field}.shrink_percent", "misplaced",
                          "shrink_percent belongs to stalled_s alone", "remove it")  # fmt: skip
             return None
-        most = MOST_ITERATIONS if given == ["after_iterations"] else MOST_SECONDS
+        most = MAX_ITERATIONS if given == ["after_iterations"] else MAX_SECONDS
         least = 0 if given == ["after_iterations"] else 1
         value = self._number(parts[given[0]], f"{field}.{given[0]}", most, least)
         raw_shrink = parts.get("shrink_percent", LEAST_SHRINK_PERCENT)
@@ -285,24 +295,22 @@ class _Reader:
         try:
             return StepAction(parts["do"])  # type: ignore[arg-type]  # any JSON: refused if unknown
         except ValueError:
-            self._refuse(f"{field}.do", "not_a_choice", f"{_short(parts['do'])} cannot be done",
+            self._refuse(f"{field}.do", "not_a_choice", f"{short(parts['do'])} cannot be done",
                          f"use {', '.join(StepAction)}; values go to set")  # fmt: skip
             return None
 
     def _values(self, raw: object, field: str) -> SetValues | None:
         if not isinstance(raw, Mapping) or not raw:
-            self._refuse(field, "invalid_value", f"{_short(raw)} names no value to set",
+            self._refuse(field, "invalid_value", f"{short(raw)} names no value to set",
                          f"set one or more of {', '.join(SETTABLE)}")  # fmt: skip
             return None
         values: list[tuple[str, Value]] = []
-        before = len(self.problems)
+        before = self._refused
         for name, given in raw.items():
             where = f"{field}.{name}"
             if name not in BUILT_IN:
                 # It may be a pack's, of which a step can set none.
-                message = f"a step cannot set {_short(name)}"
-                problem = unknown_tunable(str(name), where, BUILT_IN)
-                self.problems.append(replace(problem, message=message))
+                self._report(partial(_unknown_to_a_step, str(name), where))
             elif name not in SETTABLE:
                 self._refuse(where, "not_settable", f"a step cannot set {name}",
                              f"it can set {', '.join(SETTABLE)}")  # fmt: skip
@@ -312,17 +320,18 @@ class _Reader:
                 except ValueError as error:
                     allowed = f"allowed: {BUILT_IN[name].allowed()}"
                     self._refuse(where, "invalid_value", str(error), allowed)
-        return None if len(self.problems) > before else SetValues(tuple(values))
+        return None if self._refused > before else SetValues(tuple(values))
 
     def _object(
         self, raw: object, field: str, names: tuple[str, ...]
     ) -> Mapping[str, object] | None:
         if not isinstance(raw, Mapping):
-            self._refuse(field, "invalid_value", f"{_short(raw)} is no object", _FORM)
+            self._refuse(field, "invalid_value", f"{short(raw)} is no object", _FORM)
             return None
         unknown = [str(name) for name in raw if name not in names]
         for name in unknown:
-            self._refuse(f"{field}.{name}", "unknown_field", f"there is no {_short(name)} here",
+            where = f"{field}.{name[:100]}"
+            self._refuse(where, "unknown_field", f"there is no {short(name)} here",
                          f"known are {', '.join(names)}")  # fmt: skip
         return None if unknown else raw
 
@@ -330,12 +339,22 @@ class _Reader:
         if isinstance(raw, int) and not isinstance(raw, bool) and least <= raw <= most:
             return raw
         reach = f"{least} to {most}"
-        self._refuse(field, "invalid_value", f"{_short(raw)} is no whole number from {reach}",
+        self._refuse(field, "invalid_value", f"{short(raw)} is no whole number from {reach}",
                      f"use {reach}")  # fmt: skip
         return None
 
     def _refuse(self, field: str, code: str, message: str, remedy: str) -> None:
-        self.problems.append(Problem(field, code, message, remedy))
+        self._report(lambda: Problem(field, code, message, remedy))
+
+    def _report(self, problem: Callable[[], Problem]) -> None:
+        self._refused += 1
+        if len(self.problems) < MAX_PROBLEMS:
+            self.problems.append(problem())
+
+
+def _unknown_to_a_step(name: str, field: str) -> Problem:
+    message = f"a step cannot set {short(name)}"
+    return replace(unknown_tunable(name, field, BUILT_IN), message=message)
 
 
 def _misplaced(steps: Sequence[Step], field: str) -> list[Problem]:
@@ -394,8 +413,3 @@ def _dump_action(action: Action) -> dict[str, object]:
     if isinstance(action, SetValues):
         return {"set": dict(action.values)}
     return {"do": action.value}
-
-
-def _short(raw: object) -> str:
-    text = repr(raw)
-    return text if len(text) <= 40 else text[:37] + "..."

@@ -93,8 +93,8 @@ def _pools_in_order(changes: list[Change], readings: Readings) -> list[Change]:
         high = next((c for c in changes if c.tunable == partner and c.owner == low.owner), None)
         if high is None:
             continue
-        most_now = _current(high, readings)
-        raises = isinstance(most_now, int) and int(low.value) > most_now
+        max_now = _current(high, readings)
+        raises = isinstance(max_now, int) and int(low.value) > max_now
         pair = (high, low) if raises else (low, high)
         positions = sorted((out.index(low), out.index(high)))
         for position, change in zip(positions, pair, strict=True):

@@ -11,6 +11,7 @@ from uuid import UUID
 from vmtune.errors import Problem
 from vmtune.model.host.facts import Reading
 from vmtune.model.plan.changes import Change
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.tunable import Value
 
 
@@ -45,16 +46,25 @@ class Outcome:
 def judge(tunable: str, wanted: Value, reading: Reading, overwriter: str = "") -> Outcome:
     """The outcome of a value that was set, from what was read back."""
     if reading.value is None:
-        differing = [value for value in reading.parts.values() if value != wanted]
+        differing = [v for v in reading.parts.values() if not _reads_back(tunable, wanted, v)]
+        if reading.parts and not differing:
+            return Outcome(tunable, Status.EFFECTIVE, wanted, wanted)
         if differing:
             return Outcome(
                 tunable, Status.OVERWRITTEN, wanted, differing[0], reading.why_unknown or overwriter
             )
         return Outcome(tunable, Status.UNKNOWN, wanted, None, reading.why_unknown)
-    if reading.value == wanted and type(reading.value) is type(wanted):
+    if _reads_back(tunable, wanted, reading.value):
         return Outcome(tunable, Status.EFFECTIVE, wanted, reading.value)
     by = f"overwritten by {overwriter}" if overwriter else "somebody else set it"
     return Outcome(tunable, Status.OVERWRITTEN, wanted, reading.value, by)
+
+
+def _reads_back(tunable: str, wanted: Value, seen: Value) -> bool:
+    row = BUILT_IN.get(tunable)
+    if row is None:  # a pack's
+        return seen == wanted and type(seen) is type(wanted)
+    return row.reads_back(wanted, seen)
 
 
 class ApplicationState(StrEnum):

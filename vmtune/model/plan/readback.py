@@ -11,10 +11,14 @@ from vmtune.model.plan.changes import Change
 from vmtune.model.plan.outcome import Outcome, Status, judge
 from vmtune.model.plan.plan import Plan, PlanItem
 from vmtune.model.tunables.registry import TunableRegistry
+from vmtune.model.tunables.rows.network import NETWORK_NAMES
+from vmtune.model.tunables.rows.postcopy import POSTCOPY
 from vmtune.model.tunables.rows.reaper import OFF
 from vmtune.model.tunables.tunable import Route, Side
 
 _NOT_READ_BACK = (Route.HOST, Route.BOOT, Route.CONTROL)
+_OURS = frozenset(row.name for row in POSTCOPY)
+"""vmtune goes by them itself: there is nothing to read back."""
 Readings = Mapping[str, Reading]
 
 
@@ -82,7 +86,18 @@ def before_migrating(item: PlanItem, plan: Plan) -> Outcome:
             return outcome
         reason = "a migration does not change it: apply the profile, then restart the VM"
         return replace(outcome, status=Status.PENDING_RESTART, reason=reason)
+    if item.tunable in _OURS:
+        return Outcome(item.tunable, Status.EFFECTIVE, item.wanted, item.wanted)
     return Outcome(item.tunable, Status.PENDING_MIGRATION, item.wanted)
+
+
+def before_starting(item: PlanItem, plan: Plan) -> Outcome:
+    """Likewise, of a migration that vmtune starts: its addresses are arguments of the call, which
+    fails where it cannot use them."""
+    outcome = before_migrating(item, plan)
+    if item.tunable in NETWORK_NAMES and outcome.status is Status.PENDING_MIGRATION:
+        return Outcome(item.tunable, Status.EFFECTIVE, item.wanted, item.wanted)
+    return outcome
 
 
 def while_migrating(
@@ -102,6 +117,8 @@ def while_migrating(
         if tunable.name not in there:
             return before  # judged when it has arrived
         return judge(tunable.name, before.wanted, there[tunable.name])
+    if tunable.name in NETWORK_NAMES:
+        return before  # nobody can be asked
     outcome = judge(tunable.name, before.wanted, now[tunable.name], tunable.overwriter)
     if outcome.status is Status.UNKNOWN and before.status is Status.EFFECTIVE:
         return before  # the VM has just left; it was proven before

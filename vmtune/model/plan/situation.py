@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from vmtune.model.host.facts import Connection, HostFacts, Reading, VmFacts
+from vmtune.model.host.hardware import Offer
 from vmtune.model.host.limits import SYSCTLS
 from vmtune.model.migration.steps import Step
 from vmtune.model.tunables.registry import TunableRegistry
+from vmtune.model.tunables.rows.network import NETWORK_NAMES
 from vmtune.model.tunables.tunable import Route, Side, Tunable, Value
 
 
@@ -17,6 +19,7 @@ class Destination:
     """Where a VM is to go.
 
     :param vm: the QEMU that waits there, in direct mode; None where there is none yet.
+    :param offer: what the host offers of what the VM needs; None where it was not asked.
     :param occupied: a running VM of that UUID or name is there already.
     """
 
@@ -24,6 +27,7 @@ class Destination:
     host: HostFacts
     vm: VmFacts | None = None
     occupied: bool = False
+    offer: Offer | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,12 @@ class Situation:
         """What *tunable* is set to right now: on the host, or in QEMU."""
         if tunable.route is Route.HOST and tunable.name in self.host.sysctls:
             return Reading(self.host.sysctls[tunable.name])
-        return self.vm.readings.get(tunable.name, Reading(None, why_unknown="it cannot be read"))
+        why = (
+            "it cannot be read"
+            if tunable.name not in NETWORK_NAMES
+            else "each migration has its own"
+        )
+        return self.vm.readings.get(tunable.name, Reading(None, why_unknown=why))
 
     def number(self, name: str) -> int | None:
         """What *name* would be: the wanted number, else the current one."""

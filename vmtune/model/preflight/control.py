@@ -11,21 +11,14 @@ from collections.abc import Callable, Iterator
 from vmtune import units
 from vmtune.model.findings.table import Finding
 from vmtune.model.host.dirty_rates import usable_entries
-from vmtune.model.host.facts import VmFacts
+from vmtune.model.host.facts import Reading, VmFacts
 from vmtune.model.migration.steps import SetValues
 from vmtune.model.plan.situation import Situation
+from vmtune.model.preflight.rings import BRISK_BYTES_PER_S, wants_reaper
 from vmtune.model.tunables.built_in import BUILT_IN
-from vmtune.model.tunables.rows.reaper import LEAST_INTERVAL_MS, OFF
+from vmtune.model.tunables.rows.reaper import ALONE_AT_THE_RINGS, MIN_INTERVAL_MS, REAPERS
 from vmtune.model.tunables.tunable import Route, Tunable, Value
 from vmtune.units import PAGE_BYTES, Unit
-
-_BRISK_BYTES_PER_S = 1 << 30
-"""A vCPU that dirties so much a second is busy, but nothing unusual."""
-
-
-def wants_reaper(situation: Situation) -> bool:
-    """Whether the profile wants a reaper."""
-    return situation.values.get("reaper_policy", OFF) != OFF
 
 
 def uses_monitor(situation: Situation) -> bool:
@@ -35,35 +28,64 @@ def uses_monitor(situation: Situation) -> bool:
 
 
 def check_reaper(tunable: Tunable, wanted: Value, situation: Situation) -> Iterator[Finding]:
-    """The reaper empties rings, so there have to be some, and it has to be alone at it."""
-    if tunable.name != "reaper_policy" or wanted == OFF:
+    """A reaper empties rings, inside a patched QEMU or from outside: there have to be some."""
+    if tunable.name not in REAPERS or wanted == ALONE_AT_THE_RINGS[tunable.name]:
         return
-    vm = situation.vm
+    vm, outside = situation.vm, tunable.name == "reaper_policy"
     ring = vm.dirty_ring_size_entries
+    if outside and situation.destination is None:
+        # It waits for a migration, and that for the restart which brings the wanted ring.
+        wanted_ring = situation.number("dirty_ring_size_entries")
+        ring = ring if wanted_ring is None else wanted_ring
     if not vm.kvm or ring == 0:
         tracking = "a bitmap" if vm.kvm else "TCG"
-        yield Finding("reaper_needs_ring", tunable.name, {"tracking": tracking})
+        evidence = {"tracking": tracking, "reaper": tunable.name}
+        yield Finding("reaper_needs_ring", tunable.name, evidence)
     elif ring is None:
-        yield Finding("reaper_ring_unknown", tunable.name)
-    else:
+        yield Finding("reaper_ring_unknown", tunable.name, {"reaper": tunable.name})
+    elif outside:
         yield from _small_ring(tunable, ring, situation)
-    if vm.capabilities.get("dirty-limit") and situation.values.get("dirty_limit") is None:
-        yield Finding("reaper_against_dirty_limit", tunable.name)
-    if vm.measuring_dirty_rate:
+    if outside and vm.measuring_dirty_rate:
         yield Finding("dirty_rate_being_measured", tunable.name)
+
+
+def check_alone(tunable: Tunable, wanted: Value, situation: Situation) -> Iterator[Finding]:
+    """What acts through the rings has to be alone at it, also where QEMU has the other from
+    before. A profile's own rules have judged what is in it."""
+    name = tunable.name
+    if name not in ALONE_AT_THE_RINGS or wanted == ALONE_AT_THE_RINGS[name]:
+        return
+    for other, off in ALONE_AT_THE_RINGS.items():
+        if other == name or situation.values.get(other) is not None:
+            continue
+        value = situation.vm.readings.get(other, Reading(None)).value
+        if other == "dirty_limit":
+            value = situation.vm.capabilities.get("dirty-limit")
+        if value is not None and value != off:
+            yield Finding("rings_in_use", name, _in_use(other, value, off, name))
+
+
+def _in_use(other: str, value: Value, off: Value, wanted: str) -> dict[str, str | int]:
+    shown = {True: "on", False: "off"}
+    return {
+        "other": other,
+        "value": shown.get(value, str(value)) if isinstance(value, bool) else str(value),
+        "off": shown[False] if off is False else str(off),
+        "wanted": wanted,
+    }
 
 
 def _small_ring(tunable: Tunable, entries: int, situation: Situation) -> Iterator[Finding]:
     """A ring that a busy vCPU fills between two rounds, however often they come."""
-    least_ms = situation.number("reaper_least_interval_ms") or LEAST_INTERVAL_MS
+    min_ms = situation.number("reaper_min_interval_ms") or MIN_INTERVAL_MS
     usable_bytes = usable_entries(entries) * PAGE_BYTES
-    bytes_per_s = usable_bytes * 1000 // least_ms
-    if bytes_per_s < _BRISK_BYTES_PER_S:
+    bytes_per_s = usable_bytes * 1000 // min_ms
+    if bytes_per_s < BRISK_BYTES_PER_S:
         rate = units.approximate(bytes_per_s, Unit.BYTES_PER_S)
         yield Finding(
             "reaper_small_ring",
             tunable.name,
-            {"entries": entries, "rate": rate, "interval": f"{least_ms} ms"},
+            {"entries": entries, "rate": rate, "interval": f"{min_ms} ms"},
         )
 
 

@@ -25,8 +25,11 @@ def check_host(tunable: Tunable, wanted: Value, situation: Situation) -> Iterato
             if situation.vm.may_lock_memory:
                 continue
         if value is not None and value < wanted:
-            sysctl = SYSCTLS.get(tunable.name)
-            name = sysctl.name if sysctl else "locked-memory limit of QEMU"
+            if tunable.name == "locked_memory_bytes":
+                evidence: dict[str, str | int] = {"value_bytes": value, "wanted_bytes": wanted}
+                yield Finding("locked_memory_differs", tunable.name, evidence)
+                return
+            name = SYSCTLS[tunable.name].name
             if situation.may_change_host(tunable.name):
                 yield Finding(
                     "host_changes",
@@ -34,11 +37,7 @@ def check_host(tunable: Tunable, wanted: Value, situation: Situation) -> Iterato
                     {"name": name, "value": value, "wanted": wanted},
                 )
                 continue
-            command = (
-                f"sysctl -w {name}={wanted}"
-                if sysctl
-                else f"virsh memtune {situation.vm.name} --hard-limit {wanted // 1024} --config"
-            )
+            command = f"sysctl -w {name}={wanted}"
             yield Finding(
                 "host_value_differs",
                 tunable.name,

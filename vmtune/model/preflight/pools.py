@@ -51,7 +51,7 @@ def check_queues(tunable: Tunable, wanted: Value, situation: Situation) -> Itera
         return
     queues, size = (_number(situation, name) for name in (_QUEUES, _SIZE))
     found = headroom(situation.vm, limit, queues, size)
-    if found.most_maps > limit:
+    if found.max_maps > limit:
         evidence = _evidence(found, situation.vm, limit, size)
         yield Finding("maps_would_run_out", tunable.name, evidence)
     elif found.tight:
@@ -75,7 +75,7 @@ def _evidence(
     found: Headroom, vm: VmFacts, limit: int, queue_size: int | None = None
 ) -> dict[str, str | int]:
     return {
-        "most": found.most_maps,
+        "most": found.max_maps,
         "limit": limit,
         "wanted": found.needed_limit,
         "fewer": _fewer(vm, limit, found.model.design, queue_size),

@@ -13,14 +13,18 @@ from vmtune.model.findings.table import Finding
 from vmtune.model.host.facts import Connection, VmFacts, VmState
 from vmtune.model.plan.situation import Situation
 from vmtune.model.preflight.control import (
+    check_alone,
     check_reaper,
     check_steps,
     offered_by_version,
     uses_monitor,
 )
+from vmtune.model.preflight.hardware import check_hardware
 from vmtune.model.preflight.host import check_host
+from vmtune.model.preflight.network import check_network
 from vmtune.model.preflight.packs import check_pack
 from vmtune.model.preflight.pools import check_pools, check_queues
+from vmtune.model.preflight.rings import check_rings, check_wanted_ring
 from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.rows.reaper import OFF
 from vmtune.model.tunables.tunable import LibvirtKind, QmpKind, Route, Side, Tunable, Value
@@ -28,12 +32,15 @@ from vmtune.model.versions import Version
 
 # QEMU 8.0 began to refuse the pair, 10.1 lifted it; 7.2 accepts it and leaves multifd
 # when post-copy begins (migration/ram.c).
+_KNOWN_TO_LIBVIRT = ("none", "zlib", "zstd")  # qemu_migration_params.c, 9.4 to 12
 _POSTCOPY_REFUSES_MULTIFD = (Version(8), Version(10, 1))
 # Seen to fail below and to work from it, with 4 channels: 4,096 failed, 20,480 worked.
 LEAST_OPTMEM_BYTES = 20480
 GOOD_OPTMEM_BYTES = 131072
 # A notification takes some 5 KiB of it (20,480 bytes were enough for 4 channels).
 OPTMEM_PER_CHANNEL_BYTES = 5120
+_WAITS_FOR_OPTMEM = Version(10, 2)
+"""From here on QEMU flushes and tries again once where it is exhausted (io/channel-socket.c)."""
 
 
 def check_tunable(tunable: Tunable, wanted: Value, situation: Situation) -> Iterator[Finding]:
@@ -59,8 +66,10 @@ def check_vm(situation: Situation) -> Iterator[Finding]:
         yield Finding("fresh_destination")
     if situation.on("postcopy"):
         yield Finding("postcopy_can_lose_guest", "postcopy")
+    yield from check_hardware(situation)
     yield from check_steps(situation, _has)
     yield from check_pools(situation)
+    yield from check_rings(situation)
 
 
 def check_destination(situation: Situation) -> Iterator[Finding]:
@@ -74,6 +83,9 @@ def check_destination(situation: Situation) -> Iterator[Finding]:
         yield Finding("vm_on_destination")
     if destination.host.connection is Connection.QMP and destination.vm is None:
         yield Finding("no_incoming_qemu")
+    here, there = situation.vm.machine, destination.vm.machine if destination.vm else ""
+    if here and there and here != there:
+        yield Finding("machine_differs", evidence={"source": here, "destination": there})
     if destination.host.connection is Connection.LIBVIRT and not destination.host.peer_uri:
         yield Finding("no_peer_uri", evidence={"host": destination.host.hostname})
 
@@ -167,9 +179,11 @@ def _whole_mib(tunable: Tunable, wanted: Value, situation: Situation) -> Iterato
 
 
 def _compression(tunable: Tunable, wanted: Value, situation: Situation) -> Iterator[Finding]:
-    """The method must be compiled in, on both sides."""
+    """The method must be compiled in, on both sides, and known to libvirt."""
     if tunable.name != "multifd_compression":
         return
+    if situation.libvirt and wanted not in _KNOWN_TO_LIBVIRT:
+        yield Finding("compression_unknown_to_libvirt", tunable.name, {"method": str(wanted)})
     sides = [("source", situation.vm)]
     if situation.destination is not None and situation.destination.vm is not None:
         sides.append(("destination", situation.destination.vm))
@@ -187,11 +201,21 @@ def _compression(tunable: Tunable, wanted: Value, situation: Situation) -> Itera
 
 
 def _postcopy(tunable: Tunable, wanted: Value, situation: Situation) -> Iterator[Finding]:
+    """Each QEMU was asked, where it is there; else its release has to say."""
+    if tunable.name != "postcopy" or wanted is not True or not situation.on("multifd"):
+        return
+    sides = [("source", situation.vm.postcopy_with_multifd, situation.vm.qemu)]
+    destination = situation.destination
+    if destination is not None and destination.vm is not None:
+        there = destination.vm
+        sides.append(("destination", there.postcopy_with_multifd, there.qemu))
+    elif destination is not None and destination.host.qemu is not None:
+        sides.append(("destination", None, destination.host.qemu))
     first, fixed = _POSTCOPY_REFUSES_MULTIFD
-    if tunable.name == "postcopy" and wanted is True and situation.on("multifd"):
-        version = situation.vm.qemu
-        if first <= version < fixed:
-            yield Finding("postcopy_excludes_multifd", tunable.name, {"version": str(version)})
+    for side, takes, version in sides:
+        if not takes and (takes is False or first <= version < fixed):
+            evidence: dict[str, str | int] = {"version": str(version), "side": side}
+            yield Finding("postcopy_excludes_multifd", tunable.name, evidence)
 
 
 def _dirty_limit(tunable: Tunable, wanted: Value, situation: Situation) -> Iterator[Finding]:
@@ -221,6 +245,17 @@ def _auto_converge(tunable: Tunable, wanted: Value, situation: Situation) -> Ite
                     tunable.name,
                     {"conflict": "dirty_limit", "wanted": "auto_converge"},
                 )
+
+
+def _xbzrle_cache(tunable: Tunable, wanted: Value, situation: Situation) -> Iterator[Finding]:
+    """QEMU allocates it as the migration begins. A page is in it once."""
+    memory = situation.vm.memory_bytes
+    most = 1 << max(memory - 1, 1).bit_length()
+    if tunable.name == "xbzrle_cache_size_bytes" and isinstance(wanted, int) and wanted > most:
+        evidence: dict[str, str | int] = {
+            "cache_bytes": wanted, "memory_bytes": memory, "most_bytes": most,
+        }  # fmt: skip
+        yield Finding("xbzrle_cache_too_large", tunable.name, evidence)
 
 
 def _throttle_order(tunable: Tunable, wanted: Value, situation: Situation) -> Iterator[Finding]:
@@ -270,9 +305,23 @@ def _thread_pools(tunable: Tunable, wanted: Value, situation: Situation) -> Iter
 
 
 def _tls(tunable: Tunable, wanted: Value, situation: Situation) -> Iterator[Finding]:
+    """Each side needs certificates: libvirt in a folder, QEMU in an object."""
+    there = situation.destination
     if tunable.name == "tls" and wanted is True and not situation.libvirt:
         if "tls_creds" not in situation.values:
             yield Finding("tls_creds_missing", tunable.name)
+    elif tunable.name == "tls" and wanted is True:
+        hosts = [("source", situation.host), *([("destination", there.host)] if there else [])]
+        for side, host in hosts:
+            if host.no_certificates_in:
+                evidence: dict[str, str | int] = {"side": side, "folder": host.no_certificates_in}
+                yield Finding("tls_certificates_missing", tunable.name, evidence)
+    elif tunable.name == "tls_creds":
+        vms = [("source", situation.vm), *([("destination", there.vm)] if there else [])]
+        for side, vm in vms:
+            if vm is not None and vm.objects is not None and wanted not in vm.objects:
+                evidence = {"side": side, "name": str(wanted)}
+                yield Finding("tls_creds_unknown", tunable.name, evidence)
 
 
 def _destination_only(tunable: Tunable, wanted: Value, situation: Situation) -> Iterator[Finding]:
@@ -322,7 +371,14 @@ def _zero_copy(tunable: Tunable, wanted: Value, situation: Situation) -> Iterato
     channels = situation.number("multifd_channels") or 2
     if optmem is None:
         return
-    if optmem < LEAST_OPTMEM_BYTES:
+    if vm.qemu >= _WAITS_FOR_OPTMEM and optmem >= OPTMEM_PER_CHANNEL_BYTES:
+        if optmem < max(LEAST_OPTMEM_BYTES, channels * OPTMEM_PER_CHANNEL_BYTES):
+            yield Finding(
+                "optmem_slows",
+                tunable.name,
+                {"value": optmem, "channels": channels, "wanted": GOOD_OPTMEM_BYTES},
+            )
+    elif optmem < LEAST_OPTMEM_BYTES:
         yield Finding(
             "optmem_too_low",
             tunable.name,
@@ -366,6 +422,7 @@ _PER_TUNABLE: tuple[Callable[[Tunable, Value, Situation], Iterator[Finding]], ..
     _postcopy,
     _dirty_limit,
     _auto_converge,
+    _xbzrle_cache,
     _throttle_order,
     _parts,
     _thread_pools,
@@ -376,8 +433,11 @@ _PER_TUNABLE: tuple[Callable[[Tunable, Value, Situation], Iterator[Finding]], ..
     _zero_copy,
     _channels,
     check_reaper,
+    check_alone,
+    check_wanted_ring,
     check_pack,
     check_queues,
+    check_network,
 )
 
 assert set(_BOOT_OPTIONS) == {n for n, t in BUILT_IN.items() if t.route is Route.BOOT}

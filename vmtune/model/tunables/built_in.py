@@ -14,11 +14,16 @@ from vmtune.model.tunables.rows.convergence import CONVERGENCE
 from vmtune.model.tunables.rows.event_loops import EVENT_LOOPS
 from vmtune.model.tunables.rows.machine import BOOT, HOST
 from vmtune.model.tunables.rows.multifd import MULTIFD
+from vmtune.model.tunables.rows.network import NETWORK
+from vmtune.model.tunables.rows.postcopy import POSTCOPY
 from vmtune.model.tunables.rows.reaper import REAPER
 from vmtune.model.tunables.rows.switchover import SWITCHOVER
 
 BUILT_IN = TunableRegistry(
-    (*MULTIFD, *CONVERGENCE, *SWITCHOVER, *EVENT_LOOPS, *BOOT, *HOST, *REAPER)
+    (
+        *(*MULTIFD, *CONVERGENCE, *SWITCHOVER, *NETWORK, *EVENT_LOOPS),
+        *(*BOOT, *HOST, *REAPER, *POSTCOPY),
+    )
 )
 """In the order in which people should read them.
 

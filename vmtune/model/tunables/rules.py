@@ -9,14 +9,15 @@ import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from vmtune.errors import InvalidInput, Problem
+from vmtune.errors import InvalidInput, Problem, first_problems
 from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.registry import TunableRegistry
-from vmtune.model.tunables.rows.reaper import OFF
+from vmtune.model.tunables.rows.reaper import ALONE_AT_THE_RINGS
 from vmtune.model.tunables.tunable import Value
 
 Values = Mapping[str, Value]
 LEAST_DIRTY_RING_ENTRIES = 1024
+_LONGEST_GUESSED = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ def _level(algorithm: str) -> Rule:
 
 def _ordered(lower: str, upper: str) -> Rule:
     return Rule(
-        "least_above_most",
+        "min_above_max",
         lower,
         f"{lower} is greater than {upper}",
         f"lower {lower} or raise {upper}",
@@ -92,7 +93,22 @@ def _ordered(lower: str, upper: str) -> Rule:
 
 
 def _reaps(values: Values) -> bool:
-    return values.get("reaper_policy", OFF) != OFF
+    return _acts(values, "reaper_policy")
+
+
+def _acts(values: Values, name: str) -> bool:
+    """Whether *name*, one of those that act through the dirty rings, does."""
+    return values.get(name, ALONE_AT_THE_RINGS[name]) != ALONE_AT_THE_RINGS[name]
+
+
+def _alone(field: str, other: str, reason: str) -> Rule:
+    return Rule(
+        f"excludes_{other}",
+        field,
+        reason,
+        f"unset one of {field} and {other}",
+        lambda values: _acts(values, field) and _acts(values, other),
+    )
 
 
 def _needs_reaper(field: str) -> Rule:
@@ -146,6 +162,27 @@ RULES: tuple[Rule, ...] = (
     _needs("vcpu_dirty_limit_period_ms", "dirty_limit"),
     _needs("postcopy_preempt", "postcopy"),
     _needs("max_postcopy_bandwidth_bytes_per_s", "postcopy"),
+    _needs("postcopy_recovery", "postcopy"),
+    _needs("postcopy_recovery_attempts", "postcopy"),
+    _needs("postcopy_recovery_within_s", "postcopy"),
+    Rule(
+        "needs_postcopy_recovery",
+        "postcopy_recovery_attempts",
+        "nothing is tried by itself where postcopy_recovery is manual",
+        "set postcopy_recovery to auto, or unset postcopy_recovery_attempts",
+        lambda values: (
+            "postcopy_recovery_attempts" in values and values.get("postcopy_recovery") == "manual"
+        ),
+    ),
+    Rule(
+        "needs_postcopy_recovery",
+        "postcopy_recovery_within_s",
+        "nothing is tried by itself where postcopy_recovery is manual",
+        "set postcopy_recovery to auto, or unset postcopy_recovery_within_s",
+        lambda values: (
+            "postcopy_recovery_within_s" in values and values.get("postcopy_recovery") == "manual"
+        ),
+    ),
     _needs("tls_creds", "tls"),
     _needs("tls_hostname", "tls"),
     _ordered("iothread_thread_pool_min", "iothread_thread_pool_max"),
@@ -164,8 +201,8 @@ RULES: tuple[Rule, ...] = (
         "set dirty_ring_size_entries to 1024 or more, or unset dirty_limit",
         lambda values: _on(values, "dirty_limit") and values.get("dirty_ring_size_entries") == 0,
     ),
-    _needs_reaper("reaper_least_interval_ms"),
-    _needs_reaper("reaper_most_interval_ms"),
+    _needs_reaper("reaper_min_interval_ms"),
+    _needs_reaper("reaper_max_interval_ms"),
     _needs_reaper("reaper_target_fill_percent"),
     Rule(
         "needs_predict",
@@ -177,21 +214,30 @@ RULES: tuple[Rule, ...] = (
         ),
     ),
     Rule(
-        "least_above_most",
-        "reaper_least_interval_ms",
-        "reaper_least_interval_ms is greater than reaper_most_interval_ms, which is 1,000 ms "
+        "min_above_max",
+        "reaper_min_interval_ms",
+        "reaper_min_interval_ms is greater than reaper_max_interval_ms, which is 1,000 ms "
         "where it is not set",
-        "lower reaper_least_interval_ms or raise reaper_most_interval_ms",
+        "lower reaper_min_interval_ms or raise reaper_max_interval_ms",
         lambda values: (
-            _number(values, "reaper_least_interval_ms") > _number(values, "reaper_most_interval_ms")
+            _number(values, "reaper_min_interval_ms") > _number(values, "reaper_max_interval_ms")
         ),
     ),
-    Rule(
-        "excludes_dirty_limit",
+    _alone(
         "reaper_policy",
+        "dirty_limit",
         "dirty_limit holds vCPUs back when their rings are full, which the reaper prevents",
-        "unset one of reaper_policy and dirty_limit",
-        lambda values: _reaps(values) and _on(values, "dirty_limit"),
+    ),
+    _alone(
+        "qemu_reaper_policy",
+        "dirty_limit",
+        "dirty_limit holds vCPUs back when their rings are full, which the reaper inside QEMU "
+        "prevents",
+    ),
+    _alone(
+        "qemu_reaper_policy",
+        "reaper_policy",
+        "the reaper inside QEMU and vmtune's own would empty the same rings",
     ),
     Rule(
         "needs_dirty_ring",
@@ -212,33 +258,43 @@ def contradictions(values: Values, prefix: str = "values.") -> list[Problem]:
     ]
 
 
-def unknown_tunable(name: str, field: str, tunables: TunableRegistry) -> Problem:
-    """The problem of a name that is in no row of the table, with the nearest that are."""
-    near = difflib.get_close_matches(name, tunables, n=3, cutoff=0.5)
-    starting = [known for known in tunables if known.startswith(name) and known not in near]
+def unknown_tunable(name: str, field: str, tunables: TunableRegistry, remedy: str = "") -> Problem:
+    """The problem of a name that is in no row of the table, with the nearest that are.
+
+    :param remedy: what else to do; empty for nothing.
+    """
+    guessed = name[:_LONGEST_GUESSED]
+    near = difflib.get_close_matches(guessed, tunables, n=3, cutoff=0.5)
+    starting = [known for known in tunables if known.startswith(guessed) and known not in near]
     hint = ", ".join([*near, *starting][:4])
     return Problem(
-        field,
+        field[:_LONGEST_GUESSED],
         "unknown_tunable",
         f"there is no tunable {name[:60]!r}",
-        f"did you mean {hint}?" if hint else "`vmtune tunables` lists them",
+        (f"did you mean {hint}?" if hint else "`vmtune tunables` lists them")
+        + (f" {remedy}" if remedy else ""),
     )
 
 
 def accept_values(
-    raw: Mapping[str, object], tunables: TunableRegistry, prefix: str = "values."
+    raw: Mapping[str, object],
+    tunables: TunableRegistry,
+    prefix: str = "values.",
+    remedy: str = "",
 ) -> dict[str, Value]:
     """*raw* as typed values in the tunables' units, in the table's order.
 
     A null is the same as a name left out: unset.
 
+    :param remedy: of an unknown name, besides the names that are like it.
     :raise InvalidInput: with one problem for each name that is unknown, each value
         that is refused, and each contradiction between the accepted ones.
     """
-    problems: list[Problem] = []
     values: dict[str, Value] = {}
-    for name in raw.keys() - tunables.keys():
-        problems.append(unknown_tunable(name, prefix + name, tunables))
+    problems = first_problems(
+        sorted(raw.keys() - tunables.keys()),
+        lambda name: unknown_tunable(name, prefix + name, tunables, remedy),
+    )
     for name, tunable in tunables.items():
         if raw.get(name) is None:
             continue

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from vmtune import units
+from vmtune.documents.strict import short
+from vmtune.model.tunables import texts
 from vmtune.model.tunables.packs.access import Access
+from vmtune.model.tunables.texts import TextForm
 from vmtune.model.versions import Version
 from vmtune.units import Unit
 
@@ -104,6 +107,8 @@ class Tunable:
     :param pack: the tunable pack that it is of; empty for vmtune's own.
     :param access: how a pack's is read and set.
     :param read_only: a counter: it is shown, and nobody can set it.
+    :param form: what a text may be.
+    :param zero_reads_as: what 0, QEMU's own choice, reads back as since QEMU 11; None for 0.
     """
 
     name: str
@@ -127,6 +132,14 @@ class Tunable:
     pack: str = ""
     access: Access | None = None
     read_only: bool = False
+    form: TextForm = TextForm.NAME
+    zero_reads_as: int | None = None
+
+    def reads_back(self, wanted: Value, seen: Value) -> bool:
+        """Whether *seen* is how *wanted* reads back."""
+        if type(seen) is not type(wanted):
+            return False
+        return seen == wanted or (wanted == 0 and seen == self.zero_reads_as)
 
     @property
     def probe(self) -> str:
@@ -139,6 +152,8 @@ class Tunable:
             return "/proc of the host"
         if self.route is Route.CONTROL:
             return "query-version, and whether the VM has a dirty ring"
+        if self.form is not TextForm.NAME:
+            return "nothing: it is of one migration"
         return "query-migrate-parameters (tls-creds)"
 
     def in_release(self, qemu: Version) -> bool:
@@ -161,8 +176,8 @@ class Tunable:
             raise ValueError(f"expects a word, not {_type_name(raw)}")
         if self.kind is Kind.CHOICE and raw not in self.choices:
             raise ValueError(f"{raw!r} is none of {', '.join(self.choices)}")
-        if self.kind is Kind.TEXT and not _is_plain(raw):
-            raise ValueError("expects 1 to 253 letters, digits, dots, dashes or underscores")
+        if self.kind is Kind.TEXT and not texts.is_form(self.form, raw):
+            raise ValueError(f"expects {texts.expects(self.form)}")
         return raw
 
     def _integer(self, raw: object) -> int:
@@ -197,7 +212,7 @@ class Tunable:
         if self.kind is Kind.CHOICE:
             return ", ".join(self.choices)
         if self.kind is Kind.TEXT:
-            return "a name"
+            return texts.allowed(self.form)
         least, most = self.render(self.minimum), self.render(self.maximum)
         text = f"at least {least}" if self.maximum is None else f"{least} to {most}"
         return f"{text}, a power of two" if self.power_of_two else text
@@ -224,19 +239,10 @@ def _boolean(raw: object) -> bool:
         return raw
     if isinstance(raw, str) and raw.lower() in _TRUE | _FALSE:
         return raw.lower() in _TRUE
-    raise ValueError(f"expects on or off, not {_shorten(raw)}")
-
-
-def _shorten(raw: object) -> str:
-    text = repr(raw)
-    return text if len(text) <= 40 else text[:37] + "..."
+    raise ValueError(f"expects on or off, not {short(raw)}")
 
 
 def _type_name(raw: object) -> str:
     names = {bool: "true or false", int: "a number", float: "a number", list: "a list",
              dict: "an object", type(None): "null"}  # fmt: skip
     return names.get(type(raw), type(raw).__name__)
-
-
-def _is_plain(text: str) -> bool:
-    return 0 < len(text) <= 253 and text.isascii() and all(c.isalnum() or c in ".-_" for c in text)

@@ -53,10 +53,10 @@ class NotExpressed:
 
 @dataclass(frozen=True, slots=True)
 class VirshOptions:
-    """Values as options, and what these leave unsaid."""
+    """Values as options, and what these leave not_expressed."""
 
     options: tuple[VirshOption, ...] = ()
-    unsaid: tuple[NotExpressed, ...] = ()
+    not_expressed: tuple[NotExpressed, ...] = ()
 
     @property
     def words(self) -> list[str]:
@@ -83,7 +83,7 @@ def to_virsh(
     against = against or {}
     options: list[VirshOption] = []
     methods: list[VirshOption] = []
-    unsaid = [
+    not_expressed = [
         NotExpressed(name, values[name], why) for name, why in against.items() if name in values
     ]
     left = {name: value for name, value in values.items() if name not in against}
@@ -94,7 +94,7 @@ def to_virsh(
             lonely.get(name, "") if value == OFF else lonely.get(name) or _no_option(row, value)
         )
         if reason:
-            unsaid.append(NotExpressed(name, value, reason))
+            not_expressed.append(NotExpressed(name, value, reason))
         elif not _wants_option(row, value):
             continue  # it is so without one
         elif _option(row).startswith(_COMPRESSION):
@@ -104,12 +104,12 @@ def to_virsh(
     if methods:
         named = replace(methods[0], value=",".join(method.value for method in methods))
         options += [replace(named, option=COMPRESSED, value=""), named]
-    return VirshOptions(tuple(options), tuple(unsaid))
+    return VirshOptions(tuple(options), tuple(not_expressed))
 
 
 def plan_to_virsh(plan: Plan) -> VirshOptions:
     """What a plan's values are in options of ``virsh migrate``; those that a blocker stands
-    against are left unsaid, for its reason."""
+    against are left not_expressed, for its reason."""
     against = {item.tunable: plan.reason_against(item.tunable) for item in plan.items}
     for item in plan.items:
         if item.route is Route.MONITOR and item.row.route is Route.MIGRATE:
@@ -201,7 +201,10 @@ def only_known(said: VirshOptions, known: frozenset[str], version: str) -> Virsh
     dropped = {**reasons, **lonely}
     return VirshOptions(
         tuple(option for option in said.options if option.tunable not in dropped),
-        (*said.unsaid, *(NotExpressed(name, values[name], why) for name, why in dropped.items())),
+        (
+            *said.not_expressed,
+            *(NotExpressed(name, values[name], why) for name, why in dropped.items()),
+        ),
     )
 
 

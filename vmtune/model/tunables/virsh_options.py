@@ -69,7 +69,6 @@ DONE_ANYWAY: Mapping[str, str] = MappingProxyType(
 """The options that change nothing: vmtune does so by itself."""
 
 _STORAGE = "vmtune does not copy storage: use shared storage, or virsh itself"
-_ADDRESS = "it belongs to the host: see `vmtune host add --help`"
 _XML = "vmtune does not change the VM's definition"
 NOT_DONE: Mapping[str, str] = MappingProxyType(
     {
@@ -85,16 +84,13 @@ NOT_DONE: Mapping[str, str] = MappingProxyType(
         "--rdma-pin-all": "vmtune does not drive RDMA",
         "--abort-on-error": "it concerns storage errors; use virsh itself",
         "--postcopy-resume": "use virsh itself to recover a post-copy migration",
-        "--migrateuri": _ADDRESS,
-        "--graphicsuri": _ADDRESS,
-        "--listen-address": _ADDRESS,
+        "--graphicsuri": "vmtune leaves graphics to libvirt",
         "--dname": _XML,
         "--xml": _XML,
         "--persistent-xml": _XML,
         "--migrate-disks": _STORAGE,
         "--migrate-disks-detect-zeroes": _STORAGE,
         "--disks-port": _STORAGE,
-        "--disks-uri": _STORAGE,
         "--comp-mt-level": "compress is fastest by default; set compress_threads",
         "--comp-mt-dthreads": "set decompress_threads in a profile",
     }

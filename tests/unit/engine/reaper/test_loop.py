@@ -23,7 +23,7 @@ from vmtune.errors import (
     VmtuneError,
 )
 from vmtune.model.host.dirty_rates import usable_entries
-from vmtune.model.migration.controller_record import ReaperEnd, ReaperReport
+from vmtune.model.migration.controller_record import ReaperEnd, ReaperReport, StepEffect
 from vmtune.model.migration.record import QemuStatus
 from vmtune.model.tunables.rows.reaper import ReaperPolicy
 
@@ -58,12 +58,17 @@ class Trial:
 
 @asynccontextmanager
 async def trial(
-    settings: ReaperSettings | None = None, past: Past | None = None, **qemu: object
+    settings: ReaperSettings | None = None,
+    past: Past | None = None,
+    unpaused: bool = False,
+    **qemu: object,
 ) -> AsyncIterator[Trial]:
     """A trial whose controllers were entered."""
     time = MadeTime()
     made = MadeQemu(time, **qemu)  # type: ignore[arg-type] # as the dataclass has them
-    controllers = Controllers(made, VM, reaper=settings or ReaperSettings(), past=past, time=time)
+    controllers = Controllers(
+        made, VM, reaper=settings or ReaperSettings(), past=past, time=time, unpaused=unpaused
+    )
     entering = asyncio.ensure_future(controllers.__aenter__())
     await time.until(entering)  # type: ignore[arg-type] # what it returns does not matter
     try:
@@ -147,6 +152,72 @@ async def test_an_idle_guest_is_left_alone() -> None:
         report = await t.leave()
         assert report.longest_interval_ms == 1000
         assert report.round_count < 90
+
+
+async def test_where_a_full_ring_can_end_the_guest_round_follows_round() -> None:
+    """However idle the guest is and long a round takes: it may write fast in the next moment."""
+    async with trial(pages_per_s=(0.0,), slow_ms=30, unpaused=True) as t:
+        await t.start()
+        await t.time.pass_(10)
+        report = await t.leave()
+        assert (report.shortest_interval_ms, report.longest_interval_ms) == (50, 50)
+        assert report.round_count > 10_000 / 90
+
+
+@pytest.mark.parametrize("error", [BUSY, LOST])
+async def test_there_the_migration_waits_for_the_first_round(error: VmtuneError) -> None:
+    async with trial(unpaused=True, errors={"measure_dirty_rates": [error] * 3}) as t:
+        report = t.controllers.report
+        assert report is not None
+        assert (report.round_count, t.controllers.unprotected) == (1, False)
+
+
+async def test_there_it_says_that_it_could_not_begin() -> None:
+    async with trial(unpaused=True, errors={"measure_dirty_rates": [REFUSED]}) as t:
+        assert t.controllers.unprotected
+    async with trial(unpaused=True, entries=0) as t:
+        assert not t.controllers.unprotected  # no ring can fill
+    async with trial(errors={"measure_dirty_rates": [REFUSED]}) as t:
+        assert not t.controllers.unprotected
+
+
+async def test_there_a_refusal_on_the_way_does_not_end_it() -> None:
+    async with trial(unpaused=True, errors={"measure_dirty_rates": [None, REFUSED]}) as t:
+        await t.start()
+        await t.time.pass_(5)
+        report = await t.leave()
+        assert (report.end, report.skipped_rounds) == (ReaperEnd.MIGRATION_ENDED, 1)
+        assert report.round_count > 50
+
+
+@pytest.mark.parametrize("able", [True, False])
+async def test_there_a_guest_whose_rings_begin_to_fill_is_throttled_once(able: bool) -> None:
+    fast = (1_000_000.0,)
+    async with trial(unpaused=True, pages_per_s=fast, values={"auto_converge": able}) as t:
+        await t.start()
+        for at_ms in range(0, 3000, 100):
+            await t.time.pass_(0.1)
+            await t.controllers.on_sample(sample(at_ms=at_ms))
+        (record,) = t.controllers.step_records
+        assert record.number is None
+        assert record.action.startswith("throttle the guest: set ")
+        assert "full after one round" in record.reason
+        if able:
+            assert record.effect is StepEffect.DONE
+            assert dict(t.qemu.writes)["cpu_throttle_initial_percent"] == 90
+        else:
+            assert (record.effect, t.qemu.writes) == (StepEffect.REFUSED, [])
+            assert "auto_converge is off" in record.detail
+        await t.leave()
+
+
+async def test_elsewhere_nobody_is_throttled() -> None:
+    async with trial(pages_per_s=(1_000_000.0,), values={"auto_converge": True}) as t:
+        await t.start()
+        await t.time.pass_(3)
+        await t.controllers.on_sample(sample())
+        assert t.controllers.step_records == ()
+        await t.leave()
 
 
 async def test_around_the_start_nobody_knows_for_how_long_pages_were_noted() -> None:

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from vmtune.engine.reaper import policies
 from vmtune.engine.reaper.aimd import Aimd
 from vmtune.engine.reaper.levels import CALM_ROUNDS, SLEEP_MS, Levels
-from vmtune.engine.reaper.policies import MOST_COST_SHARE, begin
+from vmtune.engine.reaper.policies import MAX_COST_SHARE, begin
 from vmtune.engine.reaper.predict import LENGTHEN_BY_MS, Predict
 from vmtune.engine.reaper.settings import Pace, ReaperSettings, Round
-from vmtune.model.tunables.rows.reaper import ReaperPolicy
+from vmtune.model.tunables.rows.reaper import MIN_INTERVAL_MS, ReaperPolicy
 from vmtune.testing import dirty_rate_traces as traces
 from vmtune.testing import reaper_simulation as simulation
 
@@ -29,6 +29,14 @@ def observed(*fills: float, elapsed_ms: float = 100, cost_ms: float = 1) -> Roun
 
 def test_the_documented_example_holds() -> None:
     assert doctest.testmod(policies).failed == 0
+
+
+@pytest.mark.parametrize("policy", ReaperPolicy)
+def test_where_a_full_ring_can_end_the_guest_no_policy_makes_a_pause(policy: ReaperPolicy) -> None:
+    pace = begin(ReaperSettings(policy), unpaused=True)
+    for fill in (0.0, 0.0, 0.9, 0.0):
+        pace = pace.after(observed(fill, elapsed_ms=250, cost_ms=200))
+        assert pace.interval_ms == MIN_INTERVAL_MS
 
 
 # levels ----------------------------------------------------------------------------------
@@ -71,8 +79,10 @@ def test_levels_fall_only_after_more_than_five_wishes_in_a_row() -> None:
         assert pace.level == level
 
 
-@pytest.mark.parametrize("between", [0.35, 0.6])
-def test_another_wish_between_begins_the_count_again(between: float) -> None:
+@pytest.mark.parametrize(("between", "begins_again"), [(0.35, False), (0.6, True)])
+def test_speeding_up_begins_the_count_again_and_staying_does_not(
+    between: float, begins_again: bool
+) -> None:
     pace = Levels(3)
     for _ in range(CALM_ROUNDS):
         pace = pace.after(observed(0))
@@ -80,7 +90,7 @@ def test_another_wish_between_begins_the_count_again(between: float) -> None:
     stands = pace.level
     for _ in range(CALM_ROUNDS):
         pace = pace.after(observed(0))
-    assert pace.level == stands
+    assert (pace.level == stands) is begins_again
 
 
 # aimd ------------------------------------------------------------------------------------
@@ -107,7 +117,7 @@ def test_the_sleep_is_halved_or_grows_by_20_ms(before: int, ratio: float, after:
 
 def settled(fill: float, rounds: int = 30, target: int = 60) -> Pace:
     """Predict after some rounds at a steady speed, *fill* of the usable ring in 100 ms."""
-    settings = ReaperSettings(target_fill_percent=target, most_interval_ms=5000)
+    settings = ReaperSettings(target_fill_percent=target, max_interval_ms=5000)
     pace: Pace = Predict.begin(settings)
     for _ in range(rounds):
         elapsed = pace.interval_ms + 1.0
@@ -137,7 +147,7 @@ def test_a_rise_is_expected_to_go_on() -> None:
 
 
 def test_the_rise_of_one_vcpu_is_seen_though_another_slows_down() -> None:
-    settings = ReaperSettings(most_interval_ms=5000)
+    settings = ReaperSettings(max_interval_ms=5000)
     before = Predict.begin(settings).after(observed(0.3, 0.05))
     same = before.after(observed(0.3, 0.05)).interval_ms
     crossed = before.after(observed(0.05, 0.3)).interval_ms
@@ -198,9 +208,9 @@ def all_settings(draw: st.DrawFn) -> ReaperSettings:
 def test_bounds_are_always_honoured(settings: ReaperSettings, rounds: list[Round]) -> None:
     pace: Pace = begin(settings)
     for each in rounds:
-        assert settings.least_interval_ms <= pace.interval_ms <= settings.most_interval_ms
+        assert settings.min_interval_ms <= pace.interval_ms <= settings.max_interval_ms
         pace = pace.after(each)
-    assert settings.least_interval_ms <= pace.interval_ms <= settings.most_interval_ms
+    assert settings.min_interval_ms <= pace.interval_ms <= settings.max_interval_ms
 
 
 @given(all_settings(), st.lists(ROUNDS, max_size=8), ROUNDS, st.floats(1, 10))
@@ -234,7 +244,7 @@ def test_predict_does_not_wait_longer_after_reaching_its_target(
         pace = pace.after(each)
     usable = last.fullest * last.ring_entries / (last.ring_entries - 576)
     if usable >= settings.target_fill_percent / 100:
-        longest = max(last.elapsed_ms, settings.least_interval_ms)
+        longest = max(last.elapsed_ms, settings.min_interval_ms)
         assert pace.after(last).interval_ms <= longest
 
 
@@ -243,10 +253,10 @@ def test_predict_does_not_wait_longer_after_reaching_its_target(
 
 @pytest.mark.parametrize("policy", ReaperPolicy)
 def test_rounds_that_take_long_are_done_less_often(policy: ReaperPolicy) -> None:
-    pace = begin(ReaperSettings(policy, most_interval_ms=10_000))
+    pace = begin(ReaperSettings(policy, max_interval_ms=10_000))
     for _ in range(20):
         pace = pace.after(observed(5.0, elapsed_ms=600, cost_ms=500))
-    assert 500 / (500 + pace.interval_ms) == pytest.approx(MOST_COST_SHARE)
+    assert 500 / (500 + pace.interval_ms) == pytest.approx(MAX_COST_SHARE)
 
 
 def test_one_slow_round_changes_nothing_and_two_do() -> None:

@@ -15,14 +15,14 @@ from vmtune.model.tunables.rows.reaper import ReaperPolicy
 @pytest.mark.parametrize(
     ("given", "field"),
     [
-        ({"least_interval_ms": 49}, "least_interval_ms"),
-        ({"least_interval_ms": True}, "least_interval_ms"),
-        ({"most_interval_ms": 60_001}, "most_interval_ms"),
-        ({"most_interval_ms": 99.5}, "most_interval_ms"),
+        ({"min_interval_ms": 49}, "min_interval_ms"),
+        ({"min_interval_ms": True}, "min_interval_ms"),
+        ({"max_interval_ms": 60_001}, "max_interval_ms"),
+        ({"max_interval_ms": 99.5}, "max_interval_ms"),
         ({"target_fill_percent": 9}, "target_fill_percent"),
         ({"target_fill_percent": 91}, "target_fill_percent"),
         ({"policy": "fast"}, "policy"),
-        ({"least_interval_ms": 500, "most_interval_ms": 400}, "least_interval_ms"),
+        ({"min_interval_ms": 500, "max_interval_ms": 400}, "min_interval_ms"),
     ],
 )
 def test_a_setting_that_cannot_be_is_refused_by_name(given: dict[str, Any], field: str) -> None:
@@ -35,10 +35,10 @@ def test_a_setting_that_cannot_be_is_refused_by_name(given: dict[str, Any], fiel
 
 def test_every_fault_is_told_at_once() -> None:
     with pytest.raises(InvalidInput) as caught:
-        ReaperSettings(least_interval_ms=1, most_interval_ms=0, target_fill_percent=100)
+        ReaperSettings(min_interval_ms=1, max_interval_ms=0, target_fill_percent=100)
     assert [p.field for p in caught.value.problems] == [
-        "least_interval_ms",
-        "most_interval_ms",
+        "min_interval_ms",
+        "max_interval_ms",
         "target_fill_percent",
     ]
 

@@ -216,3 +216,58 @@ def test_steps_fire_once_in_order_and_never_before_their_trigger(
             assert end.at_ms < trigger.seconds * 1000
         if isinstance(trigger, AfterIterations):
             assert end.iteration <= trigger.iterations
+
+
+def with_postcopy(at_s: float, count: int, sent_mib: float, remaining_mib: float) -> Sample:
+    """Of 128 MiB, as QEMU 11.1 counts where post-copy is on: every 100 ms."""
+    each = sample(at_s, count, remaining_mib)
+    return replace(each, total_bytes=128 * MIB, normal_pages=round(sent_mib * 256))
+
+
+SEEN_OF_11_1 = [
+    *(
+        with_postcopy(n / 10, n + 1, 1.6 * n, max(128 - 1.6 * n, 119 + (5, 4, 2, 0)[n % 4]))
+        for n in range(1, 60)
+    ),
+    with_postcopy(6.0, 60, 97, 123),
+    with_postcopy(6.1, 61, 129, 91),
+    with_postcopy(6.2, 63, 132, 92),
+    with_postcopy(6.3, 64, 134, 91),
+    with_postcopy(6.4, 65, 136, 94),
+]
+"""A guest that writes 96 MiB faster than they are sent (11.1.3, seen on an x86 machine)."""
+
+
+def test_what_qemu_11_counts_within_a_pass_is_no_iteration() -> None:
+    assert run(one(AfterIterations(1)), SEEN_OF_11_1[:-4]) == []
+    (fired,) = run(one(AfterIterations(1)), SEEN_OF_11_1)
+    assert fired.at_ms == 6100
+    assert "1 iterations completed" in fired.reason
+    assert run(one(AfterIterations(2)), SEEN_OF_11_1) == []
+    # 129 MiB were sent, and 91 remained: the second pass ends at 220.
+    second = [*SEEN_OF_11_1, with_postcopy(9, 91, 219, 92), with_postcopy(9.1, 92, 221, 92)]
+    (fired,) = run(one(AfterIterations(2)), second)
+    assert fired.at_ms == 9100
+
+
+def test_the_first_pass_of_qemu_11_is_no_stall() -> None:
+    """What remains stays, since the guest writes; its counts are no iterations' ends."""
+    shrinking = [replace(s, remaining_bytes=s.remaining_bytes - n) for n, s in
+                 enumerate(SEEN_OF_11_1[:-4])]  # fmt: skip
+    reasons = [each.reason for each in run(one(Stalled(2)), shrinking)]
+    assert not any("iterations' ends" in reason for reason in reasons)
+
+
+def test_pages_that_qemu_leaves_out_do_not_keep_the_first_pass_from_ending() -> None:
+    """The guest's free ones, which its balloon has named: 100 of 128 MiB."""
+    passes = [with_postcopy(n, n, 24 + n, 10 / n) for n in range(1, 5)]
+    (fired,) = run(one(AfterIterations(2)), passes)
+    assert fired.iteration == 3
+
+
+def test_passes_that_end_between_two_samples_all_count() -> None:
+    """Before QEMU 11, and without post-copy, its count is that of passes."""
+    (fired,) = run(
+        one(AfterIterations(4)), [with_postcopy(1, 1, 60, 68), with_postcopy(2, 5, 150, 3)]
+    )
+    assert "4 iterations completed" in fired.reason

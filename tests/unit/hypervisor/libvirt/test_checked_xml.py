@@ -46,7 +46,7 @@ def test_what_could_harm_is_refused_and_says_why(text: str, why: str) -> None:
 
 
 def test_what_is_too_large_is_not_even_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(xml_checked, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(xml_checked, "MAX_BYTES", 1 << 20)
     with pytest.raises(InvalidInput, match="more than 1 MiB"):
         check_xml("<a>" + "x" * (1 << 20))
 

@@ -48,6 +48,9 @@ EXPECTED: dict[str, tuple[Value, tuple[str, ...], dict[str, object]]] = {
     "tls": (True, ("VIR_MIGRATE_TLS",), {}),
     "tls_creds": ("tls0", (), {}),
     "tls_hostname": ("b.example", (), {"tls.destination": "b.example"}),
+    "migrate_uri": ("tcp://10.0.0.2", (), {"migrate_uri": "tcp://10.0.0.2"}),
+    "listen_address": ("10.0.0.2", (), {"listen_address": "10.0.0.2"}),
+    "disks_uri": ("tcp://10.0.0.2:49153", (), {"disks_uri": "tcp://10.0.0.2:49153"}),
 }
 
 

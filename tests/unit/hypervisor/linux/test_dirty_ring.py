@@ -43,6 +43,9 @@ def test_a_program_is_searched_for_the_assertion(tmp_path: Path) -> None:
     program = tmp_path / "qemu"
     program.write_bytes(b"\x7fELF" * 5000 + b"\0ret == total\0" + b"x" * 5000)
     assert aborts_on_short_reset(program) is True
+    program.write_bytes(b"\0ret == total\0" + b"x" * 5000 + b"\0short-ring-resets\0")
+    os.utime(program, ns=(3, 3))
+    assert aborts_on_short_reset(program) is False  # the patched one repeats the call
     program.write_bytes(b"\x7fELF" * 5000 + b"nothing of that kind")
     os.utime(program, ns=(1, 1))
     assert aborts_on_short_reset(program) is False

@@ -70,7 +70,7 @@ def machine(root: Path, **changes: str | None) -> Probes:
 def test_all_is_read_and_nothing_is_wrong_on_a_healthy_machine(tmp_path: Path) -> None:
     seen = examine(machine(tmp_path))
     assert diagnose("rack7", seen).findings == ()
-    assert seen.unseen == ()
+    assert seen.skipped_checks == ()
     assert seen.hostname == "rack7"
     assert seen.kernel == Seen("6.12.38+deb13-amd64", "/proc/sys/kernel/osrelease")
     assert seen.cpus == Seen(8, "/proc/cpuinfo")
@@ -105,7 +105,7 @@ def test_what_is_missing_is_told_and_is_no_finding(tmp_path: Path) -> None:
     probes = replace(machine(tmp_path), root=tmp_path / "empty", gathers=lambda nic: None)
     seen = examine(probes)
     assert diagnose("x", seen).findings == ()
-    told = {unseen.what: unseen.why for unseen in seen.unseen}
+    told = {skipped_checks.what: skipped_checks.why for skipped_checks in seen.skipped_checks}
     assert told["vm.max_map_count"] == "/proc/sys/vm/max_map_count: No such file or directory"
     assert {"the kernel's version", "net.core.optmem_max", "network cards"} <= set(told)
 
@@ -124,7 +124,7 @@ def test_that_it_could_not_be_tried_is_told(tmp_path: Path) -> None:
     probes = replace(machine(tmp_path), ring_reset=lambda path: RingReset(None, "no such VM"))
     seen = examine(probes)
     assert diagnose("x", seen).findings == ()
-    assert [(each.what, each.why) for each in seen.unseen] == [
+    assert [(each.what, each.why) for each in seen.skipped_checks] == [
         ("how the kernel empties dirty rings", "no such VM")
     ]
 
@@ -132,7 +132,7 @@ def test_that_it_could_not_be_tried_is_told(tmp_path: Path) -> None:
 def test_what_is_no_number_is_told(tmp_path: Path) -> None:
     seen = examine(machine(tmp_path, proc__sys__vm__max_map_count="many"))
     assert seen.max_map_count is None
-    assert "'many', no number" in seen.unseen[0].why
+    assert "'many', no number" in seen.skipped_checks[0].why
 
 
 def test_vcpus_are_counted_by_their_threads_where_these_have_names(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ DANGEROUS = (
     "device_del", "blockdev-reopen", "nbd-server-add", "chardev-add", "netdev_add",
     "dump-guest-memory", "memsave", "pmemsave", "screendump", "getfd", "add-fd", "object-del",
     "set_password", "blockdev-backup", "blockdev-mirror", "transaction", "snapshot-save",
-    "migrate-recover", "xen-save-devices-state", "qmp_capabilities", "device-list-properties",
+    "xen-save-devices-state", "qmp_capabilities", "device-list-properties",
 )  # fmt: skip
 BAD_ARGUMENTS: list[tuple[str, dict[str, Any]]] = [
     ("migrate", {"uri": "exec:cat > /tmp/x"}),
@@ -76,6 +76,10 @@ BAD_ARGUMENTS: list[tuple[str, dict[str, Any]]] = [
     ("blockdev-create", {"job-id": "vmtune-x", "options": {"driver": "file", "filename": "/x"}}),
     ("blockdev-create", {"job-id": "x", "options": {"driver": "qcow2", "file": "vmtune-x"}}),
     ("job-dismiss", {"id": "backup"}),
+    ("migrate", {"uri": "tcp:10.0.0.1:4444", "resume": False}),
+    ("migrate", {"uri": "exec:sh", "resume": True}),
+    ("migrate-recover", {"uri": "exec:sh"}),
+    ("migrate-recover", {}),
     ("trace-event-set-state", {"name": "*", "enable": True}),
     ("trace-event-set-state", {"name": "kvm_dirty_ring_*", "enable": True}),
 ]
@@ -122,6 +126,8 @@ def test_every_tunable_of_qemu_can_be_set_and_read() -> None:
                 check("qom-set", {**place, "value": 1})
     check("object-add", MAIN_LOOP)
     check("migrate", {"uri": "tcp:10.0.0.1:4444"})
+    check("migrate", {"uri": "tcp:10.0.0.1:4444", "resume": True})
+    check("migrate-recover", {"uri": "tcp:10.0.0.1:4444"})
     check("trace-event-set-state", {"name": "kvm_dirty_ring_full", "enable": True})
 
 

@@ -11,7 +11,13 @@ import pytest
 
 from vmtune.errors import CommandRefused, Conflict, HostUnreachable, SetupError
 from vmtune.hypervisor.qemu.allowlist import check
-from vmtune.hypervisor.qemu.block_export import Export, add_export, make_qcow2, remove_export
+from vmtune.hypervisor.qemu.block_export import (
+    Export,
+    add_export,
+    list_nodes,
+    make_qcow2,
+    remove_export,
+)
 
 EXPORT = Export("disk0", Path("/run/x/vmtune-nbd.sock"))
 
@@ -125,3 +131,53 @@ async def test_an_image_that_cannot_be_made() -> None:
     with pytest.raises(SetupError, match="No space left"):
         await make_qcow2(monitor, "vmtune-file", 1 << 20)
     assert monitor.asked[-1] == "job-dismiss"
+
+
+class Devices(Monitor):
+    """A QEMU with iothreads, as 10.0 answers of its disks: the properties of each."""
+
+    def __init__(self, iothreads: int, disks: Mapping[str, Mapping[str, object]]) -> None:
+        names = [*disks, "backing"]
+        node = {"drv": "null-co", "ro": False, "image": {"virtual-size": 1 << 20}}
+        blocks = [{"qdev": name, "device": "", "inserted": {"node-name": name}} for name in disks]
+        super().__init__(
+            {
+                "query-named-block-nodes": [{**node, "node-name": name} for name in names],
+                "query-iothreads": [{}] * iothreads,
+                "query-block": [*blocks, {"qdev": "empty-drive", "device": ""}],
+            }
+        )
+        self.disks = disks
+
+    async def execute(self, command: str, arguments: Mapping[str, Any] | None = None) -> Any:
+        if command != "qom-get":
+            return await super().execute(command, arguments)
+        check(command, arguments)
+        assert arguments is not None
+        found = self.disks[arguments["path"]]
+        if arguments["property"] not in found:
+            raise CommandRefused("Property not found")
+        return found[arguments["property"]]
+
+
+VIRTIO = {"type": "virtio-blk-device", "iothread": "", "iothread-vq-mapping": []}
+DISKS: Mapping[str, Mapping[str, object]] = {
+    "main": VIRTIO,
+    "older": {"type": "virtio-blk-device", "iothread": ""},
+    "ide": {"type": "ide-hd"},
+    "iothread": {**VIRTIO, "iothread": "/objects/iothread1"},
+    "mapped": {**VIRTIO, "iothread-vq-mapping": [{"iothread": "iothread1"}]},
+    "scsi": {"type": "scsi-hd"},
+}
+
+
+async def test_a_node_is_on_the_main_loop_where_its_disk_says_so() -> None:
+    nodes = await list_nodes(Devices(2, DISKS))
+    assert {node.name for node in nodes} == {*DISKS, "backing"}
+    assert {node.name for node in nodes if node.on_main_loop} == {"main", "older", "ide"}
+
+
+async def test_without_iothreads_every_node_is_on_the_main_loop() -> None:
+    monitor = Devices(0, DISKS)
+    assert all(node.on_main_loop for node in await list_nodes(monitor))
+    assert "query-block" not in monitor.asked

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.support.fakes import NEWEST, OLDEST, VM, fake_pair, fake_qemu, only
-from vmtune.errors import CommandRefused, MonitorBusy, OutcomeUnknown, TooLate
+from vmtune.errors import (
+    CommandRefused,
+    Conflict,
+    MonitorBusy,
+    OutcomeUnknown,
+    SetupError,
+    TooLate,
+)
 from vmtune.hypervisor.protocol import DriverEvent, EventKind, MigrateOrder
+from vmtune.model.migration.postcopy_figures import PostcopyFigures
+from vmtune.model.migration.prior import PriorSettings
 from vmtune.model.migration.record import QemuStatus
 from vmtune.model.plan.changes import Change
 from vmtune.model.tunables.tunable import Value
@@ -53,6 +63,68 @@ async def test_the_destination_is_ready_before_the_source_starts() -> None:
     await source.start_migration(order(), destination)
     commands = [command for command, _ in only(destination).commands]
     assert commands.index("migrate-set-capabilities") < commands.index("migrate-incoming")
+    await source.close()
+
+
+SWITCHED = ("return-path", "pause-before-switchover", "background-snapshot")
+
+
+@pytest.mark.parametrize("version", [OLDEST, NEWEST])
+async def test_the_destination_confirms_and_what_no_tunable_names_is_off(version: str) -> None:
+    """Without a return path the source completes without the destination's word."""
+    source, destination = fake_pair(version, paced=True)
+    for qemu in (only(source), only(destination)):
+        qemu.capabilities |= {"pause-before-switchover": True, "return-path": False}
+    await source.start_migration(order(), destination)
+    for qemu in (only(source), only(destination)):
+        assert [qemu.capabilities[name] for name in SWITCHED] == [True, False, False]
+    only(source).outgoing.status = QemuStatus.COMPLETED
+    await source.reset_after_migration(VM)
+    assert [only(source).capabilities[name] for name in SWITCHED] == [False, True, False]
+    await source.close()
+
+
+async def test_a_qemu_with_colo_is_not_migrated() -> None:
+    source, destination = fake_pair(paced=True)
+    only(source).capabilities["x-colo"] = True
+    with pytest.raises(CommandRefused, match="x-colo is on") as refused:
+        await source.start_migration(order(), destination)
+    assert refused.value.problems[0].code == "colo_is_on"
+    assert not only(source).outgoing.uri
+    await source.close()
+
+
+async def test_a_cancelled_one_that_qemu_calls_failed_is_cancelled() -> None:
+    source, destination = fake_pair(paced=True)
+    here = only(source)
+    here.fails_when_cancelled = True
+    handle = await source.start_migration(order(), destination)
+    await source.abort_migration(VM)
+    with pytest.raises(CommandRefused) as refused:
+        await handle.wait()
+    assert refused.value.problems[0].code == "migration_cancelled"
+    assert (await source.migration(VM)).status is QemuStatus.CANCELLED
+    await source.close()
+
+
+async def test_one_that_fails_by_itself_has_failed() -> None:
+    source, destination = fake_pair(paced=True)
+    handle = await source.start_migration(order(), destination)
+    only(source).fail("Channel error: Input/output error")
+    with pytest.raises(CommandRefused) as refused:
+        await handle.wait()
+    assert refused.value.problems[0].code == "migration_failed"
+    assert (await source.migration(VM)).status is QemuStatus.FAILED
+    await source.close()
+
+
+async def test_one_that_is_failing_cannot_be_aborted_any_more() -> None:
+    source, destination = fake_pair(paced=True)
+    await source.start_migration(order(), destination)
+    only(source).outgoing.status = QemuStatus.FAILING
+    with pytest.raises(TooLate, match="has failed"):
+        await source.abort_migration(VM)
+    assert "migrate_cancel" not in [command for command, _ in only(source).commands]
     await source.close()
 
 
@@ -108,7 +180,7 @@ async def test_another_qemu_behind_the_socket_is_not_taken_for_the_first() -> No
     # Connected anew to a QEMU that was started anew, before the follower looked.
     link.connections += 1
     qemu.outgoing = FakeMigration()
-    qemu.tell("MIGRATION", {"status": "active"})
+    qemu.notify("MIGRATION", {"status": "active"})
     with pytest.raises(OutcomeUnknown):
         await handle.wait()
 
@@ -185,17 +257,82 @@ async def test_status_and_iterations_are_told_to_every_watcher() -> None:
     assert iterations == ["1", "2", "3"]
 
 
-async def test_after_a_restart_resetting_goes_to_qemus_defaults() -> None:
+async def test_after_a_restart_what_was_noted_is_restored() -> None:
+    """Also what was set by the operator and not by vmtune."""
     source, destination = fake_pair(paced=True)
-    await source.start_migration(order(), destination)
+    qemu, waiting = only(source), only(destination)
+    qemu.parameters["downtime-limit"] = waiting.parameters["multifd-channels"] = 7
+    before = [(dict(one.parameters), dict(one.capabilities)) for one in (qemu, waiting)]
+    noted: list[PriorSettings] = []
+
+    async def note(prior: PriorSettings) -> None:
+        assert [(one.parameters, one.capabilities) for one in (qemu, waiting)] == before
+        noted.append(prior)
+
+    wanted: dict[str, Value] = {**TUNED, "downtime_limit_ms": 450}
+    await source.start_migration(replace(order(wanted), note_prior=note), destination)
+    assert waiting.parameters["multifd-channels"] == 4
+    qemu.outgoing.status = QemuStatus.FAILED
+    for name, one, prior in (
+        ("a", qemu, noted[0].source),
+        ("b", waiting, noted[0].destination),
+    ):
+        anew = FakeDriver([one], name)
+        await anew.reset_after_migration(VM, prior)
+        await anew.close()
+    for one, (parameters, capabilities) in zip((qemu, waiting), before, strict=True):
+        assert one.parameters == parameters
+        assert one.capabilities == {**capabilities, "events": True}
     await source.close()
-    qemu = only(source)
-    qemu.answer("migrate_cancel", {})
-    anew = FakeDriver([qemu])
-    await anew.reset_after_migration(VM)
-    fresh = fake_qemu()
-    assert qemu.parameters == fresh.parameters
-    assert qemu.capabilities == {**fresh.capabilities, "events": True}
+
+
+async def test_where_nothing_was_noted_nothing_is_set() -> None:
+    """It may have ended before it was prepared: what is set is the operator's."""
+    source, _ = fake_pair()
+    only(source).parameters["downtime-limit"] = 450
+    await source.reset_after_migration(VM)
+    assert only(source).parameters["downtime-limit"] == 450
+    await source.close()
+
+
+async def test_what_cannot_be_noted_is_not_set() -> None:
+    source, destination = fake_pair()
+    before = dict(only(source).capabilities), dict(only(destination).capabilities)
+
+    async def note(_: PriorSettings) -> None:
+        raise SetupError("the disk is full")
+
+    with pytest.raises(SetupError):
+        await source.start_migration(replace(order(), note_prior=note), destination)
+    assert (only(source).capabilities, only(destination).capabilities) == before
+
+
+async def test_one_that_another_migrates_is_not_touched() -> None:
+    source, destination = fake_pair(paced=True)
+    handle = await source.start_migration(order(), destination)
+    before = dict(only(source).parameters)
+    with pytest.raises(Conflict, match="already"):
+        await source.start_migration(order({"downtime_limit_ms": 7}), destination)
+    assert only(source).parameters == before
+    assert not handle.done
+    await source.close()
+
+
+@pytest.mark.parametrize(("postcopy", "counts"), [(True, True), (False, False)])
+async def test_what_post_copy_costs_is_counted_where_it_may_come(
+    postcopy: bool, counts: bool
+) -> None:
+    source, destination = fake_pair(paced=True)
+    await source.start_migration(order({"postcopy": postcopy}), destination)
+    assert only(destination).capabilities["postcopy-blocktime"] is counts
+    assert not only(source).capabilities["postcopy-blocktime"]
+    only(source).outgoing.status = QemuStatus.COMPLETED
+    only(destination).arrived = True
+    figures = await destination.postcopy_figures(VM)
+    assert figures == (PostcopyFigures(9, (9,)) if counts else None)
+    await destination.reset_after_migration(VM)
+    assert not only(destination).capabilities["postcopy-blocktime"]
+    await source.close()
 
 
 async def test_capabilities_that_something_overwrites_are_seen_so() -> None:

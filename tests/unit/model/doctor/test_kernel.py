@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmtune.model.doctor.kernel import MENDED_BY, KernelVersion, SrcuState, judge_srcu
+from vmtune.model.doctor.kernel import FIXED_BY, KernelVersion, SrcuState, judge_srcu
 
-AFFECTED, MENDED = SrcuState.AFFECTED, SrcuState.MENDED
+AFFECTED, FIXED = SrcuState.AFFECTED, SrcuState.FIXED
 BEFORE, UNKNOWN = SrcuState.BEFORE, SrcuState.UNKNOWN
 
 KERNELS = [
@@ -16,22 +16,22 @@ KERNELS = [
     ("5.18.0", BEFORE), ("5.18", BEFORE), ("4.19.0", BEFORE),
     ("5.19.0-rc1", AFFECTED), ("5.19.0-rc7", AFFECTED), ("5.19.0-rc1+", AFFECTED),
     ("5.19.0-rc3-00012-gabcdef012345", AFFECTED),
-    ("5.19.0-rc7-00200-gabcdef012345", UNKNOWN), ("5.19.0-rc8", MENDED), ("5.19.0", MENDED),
-    ("5.19.17", MENDED), ("6.0.0-rc1", MENDED), ("6.12.0", MENDED),
+    ("5.19.0-rc7-00200-gabcdef012345", UNKNOWN), ("5.19.0-rc8", FIXED), ("5.19.0", FIXED),
+    ("5.19.17", FIXED), ("6.0.0-rc1", FIXED), ("6.12.0", FIXED),
     ("5.18.0-11572-gabcdef012345", UNKNOWN), ("5.18.0-rc7", UNKNOWN), ("5.15.50", UNKNOWN),
     # Debian.
-    ("6.1.0-18-amd64", MENDED), ("6.12.38+deb13-amd64", MENDED), ("5.10.0-28-amd64", UNKNOWN),
-    ("5.19.0-rc6-amd64", AFFECTED), ("5.19.0-rc8-amd64", MENDED), ("5.19.0-1-amd64", MENDED),
+    ("6.1.0-18-amd64", FIXED), ("6.12.38+deb13-amd64", FIXED), ("5.10.0-28-amd64", UNKNOWN),
+    ("5.19.0-rc6-amd64", AFFECTED), ("5.19.0-rc8-amd64", FIXED), ("5.19.0-1-amd64", FIXED),
     # Ubuntu, and its builds of the mainline.
-    ("5.15.0-105-generic", UNKNOWN), ("5.19.0-50-generic", MENDED),
-    ("5.19.0-051900rc3-generic", AFFECTED), ("5.19.0-051900rc8-generic", MENDED),
+    ("5.15.0-105-generic", UNKNOWN), ("5.19.0-50-generic", FIXED),
+    ("5.19.0-051900rc3-generic", AFFECTED), ("5.19.0-051900rc8-generic", FIXED),
     # Fedora and RHEL.
     ("5.19.0-0.rc3.27.fc37.x86_64", AFFECTED), ("5.14.0-427.13.1.el9_4.x86_64", UNKNOWN),
     ("5.19.0-0.rc7.20220720git353f7988dd84.55.fc37.x86_64", UNKNOWN),
     ("5.19.0-0.rc0.20220526gitbabf0bb978e3.4.fc37.x86_64", UNKNOWN),
-    ("6.8.5-301.fc40.x86_64", MENDED),
+    ("6.8.5-301.fc40.x86_64", FIXED),
     # Others.
-    ("5.19.0-rc3-1.gabcdef0-default", AFFECTED), ("6.18.44-fc-v657", MENDED),
+    ("5.19.0-rc3-1.gabcdef0-default", AFFECTED), ("6.18.44-fc-v657", FIXED),
     ("nonsense", UNKNOWN), ("", UNKNOWN), ("5", UNKNOWN),
 ]  # fmt: skip
 
@@ -45,9 +45,9 @@ def test_each_kernel_is_judged(release: str, state: SrcuState) -> None:
 def test_the_parameters_of_the_mend_prove_it_whatever_the_version(
     release: str, state: SrcuState
 ) -> None:
-    assert judge_srcu(release, MENDED_BY | {"exp_holdoff"}).state is MENDED
-    for one in MENDED_BY:
-        assert judge_srcu(release, MENDED_BY - {one}).state is state
+    assert judge_srcu(release, FIXED_BY | {"exp_holdoff"}).state is FIXED
+    for one in FIXED_BY:
+        assert judge_srcu(release, FIXED_BY - {one}).state is state
 
 
 NUMBERS = st.integers(0, 99)
@@ -76,7 +76,7 @@ def test_versions_read_back_and_keep_their_order(
     assert not version.snapshot
     state = judge_srcu(text, ()).state
     if (major, minor) >= (5, 19):
-        assert state is MENDED
+        assert state is FIXED
     else:
         assert state is (UNKNOWN if vendor or patch else BEFORE)
 
@@ -84,7 +84,7 @@ def test_versions_read_back_and_keep_their_order(
 @given(st.integers(1, 30), VENDORS)
 def test_only_the_first_seven_candidates_of_5_19_are_affected(rc: int, vendor: str) -> None:
     state = judge_srcu(f"5.19.0-rc{rc}{vendor}", ()).state
-    assert state is (AFFECTED if rc <= 7 else MENDED)
+    assert state is (AFFECTED if rc <= 7 else FIXED)
 
 
 @given(st.text(max_size=80), st.sets(st.text(max_size=20), max_size=4))

@@ -17,9 +17,9 @@ from vmtune.model.doctor.facts import (
     ProfileNeeds,
     QemuSeen,
     Seen,
-    Unseen,
+    SkippedCheck,
 )
-from vmtune.model.doctor.kernel import MENDED_BY
+from vmtune.model.doctor.kernel import FIXED_BY
 from vmtune.model.doctor.rules import Diagnosis, diagnose
 from vmtune.model.findings.doctor_rows import DOCTOR_ROWS
 from vmtune.model.findings.table import Finding, Severity
@@ -33,7 +33,7 @@ HEALTHY = Examined(
     hostname="rack7",
     user="vmtune",
     kernel=Seen("6.12.38+deb13-amd64", "/proc/sys/kernel/osrelease"),
-    srcu=dict.fromkeys(MENDED_BY, "1000"),
+    srcu=dict.fromkeys(FIXED_BY, "1000"),
     max_map_count=Seen(65530, "/proc/sys/vm/max_map_count"),
     optmem_max_bytes=Seen(131072, "/proc/sys/net/core/optmem_max"),
     unprivileged_userfaultfd=Seen(1, "/proc/sys/vm/unprivileged_userfaultfd"),
@@ -72,6 +72,8 @@ FAULTS: list[tuple[str, Examined, ProfileNeeds]] = [
         ("kvm_unusable", {"kvm": KvmSeen(present=True, why_not="Permission denied")}),
         ("dirty_ring_missing", {"kvm": KvmSeen(present=True, dirty_ring_bytes=0)}),
         ("dirty_ring_unsafe", {"kvm": UNSAFE}),
+        ("dirty_ring_unsafe", {"kvm": replace(UNSAFE, ring_reset_ends_early=None),
+                               "kernel": Seen("6.16.2-amd64", "/proc/k")}),
         ("vm_dirty_ring_unsafe", {"kvm": UNSAFE, "qemus": (RINGED,)}),
         ("vm_dirty_ring_unsafe",
          {"kvm": UNSAFE, "qemus": (replace(RINGED, aborts_on_short_reset=None),)}),
@@ -110,7 +112,7 @@ def test_each_planted_fault_is_found_alone(code: str, host: Examined, wanted: Pr
     assert set(finding.evidence) > {"where"}  # the commands print a value before its source
     assert "{" not in finding.message + finding.remedy
     asks = finding.severity is not Severity.INFO
-    assert bool(found.to_mend) is asks
+    assert bool(found.needs_action) is asks
     assert finding.remedy.startswith(("run: ", "boot ")) is asks
 
 
@@ -151,10 +153,10 @@ def test_what_is_good_enough_is_no_finding(mild: dict[str, object]) -> None:
 
 
 def test_what_was_not_seen_is_no_finding_but_is_told() -> None:
-    unseen = (Unseen("vm.max_map_count", "it is another machine"),)
-    found = diagnose("x", Examined(unseen=unseen), EIGHT)
+    skipped_checks = (SkippedCheck("vm.max_map_count", "it is another machine"),)
+    found = diagnose("x", Examined(skipped_checks=skipped_checks), EIGHT)
     assert codes(found) == []
-    assert found.unseen == unseen
+    assert found.skipped_checks == skipped_checks
 
 
 def test_what_asks_for_something_comes_first() -> None:

@@ -16,7 +16,7 @@ from vmtune.model.evacuation.evacuation import (
     Tally,
     end_of,
     migration_id,
-    place_in_order,
+    ordinal,
     priority_of,
 )
 from vmtune.model.evacuation.placement import KEPT_FREE, Candidate, place, room_of, why_not
@@ -114,7 +114,7 @@ def test_the_order_is_the_one_that_was_asked_for() -> None:
     }
     assert set(expected) == set(Order)
     for order, numbers in expected.items():
-        found = sorted(three, key=lambda vm: place_in_order(vm, order))
+        found = sorted(three, key=lambda vm: ordinal(vm, order))
         assert [vm.vm.int for vm in found] == numbers
 
 

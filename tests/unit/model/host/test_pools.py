@@ -148,7 +148,7 @@ def test_no_load_makes_more_stacks_than_the_model_says(
         assert pool.made <= model.most - OTHER_COROUTINES
         for _ in range(burst.requests):
             pool.end(burst.ends_on % geometry.threads)
-        assert pool.made == pool.pooled <= model.most_pooled
+        assert pool.made == pool.pooled <= model.max_pooled
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_what_cannot_be_read_is_what_qemu_would_choose() -> None:
 
 def test_maps_of_pooled_stacks_are_not_counted_twice() -> None:
     cold, warm = (vm(maps=MemoryMaps(*n)) for n in ((311, 0), (311 + 2 * 412, 412)))
-    assert headroom(cold, DEFAULT_LIMIT).most_maps == headroom(warm, DEFAULT_LIMIT).most_maps
+    assert headroom(cold, DEFAULT_LIMIT).max_maps == headroom(warm, DEFAULT_LIMIT).max_maps
     assert headroom(vm(), DEFAULT_LIMIT).other_maps == OTHER_MAPS
 
 
@@ -207,7 +207,7 @@ def test_levels(maps: MemoryMaps | None, limit: int | None, level: Level) -> Non
 
 def test_what_is_left() -> None:
     found = headroom(vm(maps=MemoryMaps(400, 10)), 10000)
-    assert found.left == 10000 - found.most_maps
+    assert found.left == 10000 - found.max_maps
     assert found.left_now == 9600
     assert headroom(vm(), 10000).left_now is None
     assert headroom(vm(), None).left is None
@@ -229,4 +229,4 @@ def test_the_remedies_are_enough(names: tuple[str, ...], queues: int, old: bool)
 
 def test_each_stack_takes_two_maps() -> None:
     one, more = (pool_model(Geometry(QEMU_10), n) for n in (100, 101))
-    assert more.most_maps() - one.most_maps() == MAPS_PER_COROUTINE == 2
+    assert more.max_maps() - one.max_maps() == MAPS_PER_COROUTINE == 2

@@ -98,7 +98,7 @@ def test_everybody_has_their_turn(waiting: list[Slot], most: Limits, chance: obj
     assert not left
     for way in {(each.source, each.destination) for each in begun}:
         same = [each for each in begun if (each.source, each.destination) == way]
-        assert same == sorted(same, key=lambda each: each.place)
+        assert same == sorted(same, key=lambda each: each.position)
 
 
 def test_what_needs_two_hosts_is_not_passed_over_for_ever() -> None:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from vmtune.errors import InvalidInput
 from vmtune.model.migration.step_text import describe, read_step, spelled
 from vmtune.model.migration.steps import (
-    MOST_ITERATIONS,
-    MOST_SECONDS,
+    MAX_ITERATIONS,
+    MAX_SECONDS,
     SETTABLE,
     Action,
     AfterIterations,
@@ -103,9 +103,9 @@ ACTIONS: st.SearchStrategy[Action] = st.one_of(
     .map(SetValues),
 )
 TRIGGERS = st.one_of(
-    st.builds(AfterIterations, st.integers(0, MOST_ITERATIONS)),
-    st.builds(AfterSeconds, st.integers(1, MOST_SECONDS)),
-    st.builds(Stalled, st.integers(1, MOST_SECONDS), st.integers(1, 100)),
+    st.builds(AfterIterations, st.integers(0, MAX_ITERATIONS)),
+    st.builds(AfterSeconds, st.integers(1, MAX_SECONDS)),
+    st.builds(Stalled, st.integers(1, MAX_SECONDS), st.integers(1, 100)),
 )
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from vmtune.errors import InvalidInput, Problem
 from vmtune.model.migration.steps import (
-    MOST_STEPS,
+    MAX_STEPS,
     SETTABLE,
     AfterIterations,
     AfterSeconds,
@@ -149,8 +149,8 @@ def test_what_is_no_list_is_refused(raw: object) -> None:
 
 def test_more_steps_than_anyone_needs_are_refused() -> None:
     one = {"when": WHEN, "then": THEN}
-    assert len(parse_steps([one] * MOST_STEPS)) == MOST_STEPS
-    assert problems([one] * (MOST_STEPS + 1))[0].field == "steps"
+    assert len(parse_steps([one] * MAX_STEPS)) == MAX_STEPS
+    assert problems([one] * (MAX_STEPS + 1))[0].field == "steps"
 
 
 @pytest.mark.parametrize("final", [StepAction.POSTCOPY, StepAction.ABORT])
@@ -225,7 +225,7 @@ def test_steps_have_to_fit_the_profile() -> None:
     with pytest.raises(InvalidInput) as refused:
         accept_steps([throttle], values)
     (problem,) = refused.value.problems
-    assert (problem.field, problem.code) == ("steps.0.then.set", "least_above_most")
+    assert (problem.field, problem.code) == ("steps.0.then.set", "min_above_max")
     lower = {"when": WHEN, "then": {"set": {"cpu_throttle_initial_percent": 10}}}
     assert len(accept_steps([lower, throttle], values)) == 2
     with pytest.raises(InvalidInput) as refused:

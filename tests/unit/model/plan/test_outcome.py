@@ -68,3 +68,14 @@ def test_undoing_gives_each_part_its_own_value_back() -> None:
         Change("iothread_poll_grow", 2, "iothread2"),
         Change("downtime_limit_ms", 300),
     ]
+
+
+@pytest.mark.parametrize("reading", [Reading(2), Reading(0), Reading(None, {"io1": 0, "io2": 2})])
+def test_what_qemu_chose_for_itself_is_effective(reading: Reading) -> None:
+    """Since 11, 0 of what an iothread's polling grows and shrinks by reads back 2."""
+    assert judge("iothread_poll_grow", 0, reading).status is Status.EFFECTIVE
+
+
+@pytest.mark.parametrize(("wanted", "seen"), [(0, 3), (1, 2), (2, 0)])
+def test_what_another_chose_is_not(wanted: int, seen: int) -> None:
+    assert judge("iothread_poll_shrink", wanted, Reading(seen)).status is Status.OVERWRITTEN

@@ -10,6 +10,9 @@ from vmtune.errors import InvalidInput
 from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.rules import RULES, accept_values, contradictions
 from vmtune.model.tunables.tunable import Kind, Tunable
+from vmtune.packs import load
+
+TUNABLES = BUILT_IN.with_packs(row for pack in load(["qemu-patched"]) for row in pack.tunables)
 
 
 def refusal(values: dict[str, Any]) -> InvalidInput:
@@ -110,7 +113,7 @@ BROKEN: dict[tuple[str, str], dict[str, Any]] = {
     ("throttle_trigger_threshold_percent", "needs_auto_converge"): {
         "throttle_trigger_threshold_percent": 60
     },
-    ("cpu_throttle_initial_percent", "least_above_most"): {
+    ("cpu_throttle_initial_percent", "min_above_max"): {
         "auto_converge": True,
         "cpu_throttle_initial_percent": 90,
         "max_cpu_throttle_percent": 80,
@@ -122,33 +125,52 @@ BROKEN: dict[tuple[str, str], dict[str, Any]] = {
     ("max_postcopy_bandwidth_bytes_per_s", "needs_postcopy"): {
         "max_postcopy_bandwidth_bytes_per_s": 1 << 20
     },
+    ("postcopy_recovery", "needs_postcopy"): {"postcopy_recovery": "auto"},
+    ("postcopy_recovery_attempts", "needs_postcopy"): {"postcopy_recovery_attempts": 3},
+    ("postcopy_recovery_within_s", "needs_postcopy"): {"postcopy_recovery_within_s": 60},
+    ("postcopy_recovery_attempts", "needs_postcopy_recovery"): {
+        "postcopy_recovery": "manual",
+        "postcopy_recovery_attempts": 3,
+    },
+    ("postcopy_recovery_within_s", "needs_postcopy_recovery"): {
+        "postcopy_recovery": "manual",
+        "postcopy_recovery_within_s": 60,
+    },
     ("tls_creds", "needs_tls"): {"tls_creds": "creds0"},
     ("tls_hostname", "needs_tls"): {"tls_hostname": "b.example"},
-    ("iothread_thread_pool_min", "least_above_most"): {
+    ("iothread_thread_pool_min", "min_above_max"): {
         "iothread_thread_pool_min": 9,
         "iothread_thread_pool_max": 8,
     },
-    ("main_loop_thread_pool_min", "least_above_most"): {
+    ("main_loop_thread_pool_min", "min_above_max"): {
         "main_loop_thread_pool_min": 9,
         "main_loop_thread_pool_max": 8,
     },
     ("dirty_ring_size_entries", "ring_too_small"): {"dirty_ring_size_entries": 512},
     ("dirty_limit", "needs_dirty_ring"): {"dirty_limit": True, "dirty_ring_size_entries": 0},
-    ("reaper_least_interval_ms", "needs_reaper_policy"): {"reaper_least_interval_ms": 60},
-    ("reaper_most_interval_ms", "needs_reaper_policy"): {
+    ("reaper_min_interval_ms", "needs_reaper_policy"): {"reaper_min_interval_ms": 60},
+    ("reaper_max_interval_ms", "needs_reaper_policy"): {
         "reaper_policy": "off",
-        "reaper_most_interval_ms": 60,
+        "reaper_max_interval_ms": 60,
     },
     ("reaper_target_fill_percent", "needs_reaper_policy"): {"reaper_target_fill_percent": 50},
     ("reaper_target_fill_percent", "needs_predict"): {
         "reaper_policy": "levels",
         "reaper_target_fill_percent": 50,
     },
-    ("reaper_least_interval_ms", "least_above_most"): {
+    ("reaper_min_interval_ms", "min_above_max"): {
         "reaper_policy": "predict",
-        "reaper_least_interval_ms": 1001,
+        "reaper_min_interval_ms": 1001,
     },
     ("reaper_policy", "excludes_dirty_limit"): {"reaper_policy": "aimd", "dirty_limit": True},
+    ("qemu_reaper_policy", "excludes_dirty_limit"): {
+        "qemu_reaper_policy": "aimd",
+        "dirty_limit": True,
+    },
+    ("qemu_reaper_policy", "excludes_reaper_policy"): {
+        "qemu_reaper_policy": "fixed",
+        "reaper_policy": "predict",
+    },
     ("reaper_policy", "needs_dirty_ring"): {
         "reaper_policy": "predict",
         "dirty_ring_size_entries": 0,
@@ -167,7 +189,7 @@ def test_each_rule_is_broken_by_its_example_and_by_nothing_less(rule: Any) -> No
 
 
 def accept_types(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: BUILT_IN[name].accept(value) for name, value in values.items()}
+    return {name: TUNABLES[name].accept(value) for name, value in values.items()}
 
 
 def acceptable(tunable: Tunable) -> st.SearchStrategy[Any]:

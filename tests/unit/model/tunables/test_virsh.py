@@ -66,6 +66,9 @@ def test_the_installed_virsh_has_every_option_that_sets_a_tunable() -> None:
          "--parallel --comp-zstd-level 3 --compressed --comp-methods zstd"),
         ({"multifd": True, "multifd_compression": "none"}, "--parallel"),
         ({"tls": True, "tls_hostname": "b.example"}, "--tls --tls-destination b.example"),
+        ({"migrate_uri": "tcp://[fd00::2]", "listen_address": "fd00::2"},
+         "--migrateuri 'tcp://[fd00::2]' --listen-address fd00::2"),
+        ({"disks_uri": "tcp://b.example:49153"}, "--disks-uri tcp://b.example:49153"),
         ({"postcopy": True, "postcopy_preempt": True}, "--postcopy"),
         ({"downtime_limit_ms": 500, "reaper_policy": "off"}, ""),
     ],
@@ -86,7 +89,7 @@ def test_what_cannot_be_said_is_told_with_a_reason() -> None:
     }
     said = to_virsh(values, BUILT_IN, {"multifd": "QEMU lacks it"})
     assert said.words == []
-    reasons = {unsaid.tunable: unsaid.reason for unsaid in said.unsaid}
+    reasons = {each.tunable: each.reason for each in said.not_expressed}
     assert reasons.keys() == values.keys()
     assert reasons["multifd"] == "QEMU lacks it"
     assert "unless multifd is on" in reasons["multifd_channels"]
@@ -106,7 +109,7 @@ def test_every_value_is_said_or_unsaid_or_needs_no_option() -> None:
             Kind.TEXT: "name",
         }[row.kind]
         said = to_virsh({row.name: value}, BUILT_IN)
-        assert said.words or said.unsaid, row.name
+        assert said.words or said.not_expressed, row.name
 
 
 def test_options_that_virsh_lacks_are_dropped_with_what_needs_them() -> None:
@@ -115,7 +118,7 @@ def test_options_that_virsh_lacks_are_dropped_with_what_needs_them() -> None:
     known = frozenset({"--compressed", "--comp-methods", "--comp-zstd-level", "--auto-converge"})
     left = only_known(said, known, "4.0")
     assert left.words == ["--auto-converge"]
-    reasons = {unsaid.tunable: unsaid.reason for unsaid in left.unsaid}
+    reasons = {each.tunable: each.reason for each in left.not_expressed}
     assert reasons["multifd"] == "virsh 4.0 has no --parallel"
     assert set(reasons) == {"multifd", "multifd_compression", "multifd_zstd_level"}
 

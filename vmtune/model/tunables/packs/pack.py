@@ -1,5 +1,8 @@
 """Tunable packs: TOML files that add tunables of a patched QEMU, without code.
 
+Read by hand and not by field types: what a tunable may have (bounds, choices, the form of its
+default) depends on its type and on how QEMU is asked for it.
+
 A pack is written as in::
 
     format = 1
@@ -60,9 +63,9 @@ from vmtune.units import Unit
 
 FORMAT = 1
 Parts = Mapping[str, object]
-MOST_TUNABLES = 200
-_MOST_TEXT = 2000
-_MOST_NUMBER = (1 << 63) - 1
+MAX_TUNABLES = 200
+_MAX_TEXT = 2000
+_MAX_NUMBER = (1 << 63) - 1
 _DEEPEST = 8
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}", re.ASCII)
 _PACK_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}", re.ASCII)
@@ -146,11 +149,11 @@ class _Reader(Reader):
         if "format" in parts:
             self.integer(parts["format"], "format", FORMAT, FORMAT)
         name = self._named(parts.get("name", "x"), "name", _PACK_NAME, "a-z, 0-9 and dashes")
-        title = self.text(parts.get("title", ""), "title", _MOST_TEXT)
-        why = self.text(parts.get("why", ""), "why", _MOST_TEXT)
+        title = self.text(parts.get("title", ""), "title", _MAX_TEXT)
+        why = self.text(parts.get("why", ""), "why", _MAX_TEXT)
         rows = self.sequence(
             parts.get("tunable", ()), "tunable", lambda raw, at: self._tunable(raw, at, name),
-            MOST_TUNABLES,
+            MAX_TUNABLES,
         )  # fmt: skip
         if not rows and "tunable" in parts and not self.problems:
             self.refuse("tunable", "missing", "a pack without tunables", "write [[tunable]]")
@@ -182,13 +185,13 @@ class _Reader(Reader):
             places.add(row.qmp)
 
     def _tunable(self, raw: object, at: str, pack: str) -> Tunable | None:
-        before = len(self.problems)
+        before = self.refused
         parts = self.mapping(raw, at, _KEYS[1:], ("name", "title", "why", "type"))
         kind = self.choice(parts.get("type", "text"), join(at, "type"), Kind, Kind.TEXT)
         unit = self.choice(parts.get("unit", ""), join(at, "unit"), Unit, Unit.NONE)
         access = self._access(parts, at)
         read_only = self.boolean(parts.get("read_only", False), join(at, "read_only"))
-        if access is None or len(self.problems) > before:
+        if access is None or self.refused > before:
             return None
         row = Tunable(
             name=self._row_name(parts["name"], at, kind, unit),
@@ -205,13 +208,13 @@ class _Reader(Reader):
             qmp=QmpName(_KIND_OF[type(access)], access.name),
             since=self._version(parts, at, "since") or Version(7, 2),
             until=self._version(parts, at, "until"),
-            overwriter=self.text(parts.get("overwriter", ""), join(at, "overwriter"), _MOST_TEXT),
+            overwriter=self.text(parts.get("overwriter", ""), join(at, "overwriter"), _MAX_TEXT),
             pack=pack,
             access=access,
         )
         self._fits(row, access, read_only, parts, at)
         row = replace(row, default=self._default(parts, at, row), read_only=read_only)
-        return row if len(self.problems) == before else None
+        return row if self.refused == before else None
 
     def _fits(self, row: Tunable, access: Access, read_only: bool, parts: Parts, at: str) -> None:
         """What its parts may be, and all together not."""
@@ -262,7 +265,7 @@ class _Reader(Reader):
         elif kind is not Kind.INTEGER and key in parts:
             self.refuse(field, "misplaced", f"only integers have a {key}", "remove it")
         elif key in parts:
-            return self.integer(parts[key], field, -_MOST_NUMBER, _MOST_NUMBER)
+            return self.integer(parts[key], field, -_MAX_NUMBER, _MAX_NUMBER)
         return None
 
     def _choices(self, parts: Parts, at: str, kind: Kind) -> tuple[str, ...]:
@@ -279,11 +282,11 @@ class _Reader(Reader):
             parts["choices"], field, lambda raw, at: self._named(raw, at, _QEMU_NAME, "a word"), 100
         )
         if not words or len(set(words)) < len(words):
-            self.refuse(field, "invalid_value", "choices are some different words", "mend it")
+            self.refuse(field, "invalid_value", "choices are some different words", "correct it")
         return words
 
     def _default(self, parts: Parts, at: str, row: Tunable) -> Value | None:
-        if "default" not in parts or len(self.problems):
+        if "default" not in parts or self.refused:
             return None
         try:
             return row.accept(parts["default"])
@@ -352,7 +355,7 @@ class _Reader(Reader):
 
     def _json(self, raw: object, field: str, depth: int) -> Json:
         if depth < _DEEPEST:
-            if isinstance(raw, bool | str) or (isinstance(raw, int) and abs(raw) <= _MOST_NUMBER):
+            if isinstance(raw, bool | str) or (isinstance(raw, int) and abs(raw) <= _MAX_NUMBER):
                 return raw
             if isinstance(raw, float) and math.isfinite(raw):
                 return raw
@@ -371,13 +374,13 @@ class _Reader(Reader):
         return Version.parse(text) if _VERSION.fullmatch(text) else None
 
     def _named(self, raw: object, field: str, pattern: re.Pattern[str], what: str) -> str:
-        text = self.text(raw, field, _MOST_TEXT, "x")
-        if isinstance(raw, str) and len(raw) <= _MOST_TEXT and not pattern.fullmatch(text):
+        text = self.text(raw, field, _MAX_TEXT, "x")
+        if isinstance(raw, str) and len(raw) <= _MAX_TEXT and not pattern.fullmatch(text):
             self.refuse(field, "invalid_value", f"{short(raw)} is not {what}", f"write {what}")
         return text
 
     def _filled(self, raw: object, field: str) -> str:
-        text = self.text(raw, field, _MOST_TEXT, "x")
+        text = self.text(raw, field, _MAX_TEXT, "x")
         if not text.strip():
             self.refuse(field, "missing", "it is empty", "write a few words")
         return text

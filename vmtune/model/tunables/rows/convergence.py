@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from vmtune.model.tunables.rows.names import (
     LIBVIRT_RESETS,
+    MAX_INT,
     MIB,
-    MOST_INT,
     capability,
     flag,
     libvirt_parameter,
@@ -81,7 +81,7 @@ CONVERGENCE = (
         overwriter=LIBVIRT_RESETS, running=True,
     ),
     Tunable(
-        "max_cpu_throttle_percent", "Most throttle",
+        "max_cpu_throttle_percent", "Maximum throttle",
         "Auto-converge never stops the vCPUs for a larger share of time.",
         Kind.INTEGER, Route.MONITOR, Side.SOURCE, Unit.PERCENT, 99, 1, 99,
         qmp=parameter("max-cpu-throttle"), running=True,
@@ -108,7 +108,7 @@ CONVERGENCE = (
     Tunable(
         "vcpu_dirty_limit_mib_per_s", "Dirty limit of a vCPU",
         "The dirty rate that dirty_limit leaves each vCPU.",
-        Kind.INTEGER, Route.MONITOR, Side.SOURCE, Unit.MIB_PER_S, 1, 1, MOST_INT,
+        Kind.INTEGER, Route.MONITOR, Side.SOURCE, Unit.MIB_PER_S, 1, 1, MAX_INT,
         qmp=parameter("vcpu-dirty-limit"), since=Version(8, 1), running=True,
     ),
     Tunable(

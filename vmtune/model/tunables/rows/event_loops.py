@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vmtune.model.tunables.rows.names import MOST_INT, MOST_INT64, iothread_call
+from vmtune.model.tunables.rows.names import MAX_INT, MAX_INT64, iothread_call
 from vmtune.model.tunables.tunable import Kind, QmpKind, QmpName, Route, Side, Tunable
 from vmtune.units import Unit
 
@@ -11,16 +11,16 @@ def _pool(owner: QmpKind, prefix: str, where: str, libvirt: bool) -> tuple[Tunab
     """Thread-pool limits of iothreads or of the main loop: the same pair of settings."""
     return (
         Tunable(
-            f"{prefix}_thread_pool_min", f"Least threads of {where}",
+            f"{prefix}_thread_pool_min", f"Minimum threads of {where}",
             "Worker threads that are kept even when idle.",
-            Kind.INTEGER, Route.LIVE, Side.SOURCE, Unit.COUNT, 0, 0, MOST_INT,
+            Kind.INTEGER, Route.LIVE, Side.SOURCE, Unit.COUNT, 0, 0, MAX_INT,
             qmp=QmpName(owner, "thread-pool-min"),
             libvirt=iothread_call("thread_pool_min") if libvirt else None,
         ),
         Tunable(
-            f"{prefix}_thread_pool_max", f"Most threads of {where}",
+            f"{prefix}_thread_pool_max", f"Maximum threads of {where}",
             "Worker threads that block I/O may use at once.",
-            Kind.INTEGER, Route.LIVE, Side.SOURCE, Unit.COUNT, 64, 1, MOST_INT,
+            Kind.INTEGER, Route.LIVE, Side.SOURCE, Unit.COUNT, 64, 1, MAX_INT,
             qmp=QmpName(owner, "thread-pool-max"),
             libvirt=iothread_call("thread_pool_max") if libvirt else None,
         ),
@@ -33,32 +33,34 @@ EVENT_LOOPS = (
     Tunable(
         "iothread_poll_max_ns", "Longest polling",
         "How long an iothread polls before it sleeps; 0 turns polling off.",
-        Kind.INTEGER, Route.LIVE, Side.SOURCE, Unit.NS, 32768, 0, MOST_INT,
+        Kind.INTEGER, Route.LIVE, Side.SOURCE, Unit.NS, 32768, 0, MAX_INT,
         qmp=QmpName(QmpKind.IOTHREAD, "poll-max-ns"), libvirt=iothread_call("poll_max_ns"),
     ),
     Tunable(
         "iothread_poll_grow", "Growth of polling",
         "Factor by which polling grows when it finds work; 0 is QEMU's own choice.",
-        Kind.INTEGER, Route.LIVE, Side.SOURCE, Unit.COUNT, 0, 0, MOST_INT,
+        Kind.INTEGER, Route.LIVE, Side.SOURCE, Unit.COUNT, 0, 0, MAX_INT,
         qmp=QmpName(QmpKind.IOTHREAD, "poll-grow"), libvirt=iothread_call("poll_grow"),
+        zero_reads_as=2,
     ),
     Tunable(
         "iothread_poll_shrink", "Shrinking of polling",
         "Divisor by which polling shrinks when it finds no work; 0 is QEMU's own choice.",
-        Kind.INTEGER, Route.LIVE, Side.SOURCE, Unit.COUNT, 0, 0, MOST_INT,
+        Kind.INTEGER, Route.LIVE, Side.SOURCE, Unit.COUNT, 0, 0, MAX_INT,
         qmp=QmpName(QmpKind.IOTHREAD, "poll-shrink"), libvirt=iothread_call("poll_shrink"),
+        zero_reads_as=2,
     ),
     Tunable(
         "iothread_aio_max_batch", "Requests in a batch",
         "Most requests an iothread hands to the kernel at once; 0 is QEMU's own choice.",
-        Kind.INTEGER, Route.LIVE, Side.SOURCE, Unit.COUNT, 0, 0, MOST_INT64,
+        Kind.INTEGER, Route.LIVE, Side.SOURCE, Unit.COUNT, 0, 0, MAX_INT64,
         qmp=QmpName(QmpKind.IOTHREAD, "aio-max-batch"),
     ),
     Tunable(
         "main_loop_aio_max_batch", "Requests in a batch of the main loop",
         "Most requests the main loop hands to the kernel at once; 0 is QEMU's own choice. The "
         "main loop has no settings for its polling.",
-        Kind.INTEGER, Route.LIVE, Side.SOURCE, Unit.COUNT, 0, 0, MOST_INT64,
+        Kind.INTEGER, Route.LIVE, Side.SOURCE, Unit.COUNT, 0, 0, MAX_INT64,
         qmp=QmpName(QmpKind.MAIN_LOOP, "aio-max-batch"),
     ),
 )  # fmt: skip

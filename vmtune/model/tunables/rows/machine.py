@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vmtune.model.tunables.rows.names import MOST_INT
+from vmtune.model.tunables.rows.names import MAX_INT
 from vmtune.model.tunables.tunable import (
     Kind,
     LibvirtKind,
@@ -45,12 +45,12 @@ HOST = (
         "vm_max_map_count", "Memory maps of a process",
         "The kernel's limit on maps; each pooled coroutine of QEMU takes two. QEMU reads it "
         "once, at its start.",
-        Kind.INTEGER, Route.HOST, Side.BOTH, Unit.COUNT, None, 1024, MOST_INT,
+        Kind.INTEGER, Route.HOST, Side.BOTH, Unit.COUNT, None, 1024, MAX_INT,
     ),
     Tunable(
         "net_core_optmem_max_bytes", "Socket option memory",
         "Zero-copy send needs it for its notifications; too little fails the migration.",
-        Kind.INTEGER, Route.HOST, Side.SOURCE, Unit.BYTES, None, 4096, MOST_INT,
+        Kind.INTEGER, Route.HOST, Side.SOURCE, Unit.BYTES, None, 4096, MAX_INT,
     ),
     Tunable(
         "locked_memory_bytes", "Lockable memory",

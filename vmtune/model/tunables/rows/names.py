@@ -7,8 +7,8 @@ from vmtune.model.versions import Version
 
 LIBVIRT_RESETS = "libvirt, at every migration"
 MIB = 1 << 20
-MOST_INT64 = (1 << 63) - 1
-MOST_INT = (1 << 31) - 1
+MAX_INT64 = (1 << 63) - 1
+MAX_INT = (1 << 31) - 1
 
 
 def capability(name: str) -> QmpName:

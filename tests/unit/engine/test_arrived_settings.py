@@ -1,0 +1,64 @@
+"""What libvirt leaves set on a destination, and what is left alone."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from uuid import uuid4
+
+import pytest
+
+from tests.support.fakes import VM, fake_qemu
+from vmtune.engine.arrived_settings import restore_arrived, still_set
+from vmtune.model.host.facts import Reading
+from vmtune.model.migration.record import Migration, MigrationState, QemuStatus, Trigger
+from vmtune.model.plan.changes import Change
+from vmtune.model.tunables.tunable import Value
+from vmtune.testing.fake.driver import FakeDriver
+
+
+def migrated(**wanted: Value) -> Migration:
+    return Migration(
+        *(uuid4(), VM, "vm", "a", "b", Trigger.VMTUNE, "p", 1, wanted, ()),
+        MigrationState.ACTIVE,
+        datetime.now(UTC),
+    )
+
+
+POSTCOPY = migrated(postcopy=True, max_postcopy_bandwidth_bytes_per_s=1 << 24)
+
+
+def test_what_the_migration_has_set_is_found() -> None:
+    seen: dict[str, Value] = {
+        "postcopy": True,
+        "postcopy_preempt": True,  # libvirt's own doing
+        "max_postcopy_bandwidth_bytes_per_s": 1 << 24,
+        "multifd": False,
+        "multifd_channels": 7,  # not the migration's
+    }
+    readings = {name: Reading(value) for name, value in seen.items()}
+    assert still_set(POSTCOPY, readings) == [
+        Change("postcopy", False),
+        Change("postcopy_preempt", False),
+        Change("max_postcopy_bandwidth_bytes_per_s", 0),
+    ]
+
+
+def test_what_cannot_be_read_is_left_alone() -> None:
+    assert still_set(POSTCOPY, {"postcopy": Reading(None, why_unknown="busy")}) == []
+
+
+@pytest.mark.parametrize("leaves", [False, True])
+async def test_it_is_set_unless_the_vm_moves_on(leaves: bool) -> None:
+    qemu = fake_qemu()
+    qemu.capabilities["postcopy-ram"] = True
+    driver = FakeDriver([qemu], "b")
+    if leaves:
+        qemu.outgoing.status, qemu.outgoing.memory_bytes = QemuStatus.ACTIVE, 1 << 20
+        qemu.outgoing.uri = "tcp:c:1"
+        qemu.paced = True
+        await driver.list_vms()
+    await restore_arrived(POSTCOPY, driver)
+    assert qemu.capabilities["postcopy-ram"] is leaves
+    sent = [command for command, _ in qemu.commands]
+    assert ("migrate-set-capabilities" in sent) is not leaves, "it is not tried in vain"
+    await driver.close()

@@ -1,0 +1,89 @@
+"""What a domain's XML says that a VM needs of its host."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from vmtune.hypervisor.libvirt.hardware import read_hardware
+from vmtune.hypervisor.libvirt.host import LocalDaemon
+from vmtune.model.host.hardware import Hardware
+
+CPU = "<cpu mode='custom' match='exact'><model>qemu64</model></cpu>"
+
+
+def domain(devices: str = "", more: str = "") -> str:
+    return f"<domain type='kvm'><name>vm</name>{more}<devices>{devices}</devices></domain>"
+
+
+@pytest.mark.parametrize(
+    ("xml", "expected"),
+    [
+        (domain(), Hardware()),
+        (
+            domain(
+                "<hostdev mode='subsystem' type='pci' managed='yes'><source>"
+                "<address domain='0x0000' bus='0x3b' slot='0x00' function='0x1'/></source>"
+                "</hostdev>"
+                "<interface type='hostdev'><source>"
+                "<address type='pci' domain='0x0000' bus='0x5e' slot='0x02' function='0x0'/>"
+                "</source></interface>"
+                "<hostdev mode='subsystem' type='mdev' model='vfio-pci'><source>"
+                "<address uuid='4b20d080-1b54-4048-85b3-a6a62d165c01'/></source></hostdev>"
+                "<hostdev mode='subsystem' type='usb'><source/></hostdev>"
+            ),
+            Hardware(
+                host_devices=(
+                    "0000:3b:00.1",
+                    "4b20d080-1b54-4048-85b3-a6a62d165c01",
+                    "0000:5e:02.0",
+                )
+            ),
+        ),
+        (
+            domain("<tpm model='tpm-crb'><backend type='emulator' version='2.0'/></tpm>"),
+            Hardware(tpm="emulator"),
+        ),
+        (
+            domain(more="<memoryBacking><hugepages><page size='1' unit='G'/></hugepages>"
+                   "</memoryBacking>"),
+            Hardware(hugepage_bytes=1 << 30),
+        ),
+        (domain(more="<memoryBacking><hugepages/></memoryBacking>"), Hardware()),
+        (
+            domain(
+                "<disk type='file' device='disk'><source file='/a.img'/></disk>"
+                "<disk type='block' device='disk'><source dev='/dev/b'/></disk>"
+                "<disk type='network' device='disk'><source protocol='rbd' name='p/c'/></disk>"
+                "<disk type='file' device='cdrom'/>"
+            ),
+            Hardware(disk_paths=("/a.img", "/dev/b")),
+        ),
+        (domain(more=CPU), Hardware(cpu_mode="custom", cpu_xml=CPU.replace("'", '"'))),
+    ],
+)  # fmt: skip
+def test_what_it_needs(xml: str, expected: Hardware) -> None:
+    assert read_hardware(xml) == expected
+
+
+def test_the_mode_of_a_cpu_is_that_of_the_configuration() -> None:
+    """A running VM's host-model is expanded."""
+    found = read_hardware(domain(more=CPU), domain(more="<cpu mode='host-model'/>"), 2)
+    assert (found.cpu_mode, found.snapshots) == ("host-model", 2)
+    assert "qemu64" in found.cpu_xml
+
+
+def test_a_daemon_whose_files_may_not_be_seen_says_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A service that is not root's may not look into root's process."""
+
+    def refuse(self: Path, *_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    for call in ("read_text", "exists", "is_dir", "iterdir"):
+        monkeypatch.setattr(Path, call, refuse)
+    daemon = LocalDaemon(1)
+    assert daemon.no_certificates_in() == ""
+    assert daemon.has_file("/a.img") is None

@@ -1,0 +1,117 @@
+"""What a domain's XML says that a VM needs of its host, and what a libvirt host offers of it."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+from vmtune.hypervisor.libvirt.calls import Connection
+from vmtune.hypervisor.libvirt.domain_xml import parse, size_in_bytes
+from vmtune.hypervisor.libvirt.errors import LibvirtRefused
+from vmtune.hypervisor.libvirt.host import LocalDaemon
+from vmtune.model.host.facts import VmFacts
+from vmtune.model.host.hardware import Hardware, Offer
+
+_KIB = 1 << 10
+_CPU_INCOMPATIBLE = 0  # VIR_CPU_COMPARE_INCOMPATIBLE
+_DISK_PATHS = ("file", "dev")
+
+
+def read_hardware(live: str, boot: str | None = None, snapshots: int = 0) -> Hardware:
+    """Read it.
+
+    :param live: the XML of the running domain; *boot* its configuration, None where it has none.
+    :raise InvalidInput: it is none that libvirt writes.
+    """
+    root = parse(live)
+    cpu, tpm = root.find("cpu"), root.find("devices/tpm/backend")
+    configured = parse(boot).find("cpu") if boot is not None else cpu
+    return Hardware(
+        host_devices=tuple(_host_devices(root)),
+        tpm=tpm.get("type", "") if tpm is not None else "",
+        hugepage_bytes=_hugepage_bytes(root),
+        cpu_mode=configured.get("mode", "custom") if configured is not None else "",
+        cpu_xml="" if cpu is None else ElementTree.tostring(cpu, encoding="unicode"),
+        disk_paths=tuple(_disk_paths(root)),
+        snapshots=snapshots,
+    )
+
+
+def _host_devices(root: Element) -> list[str]:
+    devices = [e for e in root.findall("devices/hostdev") if e.get("type") in ("pci", "mdev")]
+    devices += [e for e in root.findall("devices/interface") if e.get("type") == "hostdev"]
+    return [_address(device.find("source/address")) for device in devices]
+
+
+def _address(address: Element | None) -> str:
+    """``0000:3b:00.1``, or the UUID of a mediated device."""
+    if address is None:
+        return "of the host"
+    uuid = address.get("uuid")
+    if uuid is not None:
+        return uuid
+    domain, bus, slot, function = (
+        int(address.get(part, "0"), 0) for part in ("domain", "bus", "slot", "function")
+    )
+    return f"{domain:04x}:{bus:02x}:{slot:02x}.{function:x}"
+
+
+def _hugepage_bytes(root: Element) -> int:
+    page = root.find("memoryBacking/hugepages/page")
+    if page is None:
+        return 0
+    return size_in_bytes(page.get("size", "0"), page.get("unit", "KiB"))
+
+
+def _disk_paths(root: Element) -> list[str]:
+    found: list[str] = []
+    for source in root.findall("devices/disk/source"):
+        found += (path for name in _DISK_PATHS if (path := source.get(name)))
+    return found
+
+
+def read_offer(connection: Connection, vm: VmFacts, daemon: LocalDaemon | None) -> Offer:
+    """What the host of *connection* offers of what *vm* needs. Blocks.
+
+    :param daemon: its process, where it runs on this machine: its files can be seen then.
+    """
+    needs = vm.hardware or Hardware()
+    kind = "kvm" if vm.kvm else "qemu"
+    tpms: frozenset[str] | None = None
+    try:
+        text = connection.domain_capabilities(kind, vm.machine)
+    except LibvirtRefused as refusal:
+        return Offer(machine=False if vm.machine in refusal.message else None)
+    tpm = parse(text).find("devices/tpm")
+    if tpm is not None:
+        values = tpm.findall("enum[@name='backendModel']/value")
+        tpms = frozenset(value.text or "" for value in values)
+    seen = {path: daemon.has_file(path) if daemon else None for path in needs.disk_paths}
+    missing = None
+    if None not in seen.values():
+        missing = tuple(path for path, there in seen.items() if not there)
+    return Offer(
+        machine=True,
+        cpu=_has_cpu(connection, kind, vm.machine, needs.cpu_xml),
+        tpms=tpms,
+        free_hugepages_bytes=_free_bytes(connection, needs.hugepage_bytes),
+        missing_paths=missing,
+    )
+
+
+def _has_cpu(connection: Connection, kind: str, machine: str, cpu_xml: str) -> bool | None:
+    if not cpu_xml:
+        return None
+    try:
+        return connection.compare_cpu(kind, machine, cpu_xml) > _CPU_INCOMPATIBLE
+    except LibvirtRefused:
+        return None  # not of a CPU model, or of TCG
+
+
+def _free_bytes(connection: Connection, page_bytes: int) -> int | None:
+    if not page_bytes:
+        return None
+    try:
+        return connection.free_pages(page_bytes // _KIB) * page_bytes
+    except LibvirtRefused:
+        return 0  # it has no such pages at all

@@ -1,0 +1,116 @@
+"""A new connection for a migration that is paused in post-copy, by libvirt's resume flag.
+
+The flag came with libvirt 8.5. In some releases the destination's ``qemuMigrationDstPrepareResume``
+passes a null pointer that ``qemuProcessIncomingDefNew`` reads: the daemon ends, its QEMUs run on,
+and nothing is recovered. libvirt offers no other way, since it lets nobody use the monitor of a VM
+that arrives. So the flag is used only with releases on which it was seen to recover a guest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+
+from vmtune.errors import CommandRefused, NotFound, OutcomeUnknown
+from vmtune.hypervisor.libvirt.calls import Parameters
+from vmtune.hypervisor.libvirt.migration import (
+    LibvirtMigration,
+    MigrationArguments,
+    migration_flags,
+)
+from vmtune.model.host.uri import in_brackets
+from vmtune.model.migration.postcopy import NOT_OFFERED, RECOVERY_FAILED
+from vmtune.model.migration.record import QemuStatus, Snapshot
+from vmtune.model.versions import Version
+
+SINCE = Version(8, 5)
+RECOVERS = frozenset({(9, 0), (12, 8)})
+"""Releases of the destination's libvirt with which guests were recovered."""
+CRASHES = frozenset({(11, 3)})
+"""Releases whose daemon was seen to end."""
+
+_CONNECTS_WITHIN_S = 60.0
+_PAUSES_WITHIN_S = 10.0
+_LOOK_EVERY_S = 0.1
+_GOES_ON = frozenset({QemuStatus.POSTCOPY_ACTIVE, QemuStatus.COMPLETED})
+GUIDE = "docs/how-to/post-copy.md says how to do it by hand"
+
+
+def check_version(destination: Version | None, source: Version | None) -> None:
+    """Let only releases through that recover.
+
+    :raise CommandRefused: code ``recovery_not_offered``.
+    """
+    for side, version in (("destination", destination), ("source", source)):
+        if version is None or version < SINCE:
+            known = "of unknown version" if version is None else str(version)
+            raise _refusal(f"libvirt on the {side} is {known}; it can recover post-copy since 8.5")
+    assert destination is not None
+    release = (destination[0], destination[1])
+    if release in CRASHES:
+        raise _refusal(
+            f"libvirt {destination} on the destination ends when it is asked to recover post-copy"
+        )
+    if release not in RECOVERS:
+        raise _refusal(
+            f"nobody has proven that libvirt {destination} on the destination recovers post-copy, "
+            "and some releases end when they are asked to"
+        )
+
+
+def _refusal(message: str) -> CommandRefused:
+    return CommandRefused(message, field="migration", code=NOT_OFFERED, remedy=GUIDE)
+
+
+def resume_arguments(persistent: bool, address: str) -> MigrationArguments:
+    """What virDomainMigrateToURI3 is called with.
+
+    :param address: what the source's QEMU connects to; empty for what libvirt chooses.
+    """
+    flags = (*migration_flags(persistent), "VIR_MIGRATE_POSTCOPY", "VIR_MIGRATE_POSTCOPY_RESUME")
+    host = in_brackets(address)
+    parameters: Parameters = {"migrate_uri": f"tcp://{host}"} if address else {}
+    return MigrationArguments(flags, parameters)
+
+
+async def until_paused(is_paused: Callable[[], Awaitable[bool]]) -> None:
+    """Wait until a host says that post-copy is paused.
+
+    :raise CommandRefused: it does not; code ``recovery_failed``.
+    """
+    deadline = time.monotonic() + _PAUSES_WITHIN_S
+    while not await is_paused():
+        if time.monotonic() > deadline:
+            raise CommandRefused(
+                "libvirt does not pause post-copy",
+                field="migration",
+                code=RECOVERY_FAILED,
+                remedy="try again",
+            )
+        await asyncio.sleep(_LOOK_EVERY_S)
+
+
+async def until_connected(
+    migration: LibvirtMigration, look: Callable[[], Awaitable[Snapshot]]
+) -> None:
+    """Return once QEMU sends again. libvirt's call itself lasts to the migration's end.
+
+    :param look: asks the source's QEMU.
+    :raise CommandRefused: in libvirt's words.
+    :raise OutcomeUnknown: libvirt is still at it after a minute.
+    """
+    deadline = time.monotonic() + _CONNECTS_WITHIN_S
+    while not migration.done:
+        try:
+            if (await look()).status in _GOES_ON:
+                return
+        except NotFound:
+            return
+        if time.monotonic() > deadline:
+            raise OutcomeUnknown(
+                "libvirt has not connected the two hosts within a minute, and still tries",
+                remedy="look again whether post-copy goes on",
+            )
+        await asyncio.sleep(_LOOK_EVERY_S)
+    await migration.wait()

@@ -1,0 +1,68 @@
+"""Findings of what a VM needs of its destination besides settings."""
+
+from __future__ import annotations
+
+from vmtune.model.findings.kinds import blocker, warning
+
+HARDWARE_ROWS = (
+    warning(
+        "vfio_device",
+        "the guest has devices of the host by VFIO ({devices}): they migrate only where their "
+        "driver can, to a device of the same kind, and add to the downtime",
+        "detach them before and attach them after, or have the guest fail over to a virtio card",
+    ),
+    blocker(
+        "tpm_passthrough",
+        "the guest's TPM is the host's own, whose state cannot leave it",
+        "use a TPM with the backend emulator",
+    ),
+    blocker(
+        "tpm_not_offered",
+        "the destination cannot give the guest its TPM: its libvirt has no backend {backend}",
+        "install swtpm on the destination, then restart its libvirt",
+    ),
+    blocker(
+        "hugepages_missing",
+        "the guest's memory is {needed_bytes} in huge pages of {page_bytes}; the destination has "
+        "{free_bytes} of them free",
+        "reserve more on the destination (vm.nr_hugepages), or choose another one",
+    ),
+    blocker(
+        "machine_not_offered",
+        "the destination's QEMU has no machine type {machine}",
+        "use a QEMU there that has it, or choose another destination",
+    ),
+    blocker(
+        "cpu_not_offered",
+        "the destination cannot give the guest its CPU: a feature of it is missing there",
+        "choose a destination with that CPU; for later, a CPU model that all hosts have "
+        "(virsh hypervisor-cpu-baseline)",
+    ),
+    warning(
+        "cpu_host_passthrough",
+        "the guest has the source's CPU as it is (host-passthrough): on another CPU, microcode or "
+        "kernel it may crash",
+        "migrate between equal hosts only; for later, a CPU model that all hosts have",
+    ),
+    warning(
+        "cpu_host_model",
+        "its CPU is a host-model: at its next start on the destination it becomes that host's, and "
+        "the VM may then not migrate back",
+        "use a CPU model that all hosts have (virsh hypervisor-cpu-baseline)",
+    ),
+    blocker(
+        "has_snapshots",
+        "libvirt migrates no VM with snapshots, and keeps {count} of this one",
+        "delete them, or with --metadata only what libvirt knows of them (virsh snapshot-delete)",
+    ),
+    blocker(
+        "disk_missing",
+        "the destination does not have {paths}",
+        "put the disk on storage that both hosts have, or let virsh copy it (--copy-storage-all)",
+    ),
+    warning(
+        "disks_not_seen",
+        "nobody can be asked whether the destination has the same {paths}",
+        "check that they are on storage that both hosts have",
+    ),
+)

@@ -1,0 +1,49 @@
+"""What a VM needs of a host to run there, and what a host offers of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Hardware:
+    """What a domain's XML says of a VM, as far as it can stop a migration.
+
+    :param host_devices: devices of the host that the guest has by VFIO, by their addresses.
+    :param tpm: the backend of its TPM (``emulator``, ``passthrough``); empty for none.
+    :param hugepage_bytes: the size of the huge pages that back its memory; 0 for none, or where
+        the XML leaves it to the host.
+    :param cpu_mode: of its configuration: ``host-model``, ``host-passthrough``, ``custom``, ....
+    :param cpu_xml: its running CPU, as libvirt has it; empty where it names none.
+    :param disk_paths: files and devices of the host that are its disks.
+    :param snapshots: how many libvirt keeps of it.
+    """
+
+    host_devices: tuple[str, ...] = ()
+    tpm: str = ""
+    hugepage_bytes: int = 0
+    cpu_mode: str = ""
+    cpu_xml: str = ""
+    disk_paths: tuple[str, ...] = ()
+    snapshots: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What a host offers of what a VM needs. None is not known.
+
+    :param machine: it has the VM's machine type.
+    :param cpu: it can give the guest its CPU.
+    :param tpms: the backends of TPMs.
+    :param free_hugepages_bytes: in huge pages of the VM's size.
+    :param missing_paths: those of the VM's disks that are not there.
+    """
+
+    machine: bool | None = None
+    cpu: bool | None = None
+    tpms: frozenset[str] | None = None
+    free_hugepages_bytes: int | None = None
+    missing_paths: tuple[str, ...] | None = None
+
+
+UNKNOWN_OFFER = Offer()
