@@ -15,7 +15,7 @@ from types import MappingProxyType
 from vmtune import units
 from vmtune.bench.boot.firmware import find_firmware
 from vmtune.bench.migration.families import FAMILIES, SCENARIOS
-from vmtune.bench.migration.order import DirectPlace
+from vmtune.bench.migration.order import DirectTestbed
 from vmtune.bench.model.kinds import ScenarioKind
 from vmtune.bench.model.scenario import block, boot
 from vmtune.bench.model.scenario.any_kind import AnyScenario, kind_of
@@ -121,7 +121,7 @@ assert all(OFFERED[one.family].kind is kind_of(one) for one in CATALOGUE.values(
 
 def why_not_alone(
     scenario: BlockScenario | BootScenario,
-    place: DirectPlace,
+    testbed: DirectTestbed,
     kvm_usable: bool,
     memory_bytes: int | None,
 ) -> str:
@@ -130,8 +130,8 @@ def why_not_alone(
 
     :param memory_bytes: the host's; None where it is not known.
     """
-    if shutil.which(place.qemu) is None:
-        return f"there is no program {place.qemu}"
+    if shutil.which(testbed.qemu) is None:
+        return f"there is no program {testbed.qemu}"
     if isinstance(scenario, BlockScenario):
         return "" if shutil.which("fio") else "fio is not installed (on Debian: the package fio)"
     if scenario.needs_kvm and not kvm_usable:
@@ -143,7 +143,7 @@ def why_not_alone(
             f"{units.approximate(memory_bytes, Unit.BYTES)}"
         )
     try:
-        find_firmware(scenario.cell.firmware, place.data_folder)
+        find_firmware(scenario.cell.firmware, testbed.data_folder)
     except SetupError as error:
         return str(error)
     return ""

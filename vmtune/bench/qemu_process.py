@@ -24,7 +24,7 @@ def find_qemu(qemu: Path) -> Path:
     if found is None:
         raise SetupError(
             f"there is no program {qemu}",
-            field="place.qemu",
+            field="testbed.qemu",
             code="program_missing",
             remedy="name a QEMU that is installed",
         )

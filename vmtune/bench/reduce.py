@@ -9,7 +9,8 @@ from vmtune.bench.block.reduce import reduce_block
 from vmtune.bench.boot.reduce import reduce_boot
 from vmtune.bench.migration.guest_metrics import guest_metrics
 from vmtune.bench.migration.guest_passes import Span
-from vmtune.bench.model.metrics.table import METRICS
+from vmtune.bench.model.kinds import ScenarioKind
+from vmtune.bench.model.metrics.table import METRICS, SUCCESS
 from vmtune.bench.model.runs.run import CpuSample, HostSide, RunRecord, RunState
 from vmtune.model.migration.record import Sample
 from vmtune.model.tunables.tunable import Value
@@ -24,11 +25,12 @@ def reduce(record: RunRecord, state: RunState, values: Mapping[str, Value]) -> d
         report.
     """
     if record.block is not None:
-        return dict(reduce_block(record.block))
+        return {**reduce_block(record.block), **dict(_success(ScenarioKind.BLOCK, state))}
     if record.boot is not None:
-        return dict(reduce_boot(record.boot))
+        return {**reduce_boot(record.boot), **dict(_success(ScenarioKind.BOOT, state))}
     migration = _migration(record)
     found = {
+        **dict(_success(ScenarioKind.MIGRATION, state)),
         **dict(_time(record, state, migration)),
         **guest_metrics(record, migration),
         **dict(_cpu(record.cpu, migration)),
@@ -36,6 +38,11 @@ def reduce(record: RunRecord, state: RunState, values: Mapping[str, Value]) -> d
         **dict(_control(record, values)),
     }
     return {name: float(found[name]) for name in METRICS if name in found}
+
+
+def _success(kind: ScenarioKind, state: RunState) -> MetricValues:
+    if state.counts:
+        yield SUCCESS[kind], float(state is RunState.COMPLETED)
 
 
 def _migration(record: RunRecord) -> Span | None:
@@ -52,8 +59,6 @@ def _time(record: RunRecord, state: RunState, migration: Span | None) -> MetricV
     if migration is None:
         return
     yield "elapsed_ms", migration[1] - migration[0]
-    if state in (RunState.COMPLETED, RunState.NOT_CONVERGED):
-        yield "converged", float(state is RunState.COMPLETED)
     totals = record.totals
     if state is not RunState.COMPLETED or totals is None:
         return

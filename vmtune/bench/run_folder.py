@@ -23,7 +23,7 @@ from vmtune.errors import SetupError
 PROC = Path("/proc")
 _PREFIX = "run-"
 _LOCK = "lock"
-_MOST_SOCKET_PATH = 107  # sockaddr_un of unix(7), less the final zero
+_MAX_SOCKET_PATH = 107  # sockaddr_un of unix(7), less the final zero
 _LONGEST_BELOW = len("/run-12345678/destination/.qemu")
 _ENDS_WITHIN_S = 10.0
 
@@ -34,19 +34,19 @@ def run_folder(base: Path) -> Iterator[Path]:
 
     :raise SetupError: it cannot be made.
     """
-    if len(str(base)) + _LONGEST_BELOW > _MOST_SOCKET_PATH:
+    if len(str(base)) + _LONGEST_BELOW > _MAX_SOCKET_PATH:
         raise SetupError(
             f"the path {base} is too long for sockets in it",
-            field="place.folder",
+            field="testbed.folder",
             code="path_too_long",
-            remedy=f"use one of at most {_MOST_SOCKET_PATH - _LONGEST_BELOW} characters",
+            remedy=f"use one of at most {_MAX_SOCKET_PATH - _LONGEST_BELOW} characters",
         )
     try:
         folder, lock = _make(base)
     except OSError as error:
         raise SetupError(
             f"no folder can be made in {base}: {error.strerror}",
-            field="place.folder",
+            field="testbed.folder",
             code="folder_not_writable",
             remedy="name a folder that vmtune may write to",
         ) from error

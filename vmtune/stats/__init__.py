@@ -7,7 +7,7 @@ and bootstraps, reports differences that do not exist (a bootstrap of the geomet
 19 % of cases with 3 to 10 runs) or misses those that are. This package says only what such data
 bear out, and its promises are simulated (``tests/unit/stats/test_simulations.py``, and as a table
 ``python -m tests.perf.stats_sim``): a false verdict in at most 6 % of cases, of 6, 10 or 20 runs,
-whatever the shape.
+whatever the shapes, unequal ones included.
 
 How it is used::
 
@@ -28,31 +28,38 @@ The method
    said so. (:mod:`~vmtune.stats.shift`)
 3. **Interval.** The shifts that the exact rank test does not reject at 5 %.
 4. **Test** of no difference: Wilcoxon's signed rank test in blocks, Mann and Whitney's otherwise,
-   both exact, with ties by counting all permutations. (:mod:`~vmtune.stats.ranks`)
+   both exact, with ties by counting all permutations (:mod:`~vmtune.stats.ranks`); unpaired,
+   Brunner and Munzel's where it is the more cautious (:mod:`~vmtune.stats.studentised`).
 5. **Verdict**, by where the interval lies about a margin fixed before: better or worse,
-   equivalent, inconclusive (and how many more blocks would settle it), or insufficient data:
-   fewer than 6 blocks, or 4 runs of each arm unpaired. (:mod:`~vmtune.stats.verdict`,
+   equivalent, inconclusive (and how many blocks would settle it), or insufficient data:
+   fewer than 6 blocks, or 6 runs of each arm unpaired. In blocks, better and worse need the sign
+   test on their side; without blocks the medians (:mod:`~vmtune.stats.medians`), and that the
+   arms took turns (:mod:`~vmtune.stats.turns`). (:mod:`~vmtune.stats.verdict`,
    :mod:`~vmtune.stats.judging`)
-6. **Runs that did not converge** took longer than their limit by nobody knows how much. Intervals
-   are widened to whatever it may have been; an arm that mostly did not converge is judged by the
-   logrank test and by how many did. Failed runs are counted, and more than a fifth of them makes a
-   verdict impossible. (:mod:`~vmtune.stats.survival`, :mod:`~vmtune.stats.rates`)
-7. **A coarse clock** widens the interval likewise, by the step that the metric is rounded to.
+6. **Runs that did not succeed**: their share is judged first. One that was given up took longer
+   than its limit by nobody knows how much, and one without a value counts as the worst. Intervals
+   are widened to whatever it may have been; an arm that mostly did not succeed is judged by the
+   logrank test and by how many did. (:mod:`~vmtune.stats.outcomes`,
+   :mod:`~vmtune.stats.survival`, :mod:`~vmtune.stats.rates`)
+7. **A coarse clock** widens the interval likewise where runs differ by less than its step;
+   otherwise values are dithered. (:mod:`~vmtune.stats.coarse`)
 8. **How much they overlap**: Cliff's delta, and the share of pairs in which B is better.
-9. **Many metrics**: one is primary. The others' p-values are adjusted for how many they are
-   (Benjamini and Hochberg), and a verdict needs that too. (:mod:`~vmtune.stats.compare`)
+9. **Many metrics**: one is primary. The others' p-values of "beyond the margin" are adjusted for
+   how many they are (Benjamini and Hochberg), and a verdict needs that too.
+   (:mod:`~vmtune.stats.compare`)
 10. **The host's noise floor**, from an A/A calibration: smaller effects are marked.
     (:mod:`~vmtune.stats.noise`)
 11. **More than one mode** is flagged, by Hartigan's dip. (:mod:`~vmtune.stats.modes`)
-12. **Over time**: change points of a history of 20 runs or more. (:mod:`~vmtune.stats.changes`)
+12. **Over time**: steps, ramps and changes of spread in a history of 20 runs or more, among noise
+    that remembers, and an early sign of the next one. (:mod:`~vmtune.stats.changes`,
+    :mod:`~vmtune.stats.steps`, :mod:`~vmtune.stats.ramps`, :mod:`~vmtune.stats.early`)
 
 The number of blocks is fixed before. Running until it is significant is not offered: each look
 is another chance of a false verdict.
 
 What it does not do: tell why, and hold for another host. An interval says what the same campaign
-on the same host would find again; what changes between days is in the noise floor at best. And
-the rank tests compare shifted copies: an arm that has the same median but is far less steady than
-the other is not called better for it, and makes the unpaired test err in 6 to 8 % instead of 5.
+on the same host would find again; what changes between days is in the noise floor at best. An arm
+that has the same median but is far less steady than the other is not called better for it.
 
 Sources
 -------

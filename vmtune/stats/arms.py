@@ -9,6 +9,7 @@ import numpy as np
 from vmtune.stats.model import Bound, Criterion, Design, Observation, Sample, Scale
 from vmtune.stats.ranks import Floats, paired_p, unpaired_p
 from vmtune.stats.shift import Shift, Spans, shift
+from vmtune.stats.studentised import studentised_p
 from vmtune.stats.summary import values_of
 from vmtune.stats.survival import Flags
 
@@ -19,14 +20,17 @@ class Arms:
 
     Paired, both have one of each block, at the same place.
 
+    :param a_censored: which of A's are known only to be above their value; *a_below*: below it.
     :param left_out: blocks in which only one arm has a value.
     """
 
     design: Design
     a: Floats
     a_censored: Flags
+    a_below: Flags
     b: Floats
     b_censored: Flags
+    b_below: Flags
     left_out: int = 0
 
     @property
@@ -36,8 +40,18 @@ class Arms:
 
     @property
     def censored(self) -> bool:
-        """Some values are."""
-        return bool(self.a_censored.any() or self.b_censored.any())
+        """Some values are known only to be above, or below, what they are given as."""
+        return bool(self.a_unknown.any() or self.b_unknown.any())
+
+    @property
+    def a_unknown(self) -> Flags:
+        """Which of A's values are not known exactly."""
+        return self.a_censored | self.a_below
+
+    @property
+    def b_unknown(self) -> Flags:
+        """Likewise B's."""
+        return self.b_censored | self.b_below
 
 
 def match(a: Sample, b: Sample, design: Design | None) -> Arms:
@@ -49,13 +63,18 @@ def match(a: Sample, b: Sample, design: Design | None) -> Arms:
     if design is None:
         design = _design(a, b)
     if design is Design.UNPAIRED:
-        return Arms(design, *values_of(a), *values_of(b))
+        return Arms(design, *_arrays(a), *_arrays(b))
     in_a, in_b = _by_block(a), _by_block(b)
     both = sorted(in_a.keys() & in_b.keys())
     pairs_a = Sample(a.arm, tuple(in_a[block] for block in both))
     pairs_b = Sample(b.arm, tuple(in_b[block] for block in both))
     left_out = len(in_a.keys() ^ in_b.keys())
-    return Arms(design, *values_of(pairs_a), *values_of(pairs_b), left_out)
+    return Arms(design, *_arrays(pairs_a), *_arrays(pairs_b), left_out)
+
+
+def _arrays(sample: Sample) -> tuple[Floats, Flags, Flags]:
+    below = [o.below for o in sample.observations if o.value is not None]
+    return (*values_of(sample), np.array(below, dtype=np.bool_))
 
 
 def _design(a: Sample, b: Sample) -> Design:
@@ -82,8 +101,8 @@ def shifted(arms: Arms, scale: Scale, resolution: float, confidence: float) -> t
     """The shift on *scale* (of logarithms for a ratio), and how its estimate is to be read."""
     paired = arms.design is Design.PAIRED
     found = shift(
-        _spans(arms.a, arms.a_censored, scale, resolution),
-        _spans(arms.b, arms.b_censored, scale, resolution),
+        _spans(arms.a, arms.a_censored, arms.a_below, scale, resolution),
+        _spans(arms.b, arms.b_censored, arms.b_below, scale, resolution),
         paired=paired,
         confidence=confidence,
     )
@@ -99,29 +118,40 @@ def shifted(arms: Arms, scale: Scale, resolution: float, confidence: float) -> t
     return found, Bound.AT_MOST if lower else Bound.AT_LEAST if higher else Bound.EXACT
 
 
-def _spans(values: Floats, censored: Flags, scale: Scale, resolution: float) -> Spans:
+def _spans(values: Floats, censored: Flags, below: Flags, scale: Scale, resolution: float) -> Spans:
     spans = Spans.known(values)
-    if resolution or censored.any():
+    if resolution or censored.any() or below.any():
         low, high = values - resolution / 2, values + resolution / 2
-        spans = Spans(values, np.where(censored, values, low), np.where(censored, np.inf, high))
+        low, high = np.where(censored, values, low), np.where(below, values, high)
+        low, high = np.where(below, -np.inf, low), np.where(censored, np.inf, high)
+        spans = Spans(values, low, high)
     return spans.log() if scale is Scale.RATIO else spans
 
 
 def tested(arms: Arms, scale: Scale) -> tuple[float, bool, bool]:
     """The rank test's p, whether it is exact, and whether there were ties.
 
-    Values above the lowest limit count as equal to it. If both arms are alike they are alike
-    after that too, so the test holds its error rate.
+    Values above the lowest limit count as equal to it, and those below the highest of which
+    only that is known likewise. If both arms are alike they are alike after that too, so the
+    test holds its error rate.
     """
     a, b = arms.a, arms.b
     if arms.censored:
-        limit = min(
-            np.min(values, where=censored, initial=np.inf)
-            for values, censored in ((a, arms.a_censored), (b, arms.b_censored))
+        least, most = (
+            max(
+                np.max(v, where=w, initial=-np.inf)
+                for v, w in ((a, arms.a_below), (b, arms.b_below))
+            ),
+            min(
+                np.min(v, where=w, initial=np.inf)
+                for v, w in ((a, arms.a_censored), (b, arms.b_censored))
+            ),
         )
-        a, b = np.minimum(a, limit), np.minimum(b, limit)
+        a, b = (np.minimum(np.maximum(values, least), most) for values in (a, b))
     if arms.design is Design.UNPAIRED:
-        return unpaired_p(a, b)
+        p, exact, tied = unpaired_p(a, b)
+        studentised = min(1.0, 2 * min(studentised_p(a, b), studentised_p(b, a)))
+        return (p, exact, tied) if p >= studentised else (studentised, False, tied)
     differences = np.log(b) - np.log(a) if scale is Scale.RATIO else b - a
     return paired_p(np.round(differences, 12) if scale is Scale.RATIO else differences)
 
@@ -131,20 +161,46 @@ def order(arms: Arms) -> tuple[float, float]:
 
     Paired, of the blocks; unpaired, of all pairs of a run of A and a run of B.
     """
-    a, a_censored, b, b_censored = arms.a, arms.a_censored, arms.b, arms.b_censored
+    a, a_above, a_below, b = arms.a, arms.a_censored, arms.a_below, arms.b
+    b_above, b_below = arms.b_censored, arms.b_below
     if arms.design is Design.UNPAIRED:
-        a, a_censored = a[:, None], a_censored[:, None]
-    larger = ~a_censored & ((b > a) | (b_censored & (b == a)))
-    smaller = ~b_censored & ((b < a) | (a_censored & (b == a)))
+        a, a_above, a_below = a[:, None], a_above[:, None], a_below[:, None]
+    larger = ~a_above & ~b_below & ((b > a) | ((b_above | a_below) & (b == a)))
+    smaller = ~b_above & ~a_below & ((b < a) | ((a_above | b_below) & (b == a)))
     return float(larger.mean()), float(smaller.mean())
 
 
 def margin_of(criterion: Criterion, arms: Arms, scale: Scale) -> tuple[float, float]:
     """The margin on *scale*: from where to where effects do not matter."""
     if scale is Scale.RATIO:
-        return 1 / (1 + criterion.margin), 1 + criterion.margin
+        # The least difference that matters, as a ratio to the smaller median.
+        smaller = min(float(np.median(values)) for values in (arms.a, arms.b))
+        factor = 1 + max(criterion.margin, (criterion.least_difference or 0.0) / smaller)
+        return 1 / factor, factor
+    medians = [abs(float(np.median(values))) for values in (arms.a, arms.b)]
     least = criterion.least_difference
     if least is None:
-        medians = (abs(float(np.median(values))) for values in (arms.a, arms.b))
         least = criterion.margin * max(medians)
     return -least, least
+
+
+def claim_p(arms: Arms, scale: Scale, resolution: float, margin: tuple[float, float]) -> float:
+    """The p of "beyond the margin", two-sided: the claim that a verdict makes.
+
+    Of values that are known only in part it takes what speaks least for the claim.
+    """
+    least, most = (float(np.log(end)) for end in margin) if scale is Scale.RATIO else margin
+    a = _spans(arms.a, arms.a_censored, arms.a_below, scale, resolution)
+    b = _spans(arms.b, arms.b_censored, arms.b_below, scale, resolution)
+    if arms.design is Design.PAIRED:
+        with np.errstate(invalid="ignore"):
+            above, below = b.low - a.high - most, least - (b.high - a.low)
+        return min(
+            paired_p(np.where(np.isnan(each), -np.inf, np.round(each, 12)), upper=True)[0]
+            for each in (above, below)
+        )
+    found = []
+    for first, second in ((a.high, b.low - most), (b.high, a.low + least)):
+        exact = unpaired_p(np.round(first, 12), np.round(second, 12), upper=True)[0]
+        found.append(max(exact, min(1.0, 2 * studentised_p(first, second))))
+    return min(found)

@@ -1,43 +1,55 @@
 """When a metric changed, over many runs of one scenario in the order of time.
 
-The values are replaced by their ranks, so that neither shape nor outliers matter, and the series
-is cut where that pays: so that the sum of squares about the segments' mean ranks, plus a price
-for each cut, is the smallest that there is (optimal partitioning). The price decides how often
-a series without a change is cut. It depends on nothing but the length of the series: it is what
-the best single cut of a shuffled series gains in all but 1 % of 2,000 shufflings. So of a hundred
-histories in which nothing changed about one shows a change.
+Where the level takes a step is found by its likelihood among noise that remembers
+(:mod:`~vmtune.stats.steps`). Steps that are one slow change together are told as a ramp
+(:mod:`~vmtune.stats.ramps`). Then the values' distances from their level are searched likewise, by
+a stricter limit: where they become larger or smaller but the level stays, the spread changed
+alone. What the last few runs hint at is apart: an early sign (:mod:`~vmtune.stats.early`).
 
-What lies before and after a cut is then compared like two arms, unpaired, between the
-neighbouring cuts. That comparison says how large the change is and whether it matters; its test
+What lies before and after a change is then compared like two arms, unpaired, between the
+neighbouring changes. That comparison says how large the change is and whether it matters; its test
 is not to be read as one, for the cut was put where the difference is.
-
-Jackson, B., et al. (2005). An algorithm for optimal partitioning of data on an interval. IEEE
-Signal Processing Letters 12. Lung-Yut-Fong, A., Lévy-Leduc, C., & Cappé, O. (2015).
-Homogeneity and change-point detection tests for multivariate data using rank statistics. J. SFdS
-156. Truong, C., Oudre, L., & Vayatis, N. (2020). Selective review of offline change point
-detection methods. Signal Processing 167.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from itertools import pairwise
 
 import numpy as np
 
 from vmtune.errors import InvalidInput
 from vmtune.stats.compare import compare
-from vmtune.stats.model import MOST_RUNS, Comparison, Criterion, Design, Observation, Sample
-from vmtune.stats.ranks import Floats, doubled_midranks
+from vmtune.stats.early import EarlySign, early_sign
+from vmtune.stats.model import (
+    MAX_RUNS,
+    Comparison,
+    Criterion,
+    Design,
+    Direction,
+    Observation,
+    Sample,
+)
+from vmtune.stats.ramps import Level, levels
+from vmtune.stats.ranks import Floats
+from vmtune.stats.steps import LEAST_SEGMENT, steps
 
 LEAST_POINTS = 20
-LEAST_SEGMENT = 5
-"""Runs between two changes: fewer cannot be distinguished from outliers."""
-FALSE_ALARMS = 0.01
-_SHUFFLINGS = 2000
-_SEED = 1
+SPREAD_STRICTER = 4.0
+"""What the limits are raised by for changes of spread: below 1 % of histories show a false one."""
+
+
+class ChangeKind(StrEnum):
+    """How values changed."""
+
+    STEP = "step"
+    """From one run to the next."""
+    RAMP = "ramp"
+    """By and by, over ten runs or more."""
+    SPREAD = "spread"
+    """The level stayed; the runs lie wider apart, or less wide."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +59,16 @@ class Change:
     :param at: the index of the first value after it.
     :param comparison: what came after, compared with what was before, between the
         neighbouring changes.
+    :param until: the index of the first value at the new level; *at* but for a ramp.
+    :param spread: the spread since by the spread before (median distances from the level); None
+        where there is no ratio.
     """
 
     at: int
     comparison: Comparison
+    kind: ChangeKind = ChangeKind.STEP
+    until: int = 0
+    spread: float | None = None
 
 
 def changes(observations: Sequence[Observation], criterion: Criterion) -> tuple[Change, ...]:
@@ -58,78 +76,121 @@ def changes(observations: Sequence[Observation], criterion: Criterion) -> tuple[
 
     :raise InvalidInput: too few values, or too many.
     """
+    places, values = _usable(observations)
+    usable = [observations[place] for place in places]
+    scores = np.log(values) if values.min() > 0 else values
+    cuts = steps(scores)
+    level = levels(scores, cuts)
+    found = [
+        *(_level_change(usable, criterion, each, near) for each, near in _with_ends(level, usable)),
+        *(() if criterion.share else _spread_changes(usable, criterion, scores, cuts, level)),
+    ]
+    return tuple(
+        replace(each, at=places[each.at], until=places[min(each.until, len(places) - 1)])
+        for each in sorted(found, key=lambda change: change.at)
+    )
+
+
+def completion_changes(succeeded: Sequence[bool]) -> tuple[Change, ...]:
+    """Where the share of runs that succeed changed, in the order of time.
+
+    :raise InvalidInput: too few runs, or too many.
+    """
+    return changes([Observation(float(each)) for each in succeeded], _COMPLETION)
+
+
+def newest_sign(observations: Sequence[Observation], found: Sequence[Change]) -> EarlySign | None:
+    """The sign that the last runs give of a change, since the last one of level.
+
+    :raise InvalidInput: too few values, or too many.
+    """
+    places, values = _usable(observations)
+    last = max((each.until for each in found if each.kind is not ChangeKind.SPREAD), default=0)
+    since = sum(place < last for place in places)
+    sign = early_sign(values[since:])
+    return None if sign is None else replace(sign, at=places[since + sign.at])
+
+
+_COMPLETION = Criterion("completed", Direction.HIGHER, share=True, success=True)
+
+
+def _usable(observations: Sequence[Observation]) -> tuple[list[int], Floats]:
+    """The indices of what has a value, and the values."""
     places = [place for place, o in enumerate(observations) if o.value is not None]
-    if not LEAST_POINTS <= len(places) <= MOST_RUNS:
+    if not LEAST_POINTS <= len(places) <= MAX_RUNS:
         raise InvalidInput(
-            f"{len(places)} values; changes are looked for in {LEAST_POINTS} to {MOST_RUNS:,}",
+            f"{len(places)} values; changes are looked for in {LEAST_POINTS} to {MAX_RUNS:,}",
             field="values",
             code="too_few" if len(places) < LEAST_POINTS else "too_many",
             remedy="run the scenario more often"
             if len(places) < LEAST_POINTS
             else "choose a shorter time",
         )
-    usable = [observations[place] for place in places]
-    cuts = _cuts(np.array([o.value for o in usable], dtype=np.float64))
+    return places, np.array([observations[place].value for place in places], dtype=np.float64)
+
+
+def _with_ends(
+    level: Sequence[Level], usable: Sequence[Observation]
+) -> list[tuple[Level, tuple[int, int]]]:
+    """Each change of level, with where the one before it ended and the next one begins."""
+    begins = [0, *(each.until for each in level)]
+    ends = [*(each.at for each in level[1:]), len(usable)]
+    return [(each, (begin, end)) for each, begin, end in zip(level, begins, ends, strict=False)]
+
+
+def _level_change(
+    usable: Sequence[Observation], criterion: Criterion, level: Level, near: tuple[int, int]
+) -> Change:
+    begin, end = near
+    # A ramp may have no runs before or after it: then its first and last third are compared.
+    third = max(LEAST_SEGMENT, (end - begin) // 3)
+    until = level.until if end - level.until >= LEAST_SEGMENT else end - third
+    at = level.at if level.at - begin >= LEAST_SEGMENT else begin + third
+    kind = ChangeKind.RAMP if level.until > level.at else ChangeKind.STEP
+    compared = _compared(usable[begin:at], usable[until:end], criterion)
+    return Change(level.at, compared, kind, level.until)
+
+
+def _spread_changes(
+    usable: Sequence[Observation],
+    criterion: Criterion,
+    scores: Floats,
+    cuts: Sequence[int],
+    level: Sequence[Level],
+) -> list[Change]:
+    """Where the distances from the level changed, but not at a change of level."""
+    if any(each.until > each.at for each in level):
+        return []  # about a ramp there is no level to be distant from
+    ends = [0, *cuts, len(scores)]
+    distances = np.concatenate(
+        [np.abs(scores[a:b] - np.median(scores[a:b])) for a, b in pairwise(ends)]
+    )
+    at_level = [place for cut in cuts for place in range(cut - LEAST_SEGMENT, cut + LEAST_SEGMENT)]
     found = []
-    for (start, cut), (_, end) in pairwise(pairwise([0, *cuts, len(usable)])):
-        before, after = (
-            Sample(name, tuple(usable[part]))
-            for name, part in (("before", slice(start, cut)), ("after", slice(cut, end)))
+    spread = steps(distances, SPREAD_STRICTER)
+    for (begin, cut), (_, end) in pairwise(pairwise([0, *spread, len(scores)])):
+        if cut in at_level:
+            continue
+        before, after = (float(np.median(distances[part]))
+                         for part in (slice(begin, cut), slice(cut, end)))  # fmt: skip
+        found.append(
+            Change(
+                cut,
+                _compared(usable[begin:cut], usable[cut:end], criterion),
+                ChangeKind.SPREAD,
+                cut,
+                after / before if before else None,
+            )
         )
-        found.append(Change(places[cut], compare(before, after, criterion, design=Design.UNPAIRED)))
-    return tuple(found)
+    return found
 
 
-def _cuts(values: Floats) -> list[int]:
-    """The indices at which segments begin, without the first."""
-    ranks = doubled_midranks(values).astype(np.float64)
-    if not ranks.std():
-        return []
-    scores = (ranks - ranks.mean()) / ranks.std()
-    return _partition(scores, _price(len(values)))
-
-
-def _partition(scores: Floats, price: float) -> list[int]:
-    """The cuts at which squares about the segments' means, and a price for each, sum up to least.
-
-    By dynamic programming: the best of the first n is the best of some fewer and a last segment.
-    """
-    length = len(scores)
-    places = np.arange(length + 1)
-    sums = np.concatenate(([0.0], scores.cumsum()))
-    best = np.full(length + 1, np.inf)
-    best[0] = 0.0
-    begins = np.zeros(length + 1, dtype=np.intp)
-    for end in range(LEAST_SEGMENT, length + 1):
-        starts = places[: end - LEAST_SEGMENT + 1]
-        # Squares about a mean: the sum of squares, which is in every partition, less this.
-        gains = (sums[end] - sums[starts]) ** 2 / (end - starts)
-        costs = best[starts] + price - gains
-        begins[end] = costs.argmin()
-        best[end] = costs[begins[end]]
-    cuts: list[int] = []
-    at = int(begins[length])
-    while at:
-        cuts.insert(0, at)
-        at = int(begins[at])
-    return cuts
-
-
-@lru_cache(maxsize=64)
-def _price(length: int) -> float:
-    """What one cut of a shuffled series gains in all but :data:`FALSE_ALARMS` of shufflings."""
-    scores = np.arange(length, dtype=np.float64)
-    scores = (scores - scores.mean()) / scores.std()
-    random = np.random.default_rng(_SEED)
-    sizes = np.arange(LEAST_SEGMENT, length - LEAST_SEGMENT + 1)
-    best = [
-        float(
-            (
-                random.permutation(scores).cumsum()[sizes - 1] ** 2
-                * length
-                / (sizes * (length - sizes))
-            ).max()
-        )
-        for _ in range(_SHUFFLINGS)
-    ]
-    return float(np.quantile(best, 1 - FALSE_ALARMS))
+def _compared(
+    before: Sequence[Observation], after: Sequence[Observation], criterion: Criterion
+) -> Comparison:
+    return compare(
+        Sample("before", tuple(before)),
+        Sample("after", tuple(after)),
+        criterion,
+        design=Design.UNPAIRED,
+    )

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from vmtune.errors import InvalidInput
-from vmtune.stats.arms import Arms, margin_of, match, order, scale_of, shifted, tested
-from vmtune.stats.judging import ERROR_RATE, judge
+from vmtune.stats.arms import (
+    Arms,
+    claim_p,
+    margin_of,
+    match,
+    order,
+    scale_of,
+    shifted,
+    tested,
+)
+from vmtune.stats.coarse import spread_out
+from vmtune.stats.judging import ERROR_RATE, by_survival, judge
+from vmtune.stats.medians import difference_of_medians
 from vmtune.stats.model import (
     Bound,
     Comparison,
@@ -17,17 +30,22 @@ from vmtune.stats.model import (
     Design,
     Direction,
     Effect,
+    Medians,
     NoiseFloor,
     Rates,
     Sample,
     Scale,
+    Survival,
     Test,
     Verdict,
 )
 from vmtune.stats.noise import floor_for
+from vmtune.stats.outcomes import succeeded, with_worst
+from vmtune.stats.ranks import Floats
 from vmtune.stats.rates import rates
 from vmtune.stats.summary import summarise
 from vmtune.stats.survival import logrank
+from vmtune.stats.turns import took_turns
 
 CONFIDENCE = 0.95
 """Of intervals. The verdicts' error rates follow from it (:mod:`~vmtune.stats.verdict`)."""
@@ -42,6 +60,7 @@ class Contrast:
     criterion: Criterion
     noise_floor: NoiseFloor | None = None
     design: Design | None = None
+    in_time: bool = False
 
 
 def compare(
@@ -51,49 +70,74 @@ def compare(
     *,
     noise_floor: NoiseFloor | None = None,
     design: Design | None = None,
+    in_time: bool = False,
 ) -> Comparison:
     """Hold *b* against *a* by *criterion*.
 
     :param noise_floor: of the same metric, calibrated where the runs ran.
     :param design: None to pair the arms by their blocks if every run has one; unpaired where
         blocks of the same number are not the same ones.
+    :param in_time: arms without blocks get a verdict only if their runs took turns
+        (:mod:`~vmtune.stats.turns`).
     :raise InvalidInput: a metric of shares has values other than 0 and 1, or the noise floor is
         of another metric.
     """
-    arms = match(a, b, Design.UNPAIRED if criterion.share else design)
+    worst_a, worst_b = with_worst(a, b, criterion)
+    fine_a, fine_b, resolution = spread_out(worst_a, worst_b, criterion.resolution)
+    in_blocks = match(worst_a, worst_b, design).design is Design.PAIRED
+    arms = match(fine_a, fine_b, Design.UNPAIRED if criterion.share else design)
     found = Comparison(
         criterion=criterion,
         a=summarise(a, criterion.resolution),
         b=summarise(b, criterion.resolution),
         design=arms.design,
         size=arms.size,
-        measured=_measured(a, b),
+        measured=_measured(worst_a, worst_b),
+        succeeded=succeeded(a, b, CONFIDENCE),
+        in_turns=None if in_blocks or not in_time else _in_turns(a, b),
     )
     if arms.size:
-        found = _shares(found, arms) if criterion.share else _values(found, a, b, arms)
+        found = (
+            _shares(found, arms)
+            if criterion.share
+            else _values(found, worst_a, worst_b, arms, resolution)
+        )
         found = floor_for(found, noise_floor)
     return judge(replace(found, notes=tuple(_notes(found, arms, noise_floor))))
 
 
-def compare_many(contrasts: Sequence[Contrast]) -> tuple[Comparison, ...]:
+def compare_many(contrasts: Sequence[Contrast], *, declared: bool = True) -> tuple[Comparison, ...]:
     """Compare them all, and hold their p-values against how many there are.
+
+    :param declared: the primary metric was chosen before the runs.
 
     The false discovery rate is controlled (Benjamini and Hochberg, 1995) over those whose metric
     is primary, and apart from them over all others: what a campaign was made for does not
     pay for the other metrics. A single primary one is as if it were alone. What cannot
     get a verdict, for lack of data or of a direction, does not count.
 
+    Where runs were put together afterwards nobody declared a primary metric, and all count alike.
+    What is adjusted is the p of the claim: "beyond the margin", not "some difference".
+    How many succeeded is judged apart too, and first: it pays for nothing else either.
+
     Benjamini, Y., & Hochberg, Y. (1995). Controlling the false discovery rate. JRSS B 57.
     """
     found = [
-        compare(each.a, each.b, each.criterion, noise_floor=each.noise_floor, design=each.design)
+        compare(
+            each.a,
+            each.b,
+            each.criterion,
+            noise_floor=each.noise_floor,
+            design=each.design,
+            in_time=each.in_time,
+        )
         for each in contrasts
     ]
-    for primary in (True, False):
+    for family_of in _FAMILIES if declared else _UNDECLARED:
         family = [
-            (place, comparison.test.p)
+            (place, _claimed(comparison, comparison.test))
             for place, comparison in enumerate(found)
-            if comparison.criterion.primary is primary
+            if family_of(comparison.criterion)
             and comparison.test is not None
             and comparison.criterion.direction is not Direction.NONE
             and comparison.verdict is not Verdict.INSUFFICIENT_DATA
@@ -102,6 +146,32 @@ def compare_many(contrasts: Sequence[Contrast]) -> tuple[Comparison, ...]:
             for (place, _), p in zip(family, adjusted([p for _, p in family]), strict=True):
                 found[place] = judge(replace(found[place], adjusted_p=p))
     return tuple(found)
+
+
+def _claimed(comparison: Comparison, test: Test) -> float:
+    """The p of what its verdict would claim."""
+    if comparison.claim_p is None or by_survival(comparison):
+        return test.p
+    return comparison.claim_p
+
+
+def _in_turns(a: Sample, b: Sample) -> bool:
+    times = [[o.at_s for o in sample.observations if o.at_s is not None] for sample in (a, b)]
+    known = all(len(t) == len(s.observations) for t, s in zip(times, (a, b), strict=True))
+    return known and took_turns(*times)
+
+
+_FAMILIES: tuple[Callable[[Criterion], bool], ...] = (
+    lambda criterion: criterion.success and not criterion.primary,
+    lambda criterion: criterion.primary,
+    lambda criterion: not (criterion.success or criterion.primary),
+)
+"""Comparisons whose p-values are adjusted together."""
+_UNDECLARED: tuple[Callable[[Criterion], bool], ...] = (
+    lambda criterion: criterion.success,
+    lambda criterion: not criterion.success,
+)
+"""Likewise, where no metric was declared to be the primary one before the runs."""
 
 
 def adjusted(p_values: Sequence[float]) -> list[float]:
@@ -119,22 +189,25 @@ def adjusted(p_values: Sequence[float]) -> list[float]:
     return found
 
 
-def _values(found: Comparison, a: Sample, b: Sample, arms: Arms) -> Comparison:
+def _values(found: Comparison, a: Sample, b: Sample, arms: Arms, resolution: float) -> Comparison:
     """With the effect, the tests and the order of the runs."""
-    scale, scale_reason = scale_of(arms)
+    scale, scale_reason = scale_of(match(a, b, arms.design))
     p, exact, tied = tested(arms, scale)
     larger, smaller = order(match(a, b, Design.UNPAIRED))
-    in_larger, in_smaller = order(arms)
+    in_larger, in_smaller = order(match(a, b, arms.design))
+    effect = _effect(found.criterion, arms, scale, resolution)
     direction = found.criterion.direction
     if arms.censored:
         found = replace(
             found,
-            survival=logrank(arms.a, arms.a_censored, arms.b, arms.b_censored),
+            survival=_survival(arms),
             converged=rates("converged", *_converged(arms), CONFIDENCE),
         )
     return replace(
         found,
-        effect=_effect(found.criterion, arms, scale),
+        effect=effect,
+        medians=_medians(arms, scale),
+        claim_p=claim_p(arms, scale, resolution, (effect.margin_low, effect.margin_high)),
         scale_reason=scale_reason,
         cliffs_delta=larger - smaller,
         better_share=None
@@ -145,16 +218,46 @@ def _values(found: Comparison, a: Sample, b: Sample, arms: Arms) -> Comparison:
     )
 
 
+def _survival(arms: Arms) -> Survival:
+    """Where the worst is the least, the values' order is turned round: "sooner" is larger."""
+    if arms.a_below.any() or arms.b_below.any():
+        return logrank(-arms.a, arms.a_below, -arms.b, arms.b_below)
+    return logrank(arms.a, arms.a_censored, arms.b, arms.b_censored)
+
+
 def _ratio(logarithm: float) -> float:
     """Of which that is the logarithm; the largest number where it is beyond that."""
-    return math.exp(min(logarithm, _MOST_LOG))
+    return math.exp(min(logarithm, _MAX_LOG))
 
 
-_MOST_LOG = math.log(sys.float_info.max)
+_MAX_LOG = math.log(sys.float_info.max)
 
 
-def _effect(criterion: Criterion, arms: Arms, scale: Scale) -> Effect:
-    found, bound = shifted(arms, scale, criterion.resolution, CONFIDENCE)
+def _medians(arms: Arms, scale: Scale) -> Medians | None:
+    """None where a median is not known."""
+    lost = [float(u.mean()) for u in (arms.a_unknown, arms.b_unknown)]
+    if max(lost) >= 0.5:
+        return None
+    a, b = (
+        np.where(above, np.inf, np.where(below, -np.inf, values))
+        for values, above, below in (
+            (arms.a, arms.a_censored, arms.a_below),
+            (arms.b, arms.b_censored, arms.b_below),
+        )
+    )
+    ratio = scale is Scale.RATIO
+    if ratio:
+        a, b = (np.log(np.maximum(values, sys.float_info.min)) for values in (a, b))
+    at, low, high = difference_of_medians(a, b, CONFIDENCE)
+    if not math.isfinite(at):
+        return None
+    back = _ratio if ratio else float
+    ends = (back(float(end)) if math.isfinite(end) else None for end in (low, high))
+    return Medians(back(float(at)), *ends)
+
+
+def _effect(criterion: Criterion, arms: Arms, scale: Scale, resolution: float) -> Effect:
+    found, bound = shifted(arms, scale, resolution, CONFIDENCE)
     back = _ratio if scale is Scale.RATIO else float
     low, high = (
         back(float(end)) if math.isfinite(end) else None for end in (found.low, found.high)
@@ -169,11 +272,18 @@ def _effect(criterion: Criterion, arms: Arms, scale: Scale) -> Effect:
         level=found.cut.level,
         margin_low=margin_low,
         margin_high=margin_high,
-        rank=found.cut.rank,
+        rank=int(found.rank),
+        sure_low=_sure(found.estimate_low, found.estimate, back),
+        sure_high=_sure(found.estimate_high, found.estimate, back),
         differences=arms.size * (arms.size + 1) // 2
         if arms.design is Design.PAIRED
         else len(arms.a) * len(arms.b),
     )
+
+
+def _sure(end: Floats, estimate: Floats, back: Callable[[float], float]) -> float | None:
+    known = math.isfinite(end) and float(end) != float(estimate)
+    return back(float(end)) if known else None
 
 
 def _name(design: Design, *, exact: bool, tied: bool) -> str:
@@ -218,9 +328,16 @@ def _shares(found: Comparison, arms: Arms) -> Comparison:
 def _converged(arms: Arms) -> tuple[tuple[int, int], tuple[int, int]]:
     """How many of how many values are not censored, of A and of B."""
     return (
-        (int((~arms.a_censored).sum()), len(arms.a)),
-        (int((~arms.b_censored).sum()), len(arms.b)),
+        (int((~arms.a_unknown).sum()), len(arms.a)),
+        (int((~arms.b_unknown).sum()), len(arms.b)),
     )
+
+
+def shapes_differ(effect: Effect, medians: Medians) -> bool:
+    """The effect's interval does not hold what the medians say."""
+    low = -math.inf if effect.low is None else effect.low
+    high = math.inf if effect.high is None else effect.high
+    return not low <= medians.estimate <= high
 
 
 def _measured(a: Sample, b: Sample) -> Rates | None:
@@ -234,11 +351,28 @@ def _measured(a: Sample, b: Sample) -> Rates | None:
     return rates("measured", counts[0], counts[1], CONFIDENCE)
 
 
+def _success_notes(found: Comparison) -> Iterator[str]:
+    """How many runs did not succeed, and what became of their values."""
+    shares = found.succeeded
+    if shares is not None and not found.criterion.share:
+        for arm, count, runs in (
+            (found.a, shares.a_count, shares.a_runs),
+            (found.b, shares.b_count, shares.b_runs),
+        ):
+            worst = arm.failed and found.criterion.direction is not Direction.NONE
+            as_worst = f"; {arm.failed} without a value count as the worst" if worst else ""
+            if count < runs:
+                yield f"{runs - count} of {runs} runs of {arm.arm} did not succeed{as_worst}"
+
+
 def _notes(found: Comparison, arms: Arms, floor: NoiseFloor | None) -> Iterator[str]:
     """What qualifies the verdict."""
+    yield from _success_notes(found)
     for arm in (found.a, found.b):
-        if arm.missing:
-            yield f"{arm.missing} of {arm.runs} runs of {arm.arm} have no value"
+        counts = found.criterion.direction is not Direction.NONE
+        missing = arm.missing - (arm.failed if counts else 0)
+        if missing:
+            yield f"{missing} of {arm.runs} runs of {arm.arm} have no value"
         if arm.censored:
             yield f"{arm.censored} of {arm.runs} runs of {arm.arm} did not end within their limit"
         if arm.multimodal:
@@ -254,6 +388,12 @@ def _notes(found: Comparison, arms: Arms, floor: NoiseFloor | None) -> Iterator[
     if arms.left_out:
         kind = "1 block is" if arms.left_out == 1 else f"{arms.left_out} blocks are"
         yield f"{kind} left out: only one of the arms has a value there"
+    if found.effect and found.medians and shapes_differ(found.effect, found.medians):
+        what = "ratio" if found.effect.scale is Scale.RATIO else "difference"
+        yield (
+            f"the {what} of the medians is {found.medians.estimate:.3g}, and that of the runs "
+            f"{found.effect.estimate:.3g}: the arms differ in shape"
+        )
     if found.scale_reason and not found.criterion.share:
         yield found.scale_reason
     if found.below_noise_floor:

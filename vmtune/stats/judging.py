@@ -2,21 +2,31 @@
 
 In this order; the first that applies decides:
 
-1. An arm without values, with more than :data:`MOST_MISSING` of its runs without one, or with
+1. A rate over whole runs, where the arms do not succeed equally often: no verdict.
+2. An arm without values, with more than :data:`MAX_MISSING` of its runs without one, or with
    fewer than :data:`~vmtune.stats.verdict.LEAST_PAIRED` blocks
    (:data:`~vmtune.stats.verdict.LEAST_UNPAIRED` runs of each arm, unpaired): insufficient data.
-2. An arm of which more than half of the values are censored: by the logrank test and, where no
+   Runs that did not succeed are not among them: they count as the worst
+   (:mod:`~vmtune.stats.outcomes`).
+3. An arm of which more than half of the values are censored: by the logrank test and, where no
    measured value is above a limit, by the share of runs that converged, each at half of the error
    rate (Bonferroni). Never equivalent.
-3. By the interval and the margin (:mod:`~vmtune.stats.verdict`). For a share, better and worse
+4. By the interval and the margin (:mod:`~vmtune.stats.verdict`). For a share, better and worse
    need Boschloo's test too, because Newcombe's interval is not exact.
-4. One of many metrics is better or worse only if its adjusted p is at most 0.05 too.
+   In blocks the sign test must bear it out too, at 5 % to that side; without blocks, the medians
+   must be beyond the margin (:mod:`~vmtune.stats.medians`).
+5. One of many metrics is better or worse only if the p of that claim, adjusted for how many they
+   are, is at most 0.05 too.
+6. Arms without blocks whose runs did not take turns are confounded with time
+   (:mod:`~vmtune.stats.turns`).
+7. No metric makes an arm better that succeeds less often (Boschloo's test, 5 %).
 
 A metric of which neither direction is better gets no verdict, unless there is insufficient data.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from vmtune.stats.model import (
@@ -31,17 +41,17 @@ from vmtune.stats.model import (
 from vmtune.stats.verdict import (
     LEAST_PAIRED,
     LEAST_UNPAIRED,
-    Place,
+    MarginPosition,
+    blocks_needed,
     extent,
     margin_words,
-    more_blocks,
-    place_of,
+    position_of,
     verdict_of,
 )
 
 ERROR_RATE = 0.05
 """How often a test may find a difference where there is none."""
-MOST_MISSING = 0.2
+MAX_MISSING = 0.2
 """The share of an arm's runs that may lack a value: those that are left may be the easy ones."""
 MOSTLY = 0.5
 """An arm of whose values more than this share is censored has no median to compare."""
@@ -49,45 +59,85 @@ MOSTLY = 0.5
 
 def judge(comparison: Comparison) -> Comparison:
     """The same with its verdict, reason and the blocks it still needs."""
+    uneven = _uneven(comparison)
+    if uneven:
+        return withhold(comparison, uneven)
     lack = _lack(comparison)
     effect = comparison.effect
     if lack or effect is None:
         return replace(comparison, verdict=Verdict.INSUFFICIENT_DATA, reason=lack)
-    if any(_mostly_censored(arm) for arm in (comparison.a, comparison.b)):
-        return _by_survival(comparison)
-    place = place_of(effect)
+    if by_survival(comparison):
+        return _in_time(_by_survival(comparison))
+    position = position_of(effect)
     found = extent(effect, comparison.criterion.unit)
-    doubt = _doubt(comparison) if place in (Place.BELOW, Place.ABOVE) else ""
+    doubt = _doubt(comparison, position)
     if doubt:
         reason = f"{comparison.b.arm} is {found}, but {doubt}"
         return replace(comparison, verdict=Verdict.INCONCLUSIVE, reason=reason)
     direction = comparison.criterion.direction
-    verdict = verdict_of(place, direction)
+    verdict = verdict_of(position, direction)
     if direction is Direction.NONE:
         reason = f"{comparison.b.arm} is {found}: neither direction is better"
         return replace(comparison, verdict=verdict, reason=reason)
-    more = more_blocks(effect, comparison.size) if place is Place.ACROSS else None
-    is_ = "may be" if place is Place.ACROSS else "is"
-    reason = f"{comparison.b.arm} {is_} {found}{_against(comparison, effect, place, more)}"
-    return replace(comparison, verdict=verdict, reason=reason, more_blocks=more)
+    across = position is MarginPosition.ACROSS
+    needed = blocks_needed(effect, comparison.size) if across else None
+    is_ = "may be" if across else "is"
+    reason = f"{comparison.b.arm} {is_} {found}{_against(comparison, effect, position, needed)}"
+    return _in_time(replace(comparison, verdict=verdict, reason=reason, blocks_needed=needed))
+
+
+def by_survival(comparison: Comparison) -> bool:
+    """An arm has no median to compare: it is judged by how soon its runs ended, and how many."""
+    directed = comparison.criterion.direction is not Direction.NONE
+    return any(_mostly_censored(arm, directed) for arm in (comparison.a, comparison.b))
+
+
+def _in_time(comparison: Comparison) -> Comparison:
+    """A settled one of arms that did not take turns is confounded with time."""
+    settled = (Verdict.BETTER, Verdict.WORSE, Verdict.EQUIVALENT)
+    if comparison.in_turns is not False or comparison.verdict not in settled:
+        return comparison
+    reason = (
+        f"{comparison.reason}; but the arms did not take turns, or it is not known when each run "
+        "was made, so the machine may have changed instead. Repeat it as a campaign of both arms"
+    )
+    return replace(comparison, verdict=Verdict.CONFOUNDED, reason=reason, blocks_needed=None)
 
 
 def withhold(comparison: Comparison, reason: str) -> Comparison:
-    """The same without a verdict, because the runs are not comparable in the first place."""
-    return replace(comparison, verdict=None, reason=reason, more_blocks=None)
+    """The same without a verdict, because the runs are not comparable in the first position."""
+    return replace(comparison, verdict=None, reason=reason, blocks_needed=None)
+
+
+def veil(comparison: Comparison, reason: str) -> Comparison:
+    """The arms alone, side by side: no effect, no interval, no test, no verdict.
+
+    For runs of which more are to come: what is seen before the last can decide whether it is the
+    last.
+    """
+    return Comparison(
+        criterion=comparison.criterion,
+        a=comparison.a,
+        b=comparison.b,
+        design=comparison.design,
+        size=comparison.size,
+        reason=reason,
+    )
 
 
 def _lack(comparison: Comparison) -> str:
     """What is missing for any verdict; empty if nothing is."""
     arms = (comparison.a, comparison.b)
-    for arm in arms:
-        if arm.missing == arm.runs:
+    worst = comparison.effect is not None and comparison.criterion.direction is not Direction.NONE
+    missing = [arm.missing - (arm.failed if worst else 0) for arm in arms]
+    for arm, lost in zip(arms, missing, strict=True):
+        if lost == arm.runs:
             return f"{arm.arm} has no value" + (f" in {arm.runs} runs" if arm.runs else "")
-    for arm in arms:
-        if arm.missing > MOST_MISSING * arm.runs:
+    for arm, lost in zip(arms, missing, strict=True):
+        if lost > MAX_MISSING * arm.runs:
             return (
-                f"{arm.missing} of {arm.runs} runs of {arm.arm} have no value; a verdict needs "
-                f"at least {1 - MOST_MISSING:.0%} of them"
+                f"{lost} of {arm.runs} runs of {arm.arm} have no value; a verdict needs "
+                f"at least {1 - MAX_MISSING:.0%} of them"
             ).replace("%", " %")
     if comparison.design is Design.PAIRED and comparison.size < LEAST_PAIRED:
         return (
@@ -95,7 +145,7 @@ def _lack(comparison: Comparison) -> str:
             f"{LEAST_PAIRED}"
         )
     if comparison.size < LEAST_UNPAIRED:
-        fewest = min(arms, key=lambda arm: arm.runs - arm.missing)
+        fewest, _ = min(zip(arms, missing, strict=True), key=lambda each: each[0].runs - each[1])
         return (
             f"{fewest.arm} has {comparison.size} values; a verdict needs at least "
             f"{LEAST_UNPAIRED} of each arm"
@@ -103,8 +153,28 @@ def _lack(comparison: Comparison) -> str:
     return ""
 
 
-def _mostly_censored(arm: Summary) -> bool:
-    return arm.censored > MOSTLY * (arm.censored + arm.measured)
+def _uneven(comparison: Comparison) -> str:
+    """Why a rate over whole runs says nothing; empty if it does."""
+    shares = comparison.succeeded
+    if not comparison.criterion.needs_success or shares is None or not shares.difference:
+        return ""
+    return f"{_successes(comparison)}: the rates of runs that did not are rates of something else"
+
+
+def _successes(comparison: Comparison) -> str:
+    """How many succeeded."""
+    shares = comparison.succeeded
+    assert shares is not None
+    return (
+        f"{shares.b_count} of {shares.b_runs} runs of {comparison.b.arm} succeeded, and "
+        f"{shares.a_count} of {shares.a_runs} of {comparison.a.arm}"
+    )
+
+
+def _mostly_censored(arm: Summary, directed: bool) -> bool:
+    """Most of its values are limits, or the worst for want of one."""
+    lost = arm.censored + (arm.failed if directed else 0)
+    return lost > MOSTLY * (lost + arm.measured)
 
 
 def _by_survival(comparison: Comparison) -> Comparison:
@@ -119,21 +189,61 @@ def _by_survival(comparison: Comparison) -> Comparison:
         p_values += f", shares p = {converged.p:.2g}"
         if converged.p <= ERROR_RATE / 2:
             lower, higher = lower or converged.difference > 0, higher or converged.difference < 0
-    place = Place.ACROSS if lower == higher else Place.BELOW if lower else Place.ABOVE
-    reason = (
-        f"{converged.b_count} of {converged.b_runs} runs of {comparison.b.arm} ended within their "
-        f"limit, and {converged.a_count} of {converged.a_runs} of {comparison.a.arm} ({p_values})"
+    position = (
+        MarginPosition.ACROSS
+        if lower == higher
+        else MarginPosition.BELOW
+        if lower
+        else MarginPosition.ABOVE
     )
-    doubt = _doubt(comparison) if place is not Place.ACROSS else ""
+    turned = comparison.criterion.direction is Direction.HIGHER and (
+        comparison.a.failed or comparison.b.failed
+    )
+    if turned and position is not MarginPosition.ACROSS:
+        position = MarginPosition(-position)  # the logrank test had the values turned round
+    ended = "ended within their limit"
+    if comparison.a.failed or comparison.b.failed:
+        ended = "have a measured value"
+    reason = (
+        f"{converged.b_count} of {converged.b_runs} runs of {comparison.b.arm} {ended}, "
+        f"and {converged.a_count} of {converged.a_runs} of {comparison.a.arm} ({p_values})"
+    )
+    doubt = _doubt(comparison, position)
     if doubt:
-        place, reason = Place.ACROSS, f"{reason}, but {doubt}"
-    verdict = verdict_of(place, comparison.criterion.direction)
+        position, reason = MarginPosition.ACROSS, f"{reason}, but {doubt}"
+    verdict = verdict_of(position, comparison.criterion.direction)
     return replace(comparison, verdict=verdict, reason=reason)
 
 
-def _doubt(comparison: Comparison) -> str:
+def _doubt(comparison: Comparison, position: MarginPosition) -> str:
     """Why an interval beyond the margin is not enough; empty if it is."""
-    test, effect = comparison.test, comparison.effect
+    if position not in (MarginPosition.BELOW, MarginPosition.ABOVE):
+        return ""
+    claimed = verdict_of(position, comparison.criterion.direction)
+    shares = comparison.succeeded
+    if shares is not None and shares.p <= ERROR_RATE and not comparison.criterion.share:
+        less_often = Verdict.BETTER if shares.difference < 0 else Verdict.WORSE
+        if claimed is less_often:
+            return f"only {_successes(comparison)} (p = {shares.p:.2g})"
+    test, effect, medians = comparison.test, comparison.effect, comparison.medians
+    if comparison.design is Design.PAIRED and not by_survival(comparison):
+        p = _sign_p(comparison, claimed)
+        if p > ERROR_RATE:
+            return (
+                "it is so in too few of the blocks: the arms differ in shape, and which is better "
+                f"depends on what counts (sign test, p = {p:.2g})"
+            )
+    elif medians and effect:
+        beyond = (
+            medians.estimate < effect.margin_low
+            if position is MarginPosition.BELOW
+            else medians.estimate > effect.margin_high
+        )
+        if not beyond and not by_survival(comparison):
+            return (
+                "its median is not beyond the margin: the arms differ in shape, and which is "
+                "better depends on what counts"
+            )
     if test and effect and effect.scale is Scale.SHARE and test.p > ERROR_RATE:
         return f"the exact test does not bear that out (p = {test.p:.2g})"
     if comparison.adjusted_p is not None and comparison.adjusted_p > ERROR_RATE:
@@ -144,13 +254,37 @@ def _doubt(comparison: Comparison) -> str:
     return ""
 
 
-def _against(comparison: Comparison, effect: Effect, place: Place, more: int | None) -> str:
+def _sign_p(comparison: Comparison, claimed: Verdict | None) -> float:
+    """How likely so many blocks on the claimed side are, were either as likely.
+
+    The signed rank test supposes that ratios spread evenly about their middle. Where they do not,
+    for a steady arm and one with two modes, it finds differences between equal medians.
+    """
+    better, equal = comparison.better_share, comparison.equal_share
+    if better is None or equal is None:
+        return 0.0
+    size = comparison.size
+    ties = round(equal * size)
+    count = round(better * size)
+    if claimed is Verdict.WORSE:
+        count = size - ties - count
+    decided = size - ties
+    ways = sum(math.comb(decided, n) for n in range(count, decided + 1))
+    return ways / float(2**decided)
+
+
+def _against(
+    comparison: Comparison, effect: Effect, position: MarginPosition, needed: int | None
+) -> str:
     margin = margin_words(effect, comparison.criterion.unit)
-    if place is Place.WITHIN:
+    if position is MarginPosition.WITHIN:
         return f": within the margin of {margin}"
-    if place is not Place.ACROSS:
+    if position is not MarginPosition.ACROSS:
         return f": beyond the margin of {margin}"
     kind = "blocks" if comparison.design is Design.PAIRED else "runs of each arm"
-    if more is None:
+    if needed is None:
         return f": not settled against the margin of {margin}, and more {kind} may not settle it"
-    return f": about {more} more {kind} would settle it against the margin of {margin}"
+    return (
+        f": not settled against the margin of {margin}. A new campaign of about {needed} {kind} "
+        "would settle it in 80 % of cases, if the estimate is right"
+    )

@@ -17,7 +17,7 @@ from vmtune.errors import InvalidInput
 DEFAULT_MARGIN = 0.05
 """Differences within 5 % do not matter by default."""
 
-MOST_RUNS = 2000
+MAX_RUNS = 2000
 """Of one arm in one comparison; far beyond what campaigns have."""
 
 
@@ -66,6 +66,8 @@ class Verdict(StrEnum):
     EQUIVALENT = "equivalent"
     INCONCLUSIVE = "inconclusive"
     INSUFFICIENT_DATA = "insufficient data"
+    CONFOUNDED = "confounded with time"
+    """The arms ran one after the other: what the machine did meanwhile may be all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,10 @@ class Observation:
     :param block: the block of the campaign that it ran in; None outside of blocks.
     :param run: the run's id, for reference.
     :param failure: why there is no value.
+    :param failed: the run did not succeed: it failed, or was given up at its limit. Without a
+        value it counts as worse than all that were measured.
+    :param below: the true value is less than *value*.
+    :param at_s: when the run began, in seconds since any moment; None where that is not known.
     """
 
     value: float | None
@@ -85,6 +91,9 @@ class Observation:
     block: int | None = None
     run: str = ""
     failure: str = ""
+    failed: bool = False
+    below: bool = False
+    at_s: float | None = None
 
     def __post_init__(self) -> None:
         """
@@ -119,10 +128,10 @@ class Sample:
         """
         :raise InvalidInput: too many runs, or two of one block.
         """
-        if len(self.observations) > MOST_RUNS:
+        if len(self.observations) > MAX_RUNS:
             raise InvalidInput(
                 f"{self.arm} has {len(self.observations):,} values; a comparison takes "
-                f"{MOST_RUNS:,}",
+                f"{MAX_RUNS:,}",
                 field="observations",
                 code="too_many",
                 remedy="reduce each run to one value, or compare fewer runs",
@@ -163,6 +172,9 @@ class Criterion:
         where ratios cannot be had; None takes *margin* of the larger of the arms' medians.
     :param share: its values are 0 and 1 (no and yes), and their share is compared.
     :param primary: the one metric that a campaign was made for.
+    :param success: it is the share of runs that succeeded, which is judged before all others.
+    :param needs_success: a rate over the whole run: of a run that was given up it is the rate of
+        something else, so there is no verdict unless both arms succeed equally often.
     """
 
     metric: str
@@ -173,6 +185,8 @@ class Criterion:
     least_difference: float | None = None
     share: bool = False
     primary: bool = False
+    success: bool = False
+    needs_success: bool = False
 
     def __post_init__(self) -> None:
         """
@@ -212,6 +226,7 @@ class Summary:
     :param measured: runs with a value.
     :param censored: runs of which only a lower limit is known.
     :param missing: runs without a value: failed, or without this metric.
+    :param failed: those of *missing* that did not succeed, and count as the worst.
     :param minimum: with the other figures None when there is no value.
     :param lower_quartile: quartiles are interpolated linearly (Hyndman & Fan's type 7).
     :param multimodal: Hartigan's dip rejects one mode at 5 %; None when there are too few.
@@ -228,6 +243,7 @@ class Summary:
     upper_quartile: Figure | None
     maximum: Figure | None
     multimodal: bool | None
+    failed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +255,9 @@ class Effect:
     :param low: the interval's lower end; None where it has none, or without enough data.
     :param high: its upper end, likewise.
     :param level: how often such an interval holds the true effect, at least.
+    :param sure_low: the estimate lies from here ...
+    :param sure_high: ... to here, whatever values that are rounded or known only as limits were;
+        None where that has no end, or is the estimate itself.
     :param rank: *low* is the rank-th smallest of the differences that *estimate* is the median
         of (all ``(d_i + d_j) / 2`` paired, all ``b - a`` unpaired; of logarithms for a ratio),
         *high* the rank-th largest; 0 where there is no interval, or it is made in another way.
@@ -257,6 +276,21 @@ class Effect:
     margin_high: float
     rank: int = 0
     differences: int = 0
+    sure_low: float | None = None
+    sure_high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Medians:
+    """B's median compared with A's, on the effect's scale, with its interval.
+
+    The effect is the typical ratio of a run of B to one of A; this is the ratio of the typical
+    runs. They differ where the arms have different shapes.
+    """
+
+    estimate: float
+    low: float | None
+    high: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,17 +378,22 @@ class Comparison:
         every run of B) in which B is better; None without a direction.
     :param equal_share: likewise, the share in which neither is, or it is not known.
     :param test: of "no difference".
-    :param adjusted_p: *test*'s p among the many (Benjamini and Hochberg); None where it is the
+    :param medians: the ratio of the medians (their difference, where there is no ratio).
+    :param claim_p: the p of "beyond the margin", which is what better and worse claim.
+    :param adjusted_p: *claim_p* among the many (Benjamini and Hochberg); None where it is the
         only one of its kind.
+    :param in_turns: the arms' runs alternate in time; None where that was not asked, or runs
+        are compared in blocks.
     :param shares: the shares compared, for a metric of shares.
     :param survival: None where no value is censored.
     :param converged: shares of the values that are not censored; None likewise.
     :param measured: shares of runs that have a value; None where all have.
+    :param succeeded: shares of runs that succeeded; None where all did.
     :param verdict: None for a metric of which neither direction is better, and where it is
         withheld.
     :param reason: why that verdict, in a sentence.
-    :param more_blocks: about how many more blocks (runs of each arm, unpaired) would settle an
-        inconclusive one, in a new campaign; None where it is settled or cannot be.
+    :param blocks_needed: about how many blocks (runs of each arm, unpaired) a new campaign needs
+        to settle an inconclusive one in 80 % of cases; None where it is settled or cannot be.
     :param noise_floor: the effect below which this host shows differences by chance with so
         many blocks, as the larger side of the effect's scale; None without a calibration.
     :param below_noise_floor: the estimate is smaller than that; None likewise.
@@ -372,14 +411,18 @@ class Comparison:
     better_share: float | None = None
     equal_share: float | None = None
     test: Test | None = None
+    medians: Medians | None = None
+    claim_p: float | None = None
     adjusted_p: float | None = None
+    in_turns: bool | None = None
     shares: Rates | None = None
     survival: Survival | None = None
     converged: Rates | None = None
     measured: Rates | None = None
+    succeeded: Rates | None = None
     verdict: Verdict | None = None
     reason: str = ""
-    more_blocks: int | None = None
+    blocks_needed: int | None = None
     noise_floor: float | None = None
     below_noise_floor: bool | None = None
     notes: tuple[str, ...] = ()

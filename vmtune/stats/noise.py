@@ -44,7 +44,7 @@ def calibrate(
     """
     arms = match(a, b, design)
     least = LEAST_PAIRED if arms.design is Design.PAIRED else LEAST_UNPAIRED
-    lost = any(o.value is None or o.censored for s in (a, b) for o in s.observations)
+    lost = any(o.value is None or o.censored or o.failed for s in (a, b) for o in s.observations)
     if criterion.share or lost or arms.size < least:
         raise InvalidInput(
             f"{arms.size} runs of each arm are no calibration of {criterion.metric}"
@@ -105,9 +105,15 @@ def _estimates(a: Floats, b: Floats, *, paired: bool) -> Floats:
     return np.concatenate(each)
 
 
-def floor_of(floor: NoiseFloor, size: int) -> float:
-    """The floor for so many blocks, on its scale."""
+def floor_of(floor: NoiseFloor, size: int, design: Design = Design.PAIRED) -> float:
+    """The floor for so many blocks, on its scale.
+
+    Without blocks it does not shrink below what was calibrated: what differs between sessions is
+    the same for all runs of one, however many there are.
+    """
     factor = math.sqrt(floor.size / size)
+    if design is Design.UNPAIRED:
+        factor = max(1.0, factor)
     if floor.scale is Scale.RATIO:
         return math.exp(math.log(floor.effect) * factor)
     return floor.effect * factor
@@ -128,10 +134,11 @@ def floor_for(comparison: Comparison, floor: NoiseFloor | None) -> Comparison:
             remedy=f"give the noise floor of {comparison.metric}",
         )
     effect = comparison.effect
-    alike = effect and (floor.scale, floor.design) == (effect.scale, comparison.design)
+    unpaired = comparison.design is Design.UNPAIRED
+    alike = effect and floor.scale is effect.scale and (unpaired or floor.design is Design.PAIRED)
     if effect is None or not alike:
         return comparison
-    level = floor_of(floor, comparison.size)
+    level = floor_of(floor, comparison.size, comparison.design)
     if effect.scale is Scale.RATIO:
         below = abs(math.log(effect.estimate)) < math.log(level)
     else:

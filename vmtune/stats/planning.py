@@ -1,7 +1,7 @@
 """What a campaign can detect: computed before its runs, so that their number is fixed then.
 
 There is no running until it is significant: each interim analysis is another chance of a false
-verdict. An inconclusive campaign says how many more blocks would settle it; they are run as part
+verdict. An inconclusive campaign says how many blocks would settle it; they are run as part
 of a new campaign.
 
 The smallest difference that so many blocks find: the interval has to lie beyond the margin, so

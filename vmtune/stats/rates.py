@@ -20,7 +20,7 @@ import numpy as np
 
 from vmtune.stats.model import Rates
 
-_MOST_BOSCHLOO = 100
+_MAX_BOSCHLOO = 100
 """Runs of an arm; above that Fisher's test takes over, which is cautious but quick."""
 
 
@@ -37,7 +37,7 @@ def _p(a: tuple[int, int], b: tuple[int, int]) -> float:
     from scipy.stats import boschloo_exact, fisher_exact  # noqa: PLC0415 - takes a second
 
     table = np.array([[a[0], b[0]], [a[1] - a[0], b[1] - b[0]]])
-    if max(a[1], b[1]) <= _MOST_BOSCHLOO:
+    if max(a[1], b[1]) <= _MAX_BOSCHLOO:
         return min(1.0, float(boschloo_exact(table).pvalue))
     return min(1.0, float(fisher_exact(table).pvalue))
 

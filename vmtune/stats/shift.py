@@ -27,7 +27,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vmtune.stats.ranks import Cut, Floats, paired_cut, unpaired_cut
+from vmtune.stats.ranks import Cut, Floats, Integers, paired_cut, unpaired_cut
+from vmtune.stats.studentised import LEAST_RUNS, studentised_rank
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,7 @@ class Shift:
     :param estimate: from what was read; *estimate_low* to *estimate_high* is where it lies for
         certain.
     :param low: the interval's ends, infinite where there is none; for *cut*'s level.
+    :param rank: of the end *low* among the differences, of each experiment; 0 where there is none.
     """
 
     estimate: Floats
@@ -75,6 +77,7 @@ class Shift:
     low: Floats
     high: Floats
     cut: Cut
+    rank: Integers
 
 
 def shift(a: Spans, b: Spans, *, paired: bool, confidence: float) -> Shift:
@@ -85,11 +88,18 @@ def shift(a: Spans, b: Spans, *, paired: bool, confidence: float) -> Shift:
         if a.exact and b.exact:
             return _of(near, near, near, cut)
         return _of(near, _walsh(b.low - a.high), _walsh(b.high - a.low), cut)
-    cut = unpaired_cut(a.near.shape[-1], b.near.shape[-1], confidence)
+    sizes = a.near.shape[-1], b.near.shape[-1]
+    cut = unpaired_cut(*sizes, confidence) if min(sizes) >= LEAST_RUNS else Cut(0, 0.0)
     near = _pairwise(a.near, b.near)
+    ranks = None
+    if cut.rank:
+        studentised = studentised_rank(a.near, b.near, np.median(near, axis=-1), confidence)
+        ranks = np.minimum(cut.rank, studentised)
+        if ranks.min() < cut.rank:
+            cut = Cut(cut.rank, confidence)
     if a.exact and b.exact:
-        return _of(near, near, near, cut)
-    return _of(near, _pairwise(a.high, b.low), _pairwise(a.low, b.high), cut)
+        return _of(near, near, near, cut, ranks)
+    return _of(near, _pairwise(a.high, b.low), _pairwise(a.low, b.high), cut, ranks)
 
 
 def _pairwise(a: Floats, b: Floats) -> Floats:
@@ -102,7 +112,9 @@ def _walsh(differences: Floats) -> Floats:
     return (differences[..., first] + differences[..., second]) / 2
 
 
-def _of(near: Floats, low: Floats, high: Floats, cut: Cut) -> Shift:
+def _of(near: Floats, low: Floats, high: Floats, cut: Cut, ranks: Integers | None = None) -> Shift:
+    if ranks is not None:
+        return _sorted(near, low, high, cut, ranks)
     count = near.shape[-1]
     middle = ((count - 1) // 2, count // 2)
     least, most = (cut.rank - 1, count - cut.rank) if cut.rank else (0, count - 1)
@@ -121,6 +133,26 @@ def _of(near: Floats, low: Floats, high: Floats, cut: Cut) -> Shift:
         low[..., least] if cut.rank else -nothing,
         high[..., most] if cut.rank else nothing,
         cut,
+        np.full(near.shape[:-1], cut.rank, dtype=np.int64),
+    )
+
+
+def _sorted(near: Floats, low: Floats, high: Floats, cut: Cut, ranks: Integers) -> Shift:
+    """:func:`_of` with a rank of each experiment's own."""
+    count = near.shape[-1]
+    middle = ((count - 1) // 2, count // 2)
+    ordered = np.sort(near, axis=-1)
+    below = ordered if low is near else np.sort(low, axis=-1)
+    above = ordered if high is near else np.sort(high, axis=-1)
+    place = ranks[..., None]
+    return Shift(
+        _median(ordered, middle),
+        _median(below, middle),
+        _median(above, middle),
+        np.take_along_axis(below, place - 1, axis=-1)[..., 0],
+        np.take_along_axis(above, count - place, axis=-1)[..., 0],
+        cut,
+        ranks,
     )
 
 

@@ -40,6 +40,7 @@ def summarise(sample: Sample, resolution: float = 0.0) -> Summary:
         measured=int((~censored).sum()),
         censored=int(censored.sum()),
         missing=len(sample.observations) - len(values),
+        failed=sum(o.failed and o.value is None for o in sample.observations),
         minimum=minimum,
         lower_quartile=lower_quartile,
         median=median,

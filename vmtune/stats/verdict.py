@@ -5,7 +5,7 @@ the interval          the verdict
 ====================  ==================================================================
 beyond the margin     better or worse, by the metric's direction
 within the margin     equivalent
-across a border       inconclusive, with about how many more blocks would settle it
+across a border       inconclusive, with about how many blocks would settle it
 not to be had         insufficient data
 ====================  ==================================================================
 
@@ -27,17 +27,18 @@ import numpy.typing as npt
 
 from vmtune.stats.model import Direction, Effect, Scale, Verdict
 from vmtune.stats.ranks import Floats
+from vmtune.stats.studentised import LEAST_RUNS
 
 LEAST_PAIRED = 6
 """Blocks: with 5 not even the most extreme outcome has a two-sided p below 0.05."""
-LEAST_UNPAIRED = 4
-"""Runs of each arm, for the same reason."""
-MOST_MORE_BLOCKS = 500
-"""Above that "so many more blocks" is no advice."""
+LEAST_UNPAIRED = LEAST_RUNS
+"""Runs of each arm (:mod:`~vmtune.stats.studentised`)."""
+MAX_BLOCKS_NEEDED = 1000
+"""Above that "so many blocks" is no advice: no campaign has more."""
 _TINY = 1e-12  # borders are reached, although logarithms are rounded
 
 
-class Place(IntEnum):
+class MarginPosition(IntEnum):
     """Where an interval lies about the margin."""
 
     BELOW = -1
@@ -46,72 +47,85 @@ class Place(IntEnum):
     ACROSS = 2
 
 
-def places(
+def positions(
     low: Floats | np.float64, high: Floats | np.float64, least: float, most: float
 ) -> npt.NDArray[np.int64]:
-    """The :class:`Place` of each interval about the margin from *least* to *most*."""
+    """The :class:`MarginPosition` of each interval about the margin from *least* to *most*."""
     return np.select(
         [(low >= least - _TINY) & (high <= most + _TINY), low > most + _TINY, high < least - _TINY],
-        [Place.WITHIN, Place.ABOVE, Place.BELOW],
-        Place.ACROSS,
+        [MarginPosition.WITHIN, MarginPosition.ABOVE, MarginPosition.BELOW],
+        MarginPosition.ACROSS,
     )
 
 
-def place_of(effect: Effect) -> Place:
+def position_of(effect: Effect) -> MarginPosition:
     """Where an effect's interval lies; across, where it has no end."""
     low = -math.inf if effect.low is None else effect.low
     high = math.inf if effect.high is None else effect.high
-    where = places(np.float64(low), np.float64(high), effect.margin_low, effect.margin_high)
-    return Place(int(where))
+    where = positions(np.float64(low), np.float64(high), effect.margin_low, effect.margin_high)
+    return MarginPosition(int(where))
 
 
-def verdict_of(place: Place, direction: Direction) -> Verdict | None:
-    """What the place means; None where neither direction is better."""
+def verdict_of(position: MarginPosition, direction: Direction) -> Verdict | None:
+    """What the position means; None where neither direction is better."""
     if direction is Direction.NONE:
         return None
-    if place is Place.WITHIN:
+    if position is MarginPosition.WITHIN:
         return Verdict.EQUIVALENT
-    if place is Place.ACROSS:
+    if position is MarginPosition.ACROSS:
         return Verdict.INCONCLUSIVE
-    good = Place.BELOW if direction is Direction.LOWER else Place.ABOVE
-    return Verdict.BETTER if place is good else Verdict.WORSE
+    good = MarginPosition.BELOW if direction is Direction.LOWER else MarginPosition.ABOVE
+    return Verdict.BETTER if position is good else Verdict.WORSE
 
 
-def more_blocks(effect: Effect, blocks: int) -> int | None:
-    """About how many more blocks would settle an inconclusive *effect* of so many.
+def blocks_needed(effect: Effect, blocks: int) -> int | None:
+    """About how many blocks a new campaign needs to settle an inconclusive *effect* of so many, in
+    80 % of cases, if the estimate is true.
 
-    An interval shrinks with the root of the number of blocks. It has to become so short that it
-    does not reach the border of the margin that is nearest to the estimate, which is taken for
-    true. None if the estimate is so near to a border, or the interval so long, that
-    :data:`MOST_MORE_BLOCKS` would not do, and where the interval has no end.
+    What an interval reaches by chance shrinks with the root of the number of blocks; what it
+    reaches because values are rounded, or known only as limits, does not. It has to become so
+    short that it does not reach the border of the margin that is nearest to the estimate. None if
+    the estimate is so near to a border, or the interval so long, that :data:`MAX_BLOCKS_NEEDED`
+    would not do, where the interval has no end, and where rounding alone reaches the border.
     """
     if effect.low is None or effect.high is None:
         return None
     line = math.log if effect.scale is Scale.RATIO else float
     estimate, low, high = line(effect.estimate), line(effect.low), line(effect.high)
     least, most = line(effect.margin_low), line(effect.margin_high)
-    below, above = estimate - low, high - estimate  # how far the interval reaches
+    sure_low = estimate if effect.sure_low is None else line(effect.sure_low)
+    sure_high = estimate if effect.sure_high is None else line(effect.sure_high)
+    # On each side: how far to the border, what is fixed of it, and what is chance.
+    down = (estimate - least, estimate - sure_low, sure_low - low)
+    up = (most - estimate, sure_high - estimate, high - sure_high)
     if estimate > most:
-        short = below / (estimate - most)
+        sides, power = [(estimate - most, *down[1:])], _POWER_ONE
     elif estimate < least:
-        short = above / (least - estimate)
-    elif least < estimate < most:
-        short = max(below / (estimate - least), above / (most - estimate))
+        sides, power = [(least - estimate, *up[1:])], _POWER_ONE
     else:
+        sides, power = [down, up], _POWER_BOTH
+    if any(distance <= fixed + _TINY for distance, fixed, _ in sides):
         return None
-    more = math.ceil(blocks * (short**2 - 1))
-    return max(1, more) if more <= MOST_MORE_BLOCKS else None
+    short = max(power * chance / (distance - fixed) for distance, fixed, chance in sides)
+    needed = math.ceil(blocks * short**2)
+    return max(LEAST_PAIRED, needed) if needed <= MAX_BLOCKS_NEEDED else None
+
+
+_POWER_ONE = 1 + 0.8416 / 1.96
+"""By how much shorter the interval must be for 80 % power than for half."""
+_POWER_BOTH = 1 + 1.2816 / 1.96
+"""Likewise where either end may be the one that reaches too far."""
 
 
 def extent(effect: Effect, unit: str) -> str:
     """The interval in words: ``17 % to 29 % lower``, ``from 15 % lower to 5 % higher``."""
-    low, high = effect.low, effect.high
+    low, high, figures = effect.low, effect.high, _figures(effect)
     if low is None and high is None:
         return "anything"
     if low is None or high is None:
-        size, side = _end(low if high is None else high or 0.0, effect.scale, unit)
+        size, side = _end(low if high is None else high or 0.0, effect.scale, unit, figures)
         return f"{size} {side} at the {'least' if high is None else 'most'}".replace("  ", " ")
-    (first, side), (last, other) = (_end(end, effect.scale, unit) for end in (low, high))
+    (first, side), (last, other) = (_end(end, effect.scale, unit, figures) for end in (low, high))
     if (first, side) == (last, other):
         return f"{first} {side}".rstrip()
     if side != other:
@@ -121,15 +135,45 @@ def extent(effect: Effect, unit: str) -> str:
 
 
 def margin_words(effect: Effect, unit: str) -> str:
-    """The margin in words: ``5 %``, ``20 ms``, ``5 percentage points``."""
+    """The margin in words: ``a factor of 1.2 (17 % lower to 20 % higher)``, ``20 ms``,
+    ``5 percentage points``."""
+    figures = _figures(effect)
     if effect.scale is Scale.RATIO:
-        return f"{_number(100 * (effect.margin_high - 1))} %"
+        low, high = (
+            _end(end, effect.scale, unit, figures)[0]
+            for end in (effect.margin_low, effect.margin_high)
+        )
+        if effect.margin_high - 1 < _TINY:
+            return "0 %"
+        return f"a factor of {effect.margin_high:.6g} ({low} lower to {high} higher)"
     if effect.scale is Scale.SHARE:
-        return f"{_number(100 * effect.margin_high)} percentage points"
-    return f"{_number(effect.margin_high)} {unit}".rstrip()
+        return f"{_number(100 * effect.margin_high, figures)} percentage points"
+    return f"{_number(effect.margin_high, figures)} {unit}".rstrip()
 
 
-def _end(value: float | None, scale: Scale, unit: str) -> tuple[str, str]:
+def _figures(effect: Effect) -> int:
+    """How many figures tell the interval's ends from the margin's, and from all of A."""
+    ends = [end for end in (effect.low, effect.high) if end is not None]
+    borders = [effect.margin_low, effect.margin_high]
+    for figures in range(2, _MOST_FIGURES):
+        told = {border: _end(border, effect.scale, "", figures) for border in borders}
+        alike = any(
+            _end(end, effect.scale, "", figures) == words and abs(end - border) > _TINY
+            for end in ends
+            for border, words in told.items()
+        )
+        all_of_it = effect.scale is Scale.RATIO and any(
+            _end(end, effect.scale, "", figures)[0] == "100 %" and end < 1 for end in ends
+        )
+        if not alike and not all_of_it:
+            return figures
+    return _MOST_FIGURES
+
+
+_MOST_FIGURES = 8
+
+
+def _end(value: float | None, scale: Scale, unit: str, figures: int) -> tuple[str, str]:
     """How far from no difference, and to which side: ``("29 %", "lower")``."""
     size, per = (value or 0.0), unit
     if scale is Scale.RATIO:
@@ -138,9 +182,13 @@ def _end(value: float | None, scale: Scale, unit: str) -> tuple[str, str]:
         size, per = 100 * size, "percentage points"
     if abs(size) < _TINY * 100:
         return "no different", ""
-    return f"{_number(abs(size))} {per}".rstrip(), "higher" if size > 0 else "lower"
+    return f"{_number(abs(size), figures)} {per}".rstrip(), "higher" if size > 0 else "lower"
 
 
-def _number(value: float) -> str:
-    """Two figures, or all of a number that is larger: ``0.31``, ``4.2``, ``17``, ``1,530``."""
-    return f"{value:,.0f}" if value >= 99.5 else f"{value:.2g}"
+def _number(value: float, figures: int) -> str:
+    """So many figures, or all before the point of a number that has more: ``0.31``, ``1,530``."""
+    if value <= 0:
+        return "0"
+    decimals = max(0, figures - 1 - math.floor(math.log10(value)))
+    text = f"{value:,.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -22,7 +22,7 @@ from vmtune.bench.guestperf import (
 from vmtune.bench.guestperf.extras import patch_between, patched
 from vmtune.bench.guestperf.format import (
     HARDWARE,
-    MOST_CHARACTERS,
+    MAX_CHARACTERS,
     PROGRESS,
     RAM,
     REPORT,
@@ -86,7 +86,7 @@ def test_what_a_run_has_a_place_for_is_not_kept_beside_it() -> None:
         ("old-completed", "guestperf/compr-xbzrle-cache-20", RunState.COMPLETED),
         ("old-cancelled", "guestperf/compr-multifd-channels-4", RunState.NOT_CONVERGED),
         ("new-completed", "auto-converge-iters/step-10", RunState.COMPLETED),
-        ("new-paused", "guestperf/pause-iters-5", RunState.COMPLETED),
+        ("new-paused", "pause-after/4", RunState.COMPLETED),
         ("new-failed", "compr-dirty-limit/20MB", RunState.FAILED),
     ],
 )
@@ -100,7 +100,7 @@ def test_which_scenario_it_was_and_how_it_ended(name: str, scenario: str, state:
     setup = from_json(run.setup)
     assert setup.name == scenario
     assert (setup.vm.memory_bytes, setup.workload.region_bytes) == (1536 * MIB, GIB)
-    assert (setup.warmup_s, setup.most_iterations, setup.most_seconds) == (15, 30, 300)
+    assert (setup.warmup_s, setup.max_iterations, setup.max_seconds) == (15, 30, 300)
 
 
 def test_the_tunables_are_what_guestperf_set() -> None:
@@ -167,7 +167,7 @@ def test_it_has_metrics_but_none_of_threads_that_are_not_told_apart() -> None:
     absent = {"source_cpu_migration_ms", "source_cpu_multifd_ms", "source_cpu_other_ms"}
     assert not absent & metrics.keys()
     assert taken_in("old-cancelled").metrics["converged"] == 0
-    assert "converged" not in taken_in("new-failed").metrics
+    assert taken_in("new-failed").metrics["converged"] == 0
 
 
 # --- both forms ---------------------------------------------------------------------------------
@@ -513,7 +513,7 @@ def test_all_problems_are_told_at_once() -> None:
         ("[" * 100_000, "not_json"),
         ("[]", "not_an_object"),
         ("null", "not_an_object"),
-        (" " * (MOST_CHARACTERS + 1), "too_long"),
+        (" " * (MAX_CHARACTERS + 1), "too_long"),
     ],
     ids=lambda raw: str(raw)[:12],
 )
@@ -541,3 +541,10 @@ def test_a_report_is_known_by_its_fields() -> None:
     assert looks_like_report(sample_report("old-completed"))
     assert not looks_like_report({"format": "vmtune run"})
     assert not looks_like_report([])
+
+
+def test_the_binary_is_the_path_of_the_program() -> None:
+    run = taken_in("new-completed")
+    known = replace(run, options={}, qemu="patched", environment={"qemu": {"path": "/opt/qemu"}})
+    assert json.loads(export_report(known))["binary"] == "/opt/qemu"
+    assert json.loads(export_report(run))["binary"] == run.qemu

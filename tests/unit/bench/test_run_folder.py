@@ -118,7 +118,7 @@ def test_a_folder_that_cannot_be_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(SetupError) as caught, run_folder(tmp_path / name):
         pass
-    assert caught.value.problems[0].field == "place.folder"
+    assert caught.value.problems[0].field == "testbed.folder"
     assert caught.value.problems[0].remedy
 
 

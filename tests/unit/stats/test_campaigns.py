@@ -9,7 +9,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from tests.support.stats_simulation import batch, places_of
+from tests.support.stats_simulation import batch, positions_of
 from vmtune.errors import InvalidInput
 from vmtune.stats.compare import compare
 from vmtune.stats.model import Criterion, Design, Observation, Sample, Scale
@@ -17,7 +17,7 @@ from vmtune.stats.noise import calibrate, floor_of
 from vmtune.stats.planning import DEFAULT_NOISE, detectable, noise_of
 from vmtune.stats.schedule import duration_s, schedule
 from vmtune.stats.shift import Spans, shift
-from vmtune.stats.verdict import Place
+from vmtune.stats.verdict import MarginPosition
 
 TIME = Criterion("total_time_ms", unit="ms")
 
@@ -88,7 +88,7 @@ def test_the_detectable_difference_is_found_as_often_as_it_says(size: int, desig
     ratio = detectable(size, 0.15, design=design)
     assert ratio is not None
     experiments = batch("lognormal", size, paired=design is Design.PAIRED, ratio=ratio)
-    found = (places_of(experiments.shift(), 0.05) == Place.ABOVE).mean()
+    found = (positions_of(experiments.shift(), 0.05) == MarginPosition.ABOVE).mean()
     assert found == pytest.approx(0.8, abs=0.04)
 
 
@@ -102,8 +102,8 @@ def test_more_blocks_and_less_noise_find_smaller_differences() -> None:
 
 def test_too_few_blocks_detect_nothing() -> None:
     assert detectable(5) is None
-    assert detectable(3, design=Design.UNPAIRED) is None
-    assert detectable(4, design=Design.UNPAIRED) is not None
+    assert detectable(5, design=Design.UNPAIRED) is None
+    assert detectable(6, design=Design.UNPAIRED) is not None
     with pytest.raises(InvalidInput, match="no noise"):
         detectable(10, noise=-1)
 
@@ -186,13 +186,19 @@ def test_an_effect_below_the_floor_is_marked_and_keeps_its_verdict() -> None:
 
 
 def test_a_floor_of_another_kind_is_not_applied_and_that_is_said() -> None:
-    floor = calibrate(*calibration(10, 1), TIME, "here")
-    a, b = calibration(10, 2, blocks=False)
+    floor = calibrate(*calibration(10, 1, blocks=False), TIME, "here")
+    a, b = calibration(10, 2)
     found = compare(a, b, TIME, noise_floor=floor)
     assert found.below_noise_floor is None
     assert any("not applied" in note for note in found.notes)
     with pytest.raises(InvalidInput, match="is of total_time_ms"):
         compare(a, b, replace(TIME, metric="downtime_ms"), noise_floor=floor)
+
+
+def test_between_sessions_more_runs_do_not_lower_the_floor() -> None:
+    floor = replace(calibrate(*calibration(10, 1), TIME, "here"), effect=1.3)
+    a, b = calibration(40, 2, blocks=False)
+    assert compare(a, b, TIME, noise_floor=floor).noise_floor == pytest.approx(1.3)
 
 
 @pytest.mark.parametrize(

@@ -5,15 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.support.histories import NOISES, quiet
+from tests.support.histories import history as ar_history
 from tests.support.stats_simulation import SHAPES
 from vmtune.errors import InvalidInput
-from vmtune.stats.changes import (
-    FALSE_ALARMS,
-    LEAST_POINTS,
-    LEAST_SEGMENT,
-    _partition,
-    changes,
-)
+from vmtune.stats.changes import LEAST_POINTS, ChangeKind, changes, completion_changes, newest_sign
 from vmtune.stats.model import Criterion, Observation, Verdict
 
 TIME = Criterion("total_time_ms", unit="ms")
@@ -27,9 +23,83 @@ def history(values: np.ndarray) -> list[Observation]:
 @pytest.mark.parametrize("shape", ["lognormal", "outliers", "rounds"])
 def test_a_history_without_a_change_seldom_shows_one(shape: str, length: int) -> None:
     random = np.random.default_rng([length, *shape.encode()])
-    histories = SHAPES[shape](random, (500, length))
+    histories = SHAPES[shape](random, (200, length))
     wrong = sum(bool(changes(history(values), TIME)) for values in histories)
-    assert wrong / 500 <= 2.5 * FALSE_ALARMS  # three standard deviations of 500 histories
+    assert wrong / 200 <= 0.08
+
+
+@pytest.mark.parametrize("again", [0.3, 0.5])
+@pytest.mark.parametrize("noise", ["normal", "outliers", "bimodal"])
+def test_runs_that_resemble_each_other_seldom_show_a_change(noise: str, again: float) -> None:
+    random = np.random.default_rng([round(10 * again), *noise.encode()])
+    series = [ar_history(random, NOISES[noise], 60, again=again) for _ in range(150)]
+    # 5 % and three standard deviations of 150 histories
+    assert sum(bool(changes(history(values), TIME)) for values in series) <= 0.1 * 150
+
+
+def test_a_small_step_is_found_among_outliers() -> None:
+    random = np.random.default_rng(6)
+    series = [ar_history(random, NOISES["outliers"], 100, step=1.1, at=50) for _ in range(100)]
+    assert sum(bool(changes(history(values), TIME)) for values in series) >= 75
+
+
+def test_a_step_gives_a_sign_within_three_runs_and_is_confirmed_later() -> None:
+    random = np.random.default_rng(8)
+    signs = confirmed = 0
+    for _ in range(100):
+        values = ar_history(random, quiet, 60, step=1.2, at=50)
+        first = history(values[:53])
+        sign = newest_sign(first, changes(first, TIME))
+        signs += sign is not None and sign.at in (50, 51) and sign.after > 1.1 * sign.before
+        seen = changes(history(values), TIME)
+        confirmed += any(abs(change.at - 50) <= 2 for change in seen)
+    assert signs >= 85  # in some others the change is found already
+    assert confirmed >= 85
+
+
+def test_one_outlier_at_the_end_gives_no_sign() -> None:
+    values = SHAPES["steady"](np.random.default_rng(2), (40,))
+    values[-1] *= 50
+    assert newest_sign(history(values), ()) is None
+
+
+def test_what_is_steady_seldom_gives_a_sign() -> None:
+    random = np.random.default_rng(9)
+    series = [ar_history(random, NOISES["outliers"], 60) for _ in range(300)]
+    assert sum(newest_sign(history(values), ()) is not None for values in series) <= 0.05 * 300
+
+
+def test_a_slow_change_is_one_ramp() -> None:
+    random = np.random.default_rng(10)
+    way = np.clip((np.arange(100) - 30) / 40, 0, 1) * np.log(1.5)
+    (ramp,) = changes(history(1000 * np.exp(0.05 * random.normal(size=100) + way)), TIME)
+    assert ramp.kind is ChangeKind.RAMP
+    assert 20 <= ramp.at <= 40
+    assert 60 <= ramp.until <= 80
+    assert ramp.comparison.effect is not None
+    assert ramp.comparison.effect.estimate == pytest.approx(1.5, rel=0.1)
+
+
+def test_two_steps_up_are_no_ramp() -> None:
+    values = SHAPES["steady"](np.random.default_rng(11), (90,))
+    values[30:] *= 1.3
+    values[60:] *= 1.3
+    assert [c.kind for c in changes(history(values), TIME)] == [ChangeKind.STEP] * 2
+
+
+def test_a_change_of_spread_alone_is_told_as_such() -> None:
+    values = np.exp(0.02 * np.random.default_rng(12).normal(size=80))
+    values[40:] **= 5
+    (change,) = changes(history(1000 * values), TIME)
+    assert change.kind is ChangeKind.SPREAD
+    assert abs(change.at - 40) <= 5
+    assert change.spread == pytest.approx(5, rel=0.6)
+
+
+def test_two_failures_side_by_side_are_no_change() -> None:
+    succeeded = [True] * 100
+    succeeded[50:52] = [False, False]
+    assert completion_changes(succeeded) == ()
 
 
 @pytest.mark.parametrize("shape", ["lognormal", "outliers", "quantised"])
@@ -78,21 +148,3 @@ def test_too_short_and_too_long_histories_are_refused(length: int, code: str) ->
     with pytest.raises(InvalidInput) as caught:
         changes(history(np.arange(1.0, length + 1)), TIME)
     assert caught.value.problems[0].code == code
-
-
-@pytest.mark.parametrize("shape", ["lognormal", "outliers", "quantised"])
-def test_the_cuts_are_those_that_cost_least(shape: str) -> None:
-    """As an implementation by others finds them, whose import takes seconds."""
-    from ruptures import KernelCPD  # type: ignore[import-untyped]  # noqa: PLC0415 - see above
-
-    random = np.random.default_rng([7, *shape.encode()])
-    cut = 0
-    for values in SHAPES[shape](random, (60, 120)):
-        for place in random.integers(0, 120, 2):
-            values[place:] *= random.uniform(0.7, 1.4)
-        search = KernelCPD(kernel="linear", min_size=LEAST_SEGMENT).fit(values[:, None])
-        price = 6 * float(values.var())
-        found = _partition(values, price)
-        assert found == search.predict(pen=price)[:-1]
-        cut += bool(found)
-    assert cut >= 10

@@ -81,24 +81,28 @@ def test_clear_cases(
 
 def test_the_reason_says_it_in_words() -> None:
     found = compare(arm("stock", STEADY), arm("tuned", times(STEADY, 0.8)), TIME)
-    assert found.reason == "tuned is 20 % lower: beyond the margin of 5 %"
+    assert found.reason == (
+        "tuned is 20 % lower: beyond the margin of a factor of 1.05 (4.8 % lower to 5 % higher)"
+    )
     found = compare(arm("stock", STEADY), arm("tuned", STEADY), TIME)
-    assert found.reason == "tuned is no different: within the margin of 5 %"
+    assert found.reason == (
+        "tuned is no different: within the margin of a factor of 1.05 (4.8 % lower to 5 % higher)"
+    )
 
 
-def test_an_inconclusive_one_says_how_many_more_blocks_would_settle_it() -> None:
+def test_an_inconclusive_one_says_how_many_blocks_would_settle_it() -> None:
     random = np.random.default_rng(4)
     a, b = 1000 * np.exp(0.1 * random.normal(size=(2, 10)))
     found = compare(arm("stock", a.tolist()), arm("tuned", (b * 0.9).tolist()), TIME)
     assert found.verdict is Verdict.INCONCLUSIVE
-    assert found.more_blocks is not None
-    assert f"about {found.more_blocks} more blocks would settle it" in found.reason
+    assert found.blocks_needed is not None
+    assert f"A new campaign of about {found.blocks_needed} blocks would settle it" in found.reason
     assert found.reason.startswith("tuned may be from ")
 
 
 @pytest.mark.parametrize(
     ("size", "blocks", "enough"),
-    [(5, True, False), (6, True, True), (3, False, False), (4, False, True)],
+    [(5, True, False), (6, True, True), (5, False, False), (6, False, True)],
 )
 def test_too_few_runs_have_values_and_no_verdict(size: int, blocks: bool, enough: bool) -> None:
     found = compare(
@@ -243,7 +247,7 @@ def test_a_run_that_did_not_converge_took_longer_than_its_limit() -> None:
     assert found.effect.low > 1.4
     assert found.effect.high is None
     assert found.effect.bound is Bound.AT_LEAST
-    assert " % higher at the least: beyond the margin of 5 %" in found.reason
+    assert " % higher at the least: beyond the margin of a factor of 1.05 " in found.reason
     assert found.b.maximum == Figure(1520, above=True)
     assert found.converged is not None
     assert (found.converged.b_count, found.converged.b_runs) == (8, 10)
@@ -381,7 +385,8 @@ def test_a_metric_of_yes_and_no_is_compared_by_its_share() -> None:
     assert found.shares is not None
     assert (found.shares.a_count, found.shares.b_count) == (1, 10)
     assert "percentage points" in found.reason
-    few = compare(arm("a", [0.0] * 4), arm("b", [1.0, 1, 1, 0]), criterion)
+    some = [1.0] + [0.0] * 6, [1.0] * 5 + [0.0] * 2
+    few = compare(arm("a", some[0]), arm("b", some[1]), criterion)
     assert few.verdict is Verdict.INCONCLUSIVE
     assert "the exact test does not bear that out" in few.reason
     alike = compare(arm("a", [1.0] * 10), arm("b", [1.0] * 10), criterion)
@@ -413,7 +418,7 @@ def test_among_many_metrics_a_small_p_is_not_enough_but_for_the_primary_one() ->
     assert alone.verdict is Verdict.BETTER
     among = others[4]
     assert among.verdict is Verdict.INCONCLUSIVE
-    assert among.more_blocks is None
+    assert among.blocks_needed is None
     assert among.adjusted_p is not None
     assert among.adjusted_p > 0.05 >= (among.test.p if among.test else 1)
     assert "among so many metrics that comes by chance too" in among.reason

@@ -115,3 +115,8 @@ def test_the_critical_values_are_those_of_uniform_samples() -> None:
         dips = [dip(np.sort(row)) for row in random.uniform(size=(3000, size))]
         above = np.mean(np.array(dips) * np.sqrt(size) > CRITICAL[size])
         assert above == pytest.approx(0.05, abs=0.012)
+
+
+def test_values_that_differ_by_the_smallest_numbers_have_an_answer() -> None:
+    values = [0.0] * 3 + [5e-309 * n for n in range(1, 8)] + [1.0, 2.0] + [1e5] * 3
+    assert multimodal(np.array(values)) is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +15,14 @@ from vmtune.stats.model import Bound, Direction, Effect, Figure, Observation, Sa
 from vmtune.stats.rates import rates
 from vmtune.stats.summary import summarise
 from vmtune.stats.survival import logrank
-from vmtune.stats.verdict import Place, extent, margin_words, more_blocks, place_of, verdict_of
+from vmtune.stats.verdict import (
+    MarginPosition,
+    blocks_needed,
+    extent,
+    margin_words,
+    position_of,
+    verdict_of,
+)
 
 # rates -----------------------------------------------------------------------------------
 
@@ -139,56 +147,59 @@ def effect(
 @pytest.mark.parametrize(
     ("low", "high", "place"),
     [
-        (1.06, 1.2, Place.ABOVE),
-        (1.06, None, Place.ABOVE),
-        (1.05, 1.2, Place.ACROSS),
-        (0.99, 1.06, Place.ACROSS),
-        (0.99, None, Place.ACROSS),
-        (None, None, Place.ACROSS),
-        (1 / 1.05, 1.05, Place.WITHIN),
-        (math.exp(math.log(105) - math.log(100)), 1.05, Place.WITHIN),
-        (1.0, 1.0, Place.WITHIN),
-        (None, 0.9, Place.BELOW),
-        (0.5, 0.95, Place.BELOW),
-        (0.5, 0.953, Place.ACROSS),
+        (1.06, 1.2, MarginPosition.ABOVE),
+        (1.06, None, MarginPosition.ABOVE),
+        (1.05, 1.2, MarginPosition.ACROSS),
+        (0.99, 1.06, MarginPosition.ACROSS),
+        (0.99, None, MarginPosition.ACROSS),
+        (None, None, MarginPosition.ACROSS),
+        (1 / 1.05, 1.05, MarginPosition.WITHIN),
+        (math.exp(math.log(105) - math.log(100)), 1.05, MarginPosition.WITHIN),
+        (1.0, 1.0, MarginPosition.WITHIN),
+        (None, 0.9, MarginPosition.BELOW),
+        (0.5, 0.95, MarginPosition.BELOW),
+        (0.5, 0.953, MarginPosition.ACROSS),
     ],
 )
-def test_where_an_interval_lies(low: float | None, high: float | None, place: Place) -> None:
-    assert place_of(effect(low, 1.0, high)) is place
+def test_where_an_interval_lies(
+    low: float | None, high: float | None, place: MarginPosition
+) -> None:
+    assert position_of(effect(low, 1.0, high)) is place
 
 
 def test_what_a_place_means() -> None:
-    assert verdict_of(Place.BELOW, Direction.LOWER) is Verdict.BETTER
-    assert verdict_of(Place.BELOW, Direction.HIGHER) is Verdict.WORSE
-    assert verdict_of(Place.ABOVE, Direction.LOWER) is Verdict.WORSE
-    assert verdict_of(Place.ABOVE, Direction.HIGHER) is Verdict.BETTER
-    assert verdict_of(Place.ABOVE, Direction.NONE) is None
-    assert verdict_of(Place.WITHIN, Direction.LOWER) is Verdict.EQUIVALENT
-    assert verdict_of(Place.ACROSS, Direction.HIGHER) is Verdict.INCONCLUSIVE
+    assert verdict_of(MarginPosition.BELOW, Direction.LOWER) is Verdict.BETTER
+    assert verdict_of(MarginPosition.BELOW, Direction.HIGHER) is Verdict.WORSE
+    assert verdict_of(MarginPosition.ABOVE, Direction.LOWER) is Verdict.WORSE
+    assert verdict_of(MarginPosition.ABOVE, Direction.HIGHER) is Verdict.BETTER
+    assert verdict_of(MarginPosition.ABOVE, Direction.NONE) is None
+    assert verdict_of(MarginPosition.WITHIN, Direction.LOWER) is Verdict.EQUIVALENT
+    assert verdict_of(MarginPosition.ACROSS, Direction.HIGHER) is Verdict.INCONCLUSIVE
 
 
 def test_four_times_the_blocks_halve_an_interval() -> None:
-    # It reaches 0.2 below the estimate, and may reach 0.1 to stay above the margin.
+    # It reaches 0.2 below the estimate, and may reach 0.1 to stay above the margin: 40 blocks for
+    # half of the campaigns, and (1 + 0.84 / 1.96) ** 2 times as many for 80 %.
     found = effect(-0.1, 1.0, 2.0, Scale.DIFFERENCE)
     found = Effect(found.scale, 0.6, found.bound, 0.4, 0.9, 0.95, -0.5, 0.5)
-    assert more_blocks(found, 10) == 30
+    assert blocks_needed(found, 10) == 82
 
 
 @pytest.mark.parametrize(
     ("low", "estimate", "high", "more"),
     [
-        (0.90, 1.0, 1.11, 37),  # to be found equivalent it has to shrink to half on both sides
+        (0.90, 1.0, 1.11, 128),  # to be found equivalent it has to shrink to half on both sides
         (0.99, 1.0501, 1.2, None),  # at the border: no number of blocks would do
         (0.99, 1.05, 1.2, None),
         (None, 0.8, 1.2, None),
-        (0.7, 0.8, 1.0, 7),
-        (0.7, 0.8, 0.9525, 1),
+        (0.7, 0.8, 1.0, 34),
+        (0.7, 0.8, 0.9525, 21),
     ],
 )
-def test_how_many_more_blocks(
+def test_how_many_blocks_needed(
     low: float | None, estimate: float, high: float, more: int | None
 ) -> None:
-    assert more_blocks(effect(low, estimate, high), 10) == more
+    assert blocks_needed(effect(low, estimate, high), 10) == more
 
 
 @pytest.mark.parametrize(
@@ -213,7 +224,42 @@ def test_an_interval_in_words(
 
 
 def test_a_margin_in_words() -> None:
-    assert margin_words(effect(1, 1, 1), "ms") == "5 %"
+    assert margin_words(effect(1, 1, 1), "ms") == "a factor of 1.05 (4.8 % lower to 5 % higher)"
     assert margin_words(effect(1, 1, 1, Scale.DIFFERENCE), "ms") == "0.5 ms"
     assert margin_words(effect(1, 1, 1, Scale.DIFFERENCE), "") == "0.5"
     assert margin_words(effect(1, 1, 1, Scale.SHARE), "") == "50 percentage points"
+
+
+def ratio(low: float, high: float, margin: float = 0.2) -> Effect:
+    return Effect(Scale.RATIO, low, Bound.EXACT, low, high, 0.95, 1 / (1 + margin), 1 + margin)
+
+
+def test_what_is_beyond_a_margin_is_told_apart_from_it() -> None:
+    found = ratio(0.82, 0.8333)
+    assert margin_words(found, "") == "a factor of 1.2 (16.667 % lower to 20 % higher)"
+    assert extent(found, "") == "16.67 % to 18 % lower"
+
+
+@given(st.floats(1e-6, 1e6), st.floats(0, 3), st.floats(0.001, 0.99))
+def test_an_end_beyond_the_margin_never_reads_like_the_margin(
+    low: float, wide: float, margin: float
+) -> None:
+    found = ratio(low, low * (1 + wide), margin)
+    words = margin_words(found, "").partition("(")[2]
+    least, most = words.rstrip(")").split(" to ")
+    told = extent(found, "")
+    for border, named in ((found.margin_low, least), (found.margin_high, most)):
+        for end in (found.low, found.high):
+            assert end is not None
+            if abs(end / border - 1) > 1e-4 and abs(end - 1) > 1e-6:
+                assert f" {named}" not in f" {told}"
+
+
+def test_a_thousandth_is_not_nothing() -> None:
+    assert extent(ratio(0.0003, 0.0004), "") == "99.96 % to 99.97 % lower"
+
+
+def test_what_rounding_leaves_open_no_number_of_blocks_settles() -> None:
+    found = replace(ratio(0.9, 1.3, 0.05), estimate=1.1)
+    assert blocks_needed(found, 10) is not None
+    assert blocks_needed(replace(found, sure_low=1.04, sure_high=1.16), 10) is None

@@ -3,6 +3,9 @@
 fio 3.0 and later, ``--output-format=json`` or ``json+``. Latencies are its completion latencies
 (``clat_ns``), or the total ones where only those have percentiles (``lat_percentiles=1``). What
 fio says of CPU time is its own, not that of the QEMU which it loads.
+
+Read by hand and not by field types: which of fio's fields count depends on others, its releases
+name them differently, and those that are not known are kept.
 """
 
 from __future__ import annotations
@@ -15,12 +18,12 @@ from typing import Any
 from vmtune.documents.strict import Reader, join
 from vmtune.errors import InvalidInput
 
-MOST_CHARACTERS = 64 << 20
+MAX_CHARACTERS = 64 << 20
 DIRECTIONS = ("read", "write", "trim")
 MIXED = "mixed"
 """What fio calls all directions together (``unified_rw_reporting``)."""
-_MOST_JOBS = 10_000
-_MOST_TEXT = 10_000
+_MAX_JOBS = 10_000
+_MAX_TEXT = 10_000
 _LARGEST = 1e18
 
 
@@ -34,8 +37,8 @@ class FioLatency:
 
     kind: str
     count: int
-    least_ns: float
-    most_ns: float
+    min_ns: float
+    max_ns: float
     mean_ns: float
     deviation_ns: float
     percentiles: Mapping[float, float]
@@ -161,9 +164,9 @@ def read_fio(text: str) -> FioReport:
     :raise InvalidInput: it is no report of fio 3, with a problem for each part that is not as
         fio writes it.
     """
-    if len(text) > MOST_CHARACTERS:
+    if len(text) > MAX_CHARACTERS:
         raise InvalidInput(
-            f"the report has more than {MOST_CHARACTERS:,} characters",
+            f"the report has more than {MAX_CHARACTERS:,} characters",
             field="fio",
             code="too_long",
             remedy="leave out its logs and histograms",
@@ -179,12 +182,12 @@ def fio_report(document: object, messages: str = "") -> FioReport:
     """
     reader = Reader()
     given = reader.mapping(document, "fio")
-    version = reader.text(given.get("fio version", ""), "fio.fio version", _MOST_TEXT)
+    version = reader.text(given.get("fio version", ""), "fio.fio version", _MAX_TEXT)
     if not version.startswith("fio-"):
         reader.refuse("fio.fio version", "not_fio", "it does not say which fio wrote it",
                       "use fio's --output-format=json")  # fmt: skip
     jobs = reader.sequence(
-        given.get("jobs", []), "fio.jobs", lambda raw, where: _job(reader, raw, where), _MOST_JOBS
+        given.get("jobs", []), "fio.jobs", lambda raw, where: _job(reader, raw, where), _MAX_JOBS
     )
     if not jobs and not reader.problems:
         reader.refuse("fio.jobs", "missing", "there are no jobs", "give fio a job")
@@ -223,10 +226,10 @@ def _job(reader: Reader, raw: object, where: str) -> FioJob:
         reader.refuse(where, "missing", "it has neither read nor write nor trim",
                       "use fio's --output-format=json")  # fmt: skip
     return FioJob(
-        name=reader.text(parts.get("jobname", ""), join(where, "jobname"), _MOST_TEXT),
+        name=reader.text(parts.get("jobname", ""), join(where, "jobname"), _MAX_TEXT),
         error=_integer(reader, parts, "error", where),
         options={
-            name: reader.text(value, join(where, f"job options.{name}"), _MOST_TEXT)
+            name: reader.text(value, join(where, f"job options.{name}"), _MAX_TEXT)
             for name, value in options.items()
         },
         directions=tuple(each for each in directions if each.requests),
@@ -266,8 +269,8 @@ def _latency(reader: Reader, parts: Mapping[str, object], where: str) -> FioLate
     return FioLatency(
         kind=kind,
         count=_integer(reader, found, "N", place),
-        least_ns=_number(reader, found, "min", place),
-        most_ns=_number(reader, found, "max", place),
+        min_ns=_number(reader, found, "min", place),
+        max_ns=_number(reader, found, "max", place),
         mean_ns=_number(reader, found, "mean", place),
         deviation_ns=_number(reader, found, "stddev", place),
         percentiles=_percentiles(reader, found.get("percentile", {}), join(place, "percentile")),

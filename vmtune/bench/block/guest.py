@@ -65,7 +65,7 @@ async def run_in_guest(
     ended = QemuProcess(order.pid).memory_bytes() is None
     if not ended:
         await around(watch, LoadPhase.AFTER, reporter)
-    reporter.report(BlockPhase.TIDYING)
+    reporter.report(BlockPhase.CLEANING_UP)
     done = _load(finished, begun_ms, ended_ms)
     return block_result(watch, done, order.version, ENDED if ended else "")
 

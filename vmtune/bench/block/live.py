@@ -19,7 +19,7 @@ from vmtune.bench.block.live_order import NOTE, LiveOrder, check_live
 from vmtune.bench.block.load import Watch, load
 from vmtune.bench.block.order import BlockPhase, BlockResult
 from vmtune.bench.block.run import Reporter, around, block_result
-from vmtune.bench.block.stage import foresee
+from vmtune.bench.block.stage import predict_pool
 from vmtune.bench.migration.order import RunProgress
 from vmtune.bench.migration.stage import finish
 from vmtune.bench.model.scenario.block import LoadPhase
@@ -46,7 +46,7 @@ async def run_live(order: LiveOrder, on_progress: Callable[[RunProgress], None])
     facts = await check_live(order)
     assert facts.pid is not None, "it was checked"
     pid = facts.pid
-    foreseen = await asyncio.to_thread(foresee, facts, scenario.cell)
+    pool_forecast = await asyncio.to_thread(predict_pool, facts, scenario.cell)
     process = QemuProcess(pid)
 
     def alive() -> bool:
@@ -69,8 +69,8 @@ async def run_live(order: LiveOrder, on_progress: Callable[[RunProgress], None])
         ended = not alive()
         if not ended:
             await around(watch, LoadPhase.AFTER, reporter)
-        reporter.report(BlockPhase.TIDYING)
-    return block_result(watch, done, str(facts.qemu), ENDED if ended else "", foreseen)
+        reporter.report(BlockPhase.CLEANING_UP)
+    return block_result(watch, done, str(facts.qemu), ENDED if ended else "", pool_forecast)
 
 
 @asynccontextmanager

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vmtune.bench.block.fio_json import MOST_CHARACTERS, read_fio
+from vmtune.bench.block.fio_json import MAX_CHARACTERS, read_fio
 from vmtune.bench.machine.cpu_times import process_clock
 from vmtune.bench.model.scenario.block import CpuMark, LoadPhase, ProcessSample
 from vmtune.bench.qemu_process import DIES_WITH_PARENT
@@ -27,7 +27,7 @@ _STARTS_WITHIN_S = 30.0
 """What fio may take in addition to its ramp and its runtime."""
 _ENDS_WITHIN_S = 10.0
 """What fio may take to end after SIGTERM, or after QEMU has died."""
-_MOST_SAID = 4000
+_MAX_SAID = 4000
 _WITH_ITS_PARENT = (
     *DIES_WITH_PARENT,
     # The parent may have ended before the kernel was asked.
@@ -99,21 +99,21 @@ async def load(
     lasts_s: float,
     watch: Watch,
     alive: Callable[[], bool],
-    tell: Callable[[], None],
+    on_progress: Callable[[], None],
 ) -> Load:
     """Run fio to its end, and sample QEMU meanwhile. Cancelled, it ends fio.
 
     :param folder: where fio may leave files; *output* is the file that its JSON goes to.
     :param lasts_s: its ramp and its runtime.
     :param alive: whether QEMU is.
-    :param tell: called several times a second.
+    :param on_progress: called several times a second.
     """
     errors = folder / "fio.err"
     begun_ms = watch.mark()
     process = _start(command, folder, errors)
     try:
         tasks = _Tasks(process.pid, begun_ms + lasts_s * 1000)
-        overdue = await _until_it_ends(process, lasts_s, watch, tasks, alive, tell)
+        overdue = await _until_it_ends(process, lasts_s, watch, tasks, alive, on_progress)
     finally:
         if process.poll() is None:
             process.kill()
@@ -170,7 +170,7 @@ async def _until_it_ends(
     watch: Watch,
     tasks: _Tasks,
     alive: Callable[[], bool],
-    tell: Callable[[], None],
+    on_progress: Callable[[], None],
 ) -> bool:
     """Whether it had to be ended."""
     overdue = False
@@ -190,7 +190,7 @@ async def _until_it_ends(
         if now - looked >= MAPS_EVERY_S:
             looked = now
             await watch.look(LoadPhase.DURING)
-            tell()
+            on_progress()
         await asyncio.sleep(LOOK_EVERY_S)
     return overdue
 
@@ -200,11 +200,11 @@ def _result(output: Path, errors: Path) -> tuple[Mapping[str, Any] | None, str, 
     said = errors.read_text(errors="replace")
     try:
         with output.open(errors="replace") as file:
-            report = read_fio(file.read(MOST_CHARACTERS + 1))
+            report = read_fio(file.read(MAX_CHARACTERS + 1))
     except (OSError, InvalidInput):
         return None, _short(said), 0
     return report.document, _short(report.messages or said), report.runtime_ms
 
 
 def _short(text: str) -> str:
-    return text.strip()[-_MOST_SAID:]
+    return text.strip()[-_MAX_SAID:]

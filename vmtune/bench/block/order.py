@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from vmtune.bench.migration.order import DirectPlace
+from vmtune.bench.migration.order import DirectTestbed
 from vmtune.bench.model.runs.run import RunState
 from vmtune.bench.model.scenario.block import BlockRecord, BlockScenario
 from vmtune.model.tunables.tunable import Value
@@ -20,14 +20,14 @@ class BlockOrder:
     """A measurement to do.
 
     :param values: an arm's tunables, laid over the scenario's.
-    :param place: the QEMU, and the folder in which each run has one of its own for its sockets.
+    :param testbed: the QEMU, and the folder in which each run has one of its own for its sockets.
     :param scratch: where node files are made, in a folder of the run's own: on the disk that is
         to serve them.
     """
 
     scenario: BlockScenario
     values: Mapping[str, Value] = field(default_factory=dict)
-    place: DirectPlace = field(default_factory=DirectPlace)
+    testbed: DirectTestbed = field(default_factory=DirectTestbed)
     scratch: Path = DEFAULT_SCRATCH
 
     @property
@@ -44,7 +44,7 @@ class BlockPhase(StrEnum):
 
     STARTING = "starting"
     LOADING = "loading"
-    TIDYING = "tidying"
+    CLEANING_UP = "cleaning up"
 
 
 @dataclass(frozen=True, slots=True)

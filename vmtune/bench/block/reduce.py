@@ -42,7 +42,7 @@ def _report(record: BlockRecord) -> FioReport | None:
     if record.fio is None:
         return None
     try:
-        return fio_report(record.fio, record.fio_said)
+        return fio_report(record.fio, record.fio_output)
     except InvalidInput:
         return None
 

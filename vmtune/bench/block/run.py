@@ -53,7 +53,7 @@ async def run_block(order: BlockOrder, on_progress: Callable[[RunProgress], None
         died = await _died(stage, done)
         if not died:
             await around(watch, LoadPhase.AFTER, reporter)
-        reporter.report(BlockPhase.TIDYING)
+        reporter.report(BlockPhase.CLEANING_UP)
         return _result(stage, watch, done)
 
 
@@ -78,14 +78,14 @@ async def _died(stage: BlockStage, done: Load) -> bool:
 
 def _result(stage: BlockStage, watch: Watch, done: Load) -> BlockResult:
     words = stage.qemu.last_words() if not stage.alive() else ""
-    result = block_result(watch, done, stage.version, words, stage.foreseen)
+    result = block_result(watch, done, stage.version, words, stage.pool_forecast)
     ended = words.removeprefix("QEMU ").partition(":")[0]
-    record = replace(result.record, qemu_said=stage.qemu.errors.said(), qemu_ended=ended)
+    record = replace(result.record, qemu_output=stage.qemu.errors.said(), qemu_ended=ended)
     return replace(result, record=record)
 
 
 def block_result(
-    watch: Watch, done: Load, version: str, death: str, foreseen: PoolForecast | None = None
+    watch: Watch, done: Load, version: str, death: str, pool_forecast: PoolForecast | None = None
 ) -> BlockResult:
     """How a measurement ended.
 
@@ -99,11 +99,11 @@ def block_result(
         measured_ms=done.measured_ms,
         ended_ms=watch.at_ms(),
         fio=done.document,
-        fio_said=done.said,
+        fio_output=done.said,
         fio_status=done.status,
         processes=tuple(watch.processes),
         cpu=tuple(watch.cpu),
-        foreseen=foreseen,
+        pool_forecast=pool_forecast,
         qemu_ended="ended" if death else "",
     )
     failure = death or fio_failure(done)
@@ -142,6 +142,6 @@ class Reporter:
         """It is in *phase*."""
         watch = self._watch
         at_ms = watch.at_ms() if watch else 0.0
-        share = 1.0 if phase is BlockPhase.TIDYING else min(0.99, at_ms / 1000 / self._lasts_s)
+        share = 1.0 if phase is BlockPhase.CLEANING_UP else min(0.99, at_ms / 1000 / self._lasts_s)
         sample = watch.processes[-1] if watch and watch.processes else None
         self._to(RunProgress(phase, share, round(at_ms), process=sample))

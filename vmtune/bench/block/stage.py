@@ -41,8 +41,9 @@ from vmtune.model.tunables.tunable import Route
 from vmtune.units import Unit
 
 _SOCKET = "qemu.sock"
-_LEFT_FREE_BYTES = 64 << 20
-"""Of the disk with the node's file: an image has tables besides its data."""
+_LEFT_FREE_BYTES, _LEFT_FREE_SHARE = 64 << 20, 10
+"""Of the disk with the node's file: an image has tables besides its data, and a tenth is for all
+else that writes there: who may run benchmarks must not be able to fill the disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ class BlockStage:
     export: Export
     folder: Path
     version: str
-    foreseen: PoolForecast
+    pool_forecast: PoolForecast
 
     @property
     def pid(self) -> int:
@@ -82,27 +83,27 @@ async def block_stage(order: BlockOrder, scenario: BlockScenario) -> AsyncIterat
         be made.
     :raise VmtuneError: QEMU refuses a value, or the export.
     """
-    place = order.place
-    program = find_qemu(place.qemu)
+    testbed = order.testbed
+    program = find_qemu(testbed.qemu)
     require_programs("fio", "setpriv")
-    await asyncio.to_thread(clear_block_runs, place.folder, order.scratch)
-    with run_folder(place.folder) as folder, _node_file(order.scratch, scenario) as file:
+    await asyncio.to_thread(clear_block_runs, testbed.folder, order.scratch)
+    with run_folder(testbed.folder) as folder, _node_file(order.scratch, scenario) as file:
         if file is not None:
             await asyncio.to_thread(_make_file, file, scenario)
         vm = uuid4()
         at = folder / "qemu"
         at.mkdir()
-        files = BlockFiles(program, place.data_folder, at / _SOCKET, folder / "qemu.own", file)
+        files = BlockFiles(program, testbed.data_folder, at / _SOCKET, folder / "qemu.own", file)
         qemu = BenchQemu(qemu_line(files, scenario, vm), files.own)
         driver = QmpDriver(f"qmp+unix://{at}")
         try:
             await qemu.listens()
             await _finish_node(qemu, file, scenario)
-            version, foreseen = await _tune(driver, vm, scenario)
+            version, pool_forecast = await _tune(driver, vm, scenario)
             iothread = IOTHREAD if scenario.iothread else ""
             export = Export(NODE, folder / SOCKET, writes(scenario), iothread)
             await add_export(qemu.monitor, export)
-            yield BlockStage(qemu, export, folder, version, foreseen)
+            yield BlockStage(qemu, export, folder, version, pool_forecast)
         finally:
             await finish(_take_down(driver, qemu))
 
@@ -123,11 +124,13 @@ def _node_file(scratch: Path, scenario: BlockScenario) -> Iterator[Path | None]:
         yield None
         return
     with run_folder(scratch) as folder:
-        free = shutil.disk_usage(folder).free
-        if free < scenario.size_bytes + _LEFT_FREE_BYTES:
+        disk = shutil.disk_usage(folder)
+        kept = max(_LEFT_FREE_BYTES, disk.total // _LEFT_FREE_SHARE)
+        if disk.free < scenario.size_bytes + kept:
             raise SetupError(
-                f"{scratch} has {units.approximate(free, Unit.BYTES)} left, and the node takes "
-                f"{units.render(scenario.size_bytes, Unit.BYTES)}",
+                f"{scratch} has {units.approximate(disk.free, Unit.BYTES)} left, the node takes "
+                f"{units.render(scenario.size_bytes, Unit.BYTES)}, and "
+                f"{units.approximate(kept, Unit.BYTES)} stay free",
                 field="size_bytes",
                 code="no_room",
                 remedy="take a smaller node, or have scratch files made on another disk",
@@ -192,10 +195,10 @@ async def _tune(driver: QmpDriver, vm: UUID, scenario: BlockScenario) -> tuple[s
                     field=f"values.{change.tunable}",
                     code="not_effective",
                 )
-    return str(facts.qemu), await asyncio.to_thread(foresee, facts, scenario.cell)
+    return str(facts.qemu), await asyncio.to_thread(predict_pool, facts, scenario.cell)
 
 
-def foresee(facts: VmFacts, cell: BlockCell) -> PoolForecast:
+def predict_pool(facts: VmFacts, cell: BlockCell) -> PoolForecast:
     """The pool model's estimate for a load. Reads this machine's limits."""
     limit = read_local_host().sysctls.get("vm_max_map_count")
     requests = min(cell.iodepth, REQUESTS_PER_CONNECTION) * cell.numjobs
@@ -206,7 +209,7 @@ def foresee(facts: VmFacts, cell: BlockCell) -> PoolForecast:
         requests=requests,
         soft_limit=model.soft_limit,
         hard_limit=None,
-        most_pooled=model.most_pooled,
-        most_maps=model.most_maps(room.other_maps),
+        max_pooled=model.max_pooled,
+        max_maps=model.max_maps(room.other_maps),
         limit=limit,
     )

@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 
-from vmtune.bench.model.runs.boot_record import MOST_TAIL, BootMark, BootMarkName
+from vmtune.bench.model.runs.boot_record import MAX_TAIL, BootMark, BootMarkName
 from vmtune.bench.model.scenario.matrix_cells import BootGuest
 from vmtune.lab.guest_serial import GuestFault, GuestStart, parse_line
 
@@ -40,7 +40,7 @@ _PANIC = re.compile(r"Kernel panic - not syncing.*")
 # A dump of registers says nothing to most, and is long.
 _DUMP = re.compile(r"extra data|Code=|[A-Z0-9]{2,4} ?=")
 _WARNING = ": warning: "
-_KEPT = MOST_TAIL
+_KEPT = MAX_TAIL
 _SHOWN = 600
 
 

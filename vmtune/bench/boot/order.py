@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from vmtune.bench.migration.order import DirectPlace
+from vmtune.bench.migration.order import DirectTestbed
 from vmtune.bench.model.runs.boot_record import BootRecord
 from vmtune.bench.model.runs.run import RunState
 from vmtune.bench.model.scenario.boot import BootScenario
@@ -26,7 +26,7 @@ class BootOrder:
 
     scenario: BootScenario
     values: Mapping[str, Value] = field(default_factory=dict)
-    place: DirectPlace = field(default_factory=DirectPlace)
+    testbed: DirectTestbed = field(default_factory=DirectTestbed)
     cache: Path = DEFAULT_CACHE
 
     @property
@@ -48,7 +48,7 @@ class BootPhase(StrEnum):
     FIRMWARE = "firmware"
     LOADING = "loading the kernel"
     KERNEL = "kernel"
-    TIDYING = "tidying"
+    CLEANING_UP = "cleaning up"
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,8 +51,8 @@ async def run_boot(order: BootOrder, on_progress: Callable[[RunProgress], None])
     :raise VmtuneError: the boot cannot be done here (no QEMU, no firmware, no KVM where it is
         needed, no kernel to be had); nothing was left behind.
     """
-    scenario, place = order.effective, order.place
-    program = find_qemu(place.qemu)
+    scenario, testbed = order.effective, order.testbed
+    program = find_qemu(testbed.qemu)
     if scenario.needs_kvm and not kvm_usable():
         raise SetupError(
             f"{scenario.name} needs KVM, and this machine has no usable /dev/kvm",
@@ -63,14 +63,14 @@ async def run_boot(order: BootOrder, on_progress: Callable[[RunProgress], None])
     require_programs("setpriv")
     reporter = Reporter(on_progress)
     reporter.report(BootPhase.PREPARING, 0)
-    firmware = await asyncio.to_thread(find_firmware, scenario.cell.firmware, place.data_folder)
+    firmware = await asyncio.to_thread(find_firmware, scenario.cell.firmware, testbed.data_folder)
     guest = await prepare_guest(scenario, order.cache)
     version = (await asyncio.to_thread(read_qemu, program)).get("version", "")
-    await asyncio.to_thread(clear_left_behind, place.folder)
-    with run_folder(place.folder) as folder:
+    await asyncio.to_thread(clear_left_behind, testbed.folder)
+    with run_folder(testbed.folder) as folder:
         # To its end also when cancelled: nothing may be made in a folder that is just going.
         files = await finish(
-            asyncio.to_thread(lay_out, program, place.data_folder, folder, guest, firmware)
+            asyncio.to_thread(lay_out, program, testbed.data_folder, folder, guest, firmware)
         )
         boot = _Boot(scenario, files, guest, firmware, reporter)
         return await boot.run(version)
@@ -90,7 +90,7 @@ class _Boot:
         self._scenario, self._files = scenario, files
         self._guest, self._firmware = guest, firmware
         self._reporter = reporter
-        self._limit_ms = scenario.most_seconds * 1000
+        self._limit_ms = scenario.max_seconds * 1000
         # TCG has no memory regions of KVM's: none is not the same as not counted.
         counted = scenario.count_regions and scenario.needs_kvm
         self._log = BootLog(scenario.cell.guest, counted)
@@ -111,7 +111,7 @@ class _Boot:
             ended_ms, cpu_ms, how = qemu.at_ms(), qemu.cpu_ms(), ""
             if end is BootEnd.DIED:  # after a panic or a switching off that takes a moment
                 how = await asyncio.to_thread(qemu.how_it_ended, _DIES_WITHIN_S)
-            self._reporter.report(BootPhase.TIDYING, ended_ms)
+            self._reporter.report(BootPhase.CLEANING_UP, ended_ms)
         finally:
             await finish(qemu.end())
         # All output has been read only now: it may have booted, and died of being switched off.

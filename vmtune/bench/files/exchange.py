@@ -27,20 +27,20 @@ from typing import Any
 
 from vmtune.bench.machine.environment import fingerprint
 from vmtune.bench.model.runs.run import Run, RunRecord
-from vmtune.bench.model.runs.series import KINDS, Head, Series, apart, together
+from vmtune.bench.model.runs.series import KINDS, Head, Series, apart, joined
 from vmtune.documents.dataclass_json import check_storable, from_columns, read, to_columns, to_json
 from vmtune.documents.strict import Reader
 from vmtune.errors import InvalidInput
 
 FORMAT = "vmtune run"
 VERSION = 1
-MOST_BYTES = 256 << 20
+MAX_BYTES = 256 << 20
 """The most that a packed table may hold."""
 
 Json = Any  # any JSON
 Document = dict[str, Json]
 _METRIC = re.compile(r"[a-z][a-z0-9_]{0,79}")
-_MOST_METRICS = 1000
+_MAX_METRICS = 1000
 OWN = ("part", "name", "value", "json")
 """The columns of a table in addition to those of the series."""
 
@@ -104,7 +104,7 @@ def _record(reader: Reader, given: Mapping[str, Json]) -> RunRecord | None:
         for series in Series
         if series.value in columns
     }
-    return together(head, rows) if head is not None else None
+    return joined(head, rows) if head is not None else None
 
 
 def _check(reader: Reader, run: Run) -> None:
@@ -120,7 +120,7 @@ def _check(reader: Reader, run: Run) -> None:
             "the environment has another fingerprint: one of them was changed",
             "export the run anew",
         )
-    if len(run.metrics) > _MOST_METRICS:
+    if len(run.metrics) > _MAX_METRICS:
         reader.refuse("run.metrics", "too_many", "there are too many metrics", "leave some out")
     for name in run.metrics:
         if not _METRIC.fullmatch(name):
@@ -232,9 +232,9 @@ def _value(hint: Any, cell: str | None) -> Json:  # any type
 def _unpacked(packed: bytes) -> str:
     unpacker = zlib.decompressobj(wbits=31)  # gzip's own format
     try:
-        text = unpacker.decompress(packed, MOST_BYTES)
+        text = unpacker.decompress(packed, MAX_BYTES)
         if unpacker.unconsumed_tail:
-            raise _no_table(f"it holds more than {MOST_BYTES >> 20} MiB")
+            raise _no_table(f"it holds more than {MAX_BYTES >> 20} MiB")
         if not unpacker.eof:
             raise _no_table("it is cut off")
         return text.decode()

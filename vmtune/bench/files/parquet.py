@@ -19,7 +19,7 @@ from dataclasses import fields
 from typing import Any
 
 from vmtune.bench.files.exchange import (
-    MOST_BYTES,
+    MAX_BYTES,
     OWN,
     assembled,
     from_document,
@@ -64,8 +64,8 @@ def from_parquet(content: bytes) -> Run:
     try:
         file = parquet.ParquetFile(io.BytesIO(content))
         groups = [file.metadata.row_group(n) for n in range(file.metadata.num_row_groups)]
-        if sum(group.total_byte_size for group in groups) > MOST_BYTES:
-            raise _no_table(f"it holds more than {MOST_BYTES >> 20} MiB")
+        if sum(group.total_byte_size for group in groups) > MAX_BYTES:
+            raise _no_table(f"it holds more than {MAX_BYTES >> 20} MiB")
         columns = file.read().to_pydict()
     except (arrow.ArrowException, OSError, ValueError) as error:
         raise _no_table(f"it cannot be read: {str(error)[:200]}") from error

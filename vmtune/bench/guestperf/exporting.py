@@ -87,12 +87,18 @@ def regenerated(run: Run, record: RunRecord) -> Document:
             ],
             "vcpu_timings": _vcpu_timings(source, start_s, tids.get("vcpu", 0)),
             "result": {"success": run.state is RunState.COMPLETED and _pause(run) is None},
-            "binary": run.qemu or "qemu-system-x86_64",
+            "binary": _binary(run),
             "transport": run.setup.get("transport", "tcp"),
             "sleep": run.setup.get("warmup_s", 0),
         },
         Form.NEW,
     )
+
+
+def _binary(run: Run) -> str:
+    """The path of the program; of an imported run what the report named."""
+    known = run.environment.get("qemu", {}).get("path")
+    return str(known or run.qemu or "qemu-system-x86_64")
 
 
 def start_of(run: Run) -> int:
@@ -128,8 +134,8 @@ def _scenario(run: Run) -> Document:
         "name": _OUR_NAMES.get(run.scenario, run.scenario),
         "downtime": number("downtime_limit_ms", default("downtime_limit_ms")),
         "bandwidth": round(bandwidth / MIB),
-        "max_iters": run.setup.get("most_iterations", 30),
-        "max_time": run.setup.get("most_seconds", 300),
+        "max_iters": run.setup.get("max_iterations", 30),
+        "max_time": run.setup.get("max_seconds", 300),
         "pause": pause is not None,
         "post_copy": values.get("postcopy") is True,
     }

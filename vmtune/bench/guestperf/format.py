@@ -8,6 +8,9 @@ Two forms are known, distinguished by the fields of the second:
 
 Times of day are seconds since 1970, times that last milliseconds, bandwidths MiB/s but for the
 transfer rate, which is Mbit/s (tests/migration-stress/guestperf of QEMU 10.0).
+
+Read by hand and not by field types: a field that a form has is required, and one that it does not
+have is refused.
 """
 
 from __future__ import annotations
@@ -25,14 +28,14 @@ from vmtune.errors import InvalidInput
 Json = Any  # any JSON
 Document = dict[str, Json]
 
-MOST_CHARACTERS = 64 << 20
-MOST_PROGRESS = 100_000
-MOST_TIMINGS = 1_000_000
-MOST_BINDINGS = 4096
-MOST_TEXT = 4096
-MOST_TOLD = 200
-MOST_COUNT = (1 << 63) - 1
-MOST_MEMORY_GIB = 1 << 14
+MAX_CHARACTERS = 64 << 20
+MAX_PROGRESS = 100_000
+MAX_TIMINGS = 1_000_000
+MAX_BINDINGS = 4096
+MAX_TEXT = 4096
+MAX_TOLD = 200
+MAX_COUNT = (1 << 63) - 1
+MAX_MEMORY_GIB = 1 << 14
 LATEST_S = 253_370_764_800
 """The year 9999: what a date can hold."""
 
@@ -59,16 +62,16 @@ class Field:
     new: bool = False
 
 
-def _count(most: int = MOST_COUNT) -> Callable[[Reader, Json, str], object]:
+def _count(most: int = MAX_COUNT) -> Callable[[Reader, Json, str], object]:
     return lambda reader, raw, where: reader.integer(raw, where, 0, most)
 
 
-def _number(most: float = MOST_COUNT) -> Callable[[Reader, Json, str], object]:
+def _number(most: float = MAX_COUNT) -> Callable[[Reader, Json, str], object]:
     return lambda reader, raw, where: reader.number(raw, where, 0, most)
 
 
 def _text(reader: Reader, raw: Json, where: str) -> object:
-    return reader.text(raw, where, MOST_TEXT)
+    return reader.text(raw, where, MAX_TEXT)
 
 
 def _boolean(reader: Reader, raw: Json, where: str) -> object:
@@ -76,7 +79,7 @@ def _boolean(reader: Reader, raw: Json, where: str) -> object:
 
 
 def _optional_count(reader: Reader, raw: Json, where: str) -> object:
-    return None if raw is None else reader.integer(raw, where, 0, MOST_COUNT)
+    return None if raw is None else reader.integer(raw, where, 0, MAX_COUNT)
 
 
 def _switch(reader: Reader, raw: Json, where: str) -> object:
@@ -87,13 +90,13 @@ def _switch(reader: Reader, raw: Json, where: str) -> object:
 def _binding(reader: Reader, raw: Json, where: str) -> object:
     """A list of CPUs or of NUMA nodes."""
     return None if raw is None else reader.sequence(
-        raw, where, lambda each, at: _text(reader, each, at), MOST_BINDINGS
+        raw, where, lambda each, at: _text(reader, each, at), MAX_BINDINGS
     )  # fmt: skip
 
 
 HARDWARE = (
     Field("cpus", _count(1 << 16), 1),
-    Field("mem", _count(MOST_MEMORY_GIB), 1),
+    Field("mem", _count(MAX_MEMORY_GIB), 1),
     Field("src_mem_bind", _binding, []),
     Field("dst_mem_bind", _binding, []),
     Field("src_cpu_bind", _binding, []),
@@ -160,10 +163,10 @@ def _entries(fields: tuple[Field, ...], most: int) -> Callable[[Reader, Json, st
 REPORT = (
     Field("hardware", lambda reader, raw, where: _object(reader, raw, where, HARDWARE), {}),
     Field("scenario", lambda reader, raw, where: _object(reader, raw, where, SCENARIO), {}),
-    Field("progress_history", _entries(PROGRESS, MOST_PROGRESS), []),
-    Field("guest_timings", _entries(TIMING, MOST_TIMINGS), []),
-    Field("qemu_timings", _entries(TIMING, MOST_TIMINGS), []),
-    Field("vcpu_timings", _entries(TIMING, MOST_TIMINGS), []),
+    Field("progress_history", _entries(PROGRESS, MAX_PROGRESS), []),
+    Field("guest_timings", _entries(TIMING, MAX_TIMINGS), []),
+    Field("qemu_timings", _entries(TIMING, MAX_TIMINGS), []),
+    Field("vcpu_timings", _entries(TIMING, MAX_TIMINGS), []),
     Field(
         "result",
         lambda reader, raw, where: _object(
@@ -205,9 +208,9 @@ def read_report(text: str) -> Document:
     :raise InvalidInput: with a problem for each field that cannot be accepted; nothing of it
         is then to be used.
     """
-    if len(text) > MOST_CHARACTERS:
+    if len(text) > MAX_CHARACTERS:
         raise InvalidInput(
-            f"the report has more than {MOST_CHARACTERS:,} characters",
+            f"the report has more than {MAX_CHARACTERS:,} characters",
             field="report",
             code="too_long",
             remedy="import a report of a shorter run",
@@ -227,7 +230,7 @@ def read_report(text: str) -> Document:
             raise ValueError("a text has the character U+0000")
     except (ValueError, RecursionError) as error:
         raise InvalidInput(
-            f"the report is no JSON: {str(error)[:MOST_TOLD]}",
+            f"the report is no JSON: {str(error)[:MAX_TOLD]}",
             field="report",
             code="not_json",
             remedy="give the file that guestperf wrote, as it is",

@@ -206,8 +206,8 @@ def _setup(report: Document, values: Mapping[str, Value], steps: tuple[Step, ...
         "transport": report["transport"],
         "warmup_s": report["sleep"],
         "cooldown_s": report["sleep"],
-        "most_iterations": scenario["max_iters"],
-        "most_seconds": scenario["max_time"],
+        "max_iterations": scenario["max_iters"],
+        "max_seconds": scenario["max_time"],
     }
 
 

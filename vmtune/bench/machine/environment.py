@@ -3,7 +3,8 @@
 An environment is JSON, nested by what it is about: ``cpu``, ``kernel``, ``kvm``, ``memory``,
 ``mitigations``, ``network``, ``qemu``, ``libvirt``, ``sysctls``, ``accelerator``. It holds only
 what outlives a reboot. What the machine was doing at the time
-is recorded separately (:func:`conditions`).
+is recorded separately (:func:`conditions`). Where QEMU's program is (``qemu.path``) is told, and
+makes no difference.
 """
 
 from __future__ import annotations
@@ -110,13 +111,14 @@ def _network(address: str, interface: Interface | None) -> dict[str, Any]:  # an
 
 
 def read_qemu(program: Path) -> dict[str, str]:
-    """A QEMU's version in its own words, and a digest of the program: two builds may have
-    one version. Empty where there is no such program."""
+    """A QEMU's version in its own words, a digest of the program (two builds may have one version)
+    and its path. Empty where there is no such program."""
     try:
         status = program.stat()
     except OSError:
         return {}
-    return dict(_qemu_of(program, status.st_dev, status.st_ino, status.st_mtime_ns))
+    found = dict(_qemu_of(program, status.st_dev, status.st_ino, status.st_mtime_ns))
+    return {**found, "path": str(program)} if found else {}
 
 
 @functools.lru_cache(maxsize=16)
@@ -152,8 +154,16 @@ def fingerprint(environment: Environment) -> str:
     an unknown one."""
     if not environment:
         return ""
-    canonical = json.dumps(environment, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    compared = {name: _compared(name, value) for name, value in environment.items()}
+    canonical = json.dumps(compared, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(canonical.encode()).hexdigest()[:_DIGITS]
+
+
+def _compared(name: str, value: Any) -> Any:  # any JSON
+    """*value* without what makes no difference."""
+    if name != "qemu" or not isinstance(value, Mapping):
+        return value
+    return {name: each for name, each in value.items() if name != "path"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +195,8 @@ def _same(one: object, two: object) -> bool:
 
 
 def _leaves(branch: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
-    for name, value in branch.items():
+    for name, whole in branch.items():
+        value = _compared(name, whole) if not path else whole
         field = f"{path}.{name}" if path else name
         if isinstance(value, Mapping):
             yield from _leaves(value, field)

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import replace
 from pathlib import Path
 
-from vmtune.bench.migration.order import DirectPlace
+from vmtune.bench.migration.order import DirectTestbed
 from vmtune.bench.migration.scenarios import BenchHosts
 from vmtune.errors import HostUnreachable, OutcomeUnknown, SetupError
 from vmtune.hypervisor.qmp.driver import QmpDriver
@@ -20,14 +20,14 @@ from vmtune.model.host.facts import HostFacts, VmFacts
 _ANSWERS_WITHIN_S = 20.0
 _LOOK_EVERY_S = 0.02
 _ENDS_WITHIN_S = 5.0
-_MOST_SAID = 500
+_MAX_SAID = 500
 # Without a machine it has no memory, no firmware and no need of KVM, and offers the same
 # capabilities and parameters.
 _NO_MACHINE = ("-machine", "none", "-accel", "tcg", "-nodefaults", "-display", "none")
 
 
 async def look(
-    place: DirectPlace | None = None,
+    testbed: DirectTestbed | None = None,
     kvm: bool | None = None,
     hosts: tuple[HostFacts, HostFacts] | None = None,
 ) -> BenchHosts:
@@ -39,7 +39,7 @@ async def look(
     """
     usable = kvm_usable()
     with tempfile.TemporaryDirectory(prefix="vmtune-look-") as folder:
-        async with _running(place or DirectPlace(), Path(folder)) as process:
+        async with _running(testbed or DirectTestbed(), Path(folder)) as process:
             facts, host = await _ask(Path(folder), process)
     source, destination = hosts or (host, host)
     use = usable if kvm is None else kvm
@@ -48,19 +48,21 @@ async def look(
 
 
 @contextlib.asynccontextmanager
-async def _running(place: DirectPlace, folder: Path) -> AsyncGenerator[asyncio.subprocess.Process]:
+async def _running(
+    testbed: DirectTestbed, folder: Path
+) -> AsyncGenerator[asyncio.subprocess.Process]:
     """A QEMU with its monitor in *folder*, until the block is left."""
-    data = ("-L", str(place.data_folder)) if place.data_folder else ()
+    data = ("-L", str(testbed.data_folder)) if testbed.data_folder else ()
     monitor = ("-qmp", f"unix:{folder / 'look.sock'},server=on,wait=off")
     with (folder / "said").open("wb") as said:
         try:
             process = await asyncio.create_subprocess_exec(
-                str(place.qemu), *data, *_NO_MACHINE, *monitor,
+                str(testbed.qemu), *data, *_NO_MACHINE, *monitor,
                 stdin=asyncio.subprocess.DEVNULL, stdout=said, stderr=said,
             )  # fmt: skip
         except OSError as error:
             raise SetupError(
-                f"{place.qemu} cannot be started: {error.strerror}",
+                f"{testbed.qemu} cannot be started: {error.strerror}",
                 field="qemu",
                 code="no_qemu",
                 remedy="install QEMU, or name the program",
@@ -88,7 +90,7 @@ async def _ask(folder: Path, process: asyncio.subprocess.Process) -> tuple[VmFac
                     facts = await driver.vm_facts(vm.uuid)
                     return facts, replace(await driver.host_facts(), qemu=facts.qemu)
             if process.returncode is not None or time.monotonic() > deadline:
-                said = (folder / "said").read_text(errors="replace").strip()[-_MOST_SAID:]
+                said = (folder / "said").read_text(errors="replace").strip()[-_MAX_SAID:]
                 raise SetupError(
                     f"QEMU does not answer: {said or 'it said nothing'}",
                     field="qemu",

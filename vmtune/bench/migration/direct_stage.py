@@ -17,7 +17,7 @@ from uuid import UUID, uuid4
 
 from vmtune.bench.migration.command_line import QemuFiles, command_line
 from vmtune.bench.migration.guest_listener import GuestListener
-from vmtune.bench.migration.order import DirectPlace
+from vmtune.bench.migration.order import DirectTestbed
 from vmtune.bench.migration.qemu_stderr import RING_FULL, Stderr
 from vmtune.bench.migration.stage import Side, finish
 from vmtune.bench.model.runs.run import HostSide
@@ -65,7 +65,7 @@ class BenchQemu:
     def _did_not_start(self) -> SetupError:
         return SetupError(
             f"QEMU did not start: {self.last_words() or 'its monitor does not answer'}",
-            field="place.qemu",
+            field="testbed.qemu",
             code="qemu_did_not_start",
         )
 
@@ -130,17 +130,17 @@ def _guest() -> bytes:
 
 @asynccontextmanager
 async def direct_stage(
-    place: DirectPlace, scenario: Scenario, kvm: bool
+    testbed: DirectTestbed, scenario: Scenario, kvm: bool
 ) -> AsyncIterator[DirectStage]:
     """Two fresh QEMUs, and nothing left of them afterwards.
 
     :raise SetupError: there is no such QEMU, it does not start, or the folder cannot be made.
     :raise LabError: the guest cannot be built.
     """
-    program = find_qemu(place.qemu)
+    program = find_qemu(testbed.qemu)
     require_programs("setpriv")
-    await asyncio.to_thread(clear_left_behind, place.folder)
-    with run_folder(place.folder) as folder:
+    await asyncio.to_thread(clear_left_behind, testbed.folder)
+    with run_folder(testbed.folder) as folder:
         kernel = folder / "guest.elf"
         await asyncio.to_thread(lambda: kernel.write_bytes(_guest()))
         listener = GuestListener(folder, scenario.workload.beat_ms)
@@ -155,7 +155,7 @@ async def direct_stage(
                 at = folder / side.value
                 at.mkdir()
                 own = folder / f"{side.value}.own"
-                files = QemuFiles(program, place.data_folder, kernel, folder, at / _SOCKET, own)
+                files = QemuFiles(program, testbed.data_folder, kernel, folder, at / _SOCKET, own)
                 incoming = side is HostSide.DESTINATION
                 command = command_line(files, scenario, vm, kvm=kvm, incoming=incoming)
                 qemus[side] = BenchQemu(command, own)

@@ -25,7 +25,7 @@ from vmtune.lab.guest_serial import GuestPass as ReportedPass
 
 SERIAL, BEAT = "serial", "beat"
 """Names of the sockets in the run's folder."""
-_MOST_SILENCES = 20_000
+_MAX_SILENCES = 20_000
 _LONGEST_LINE = 4096
 _READ_BYTES = 1 << 16
 
@@ -90,7 +90,7 @@ class Heartbeat:
         gap = (since, at - since)
         if self._watching and (self._longest is None or gap[1] > self._longest[1]):
             self._longest = gap
-        if self._is_long(gap[1]) and len(self._kept) < _MOST_SILENCES:
+        if self._is_long(gap[1]) and len(self._kept) < _MAX_SILENCES:
             self._kept.append(gap)
 
     def _is_long(self, seconds: float) -> bool:

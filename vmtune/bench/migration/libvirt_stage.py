@@ -17,7 +17,7 @@ from pathlib import Path
 from uuid import UUID
 
 from vmtune.bench.migration.guest_listener import GuestListener
-from vmtune.bench.migration.order import LibvirtPlace
+from vmtune.bench.migration.order import LibvirtTestbed
 from vmtune.bench.migration.qemu_stderr import RING_FULL, RingFullCounter
 from vmtune.bench.migration.stage import Side, finish
 from vmtune.bench.model.runs.run import HostSide
@@ -141,7 +141,7 @@ def _remove_files(lab: LabSettings, name: str) -> None:
 
 @asynccontextmanager
 async def libvirt_stage(
-    place: LibvirtPlace, scenario: Scenario, kvm: bool
+    testbed: LibvirtTestbed, scenario: Scenario, kvm: bool
 ) -> AsyncIterator[LibvirtStage]:
     """A fresh domain on the lab's first host, and nothing left of it afterwards.
 
@@ -153,9 +153,9 @@ async def libvirt_stage(
             f"between libvirt's hosts a VM migrates over TCP, not {scenario.transport.value}",
             field="scenario.transport",
             code="transport_not_offered",
-            remedy="run the scenario in the place direct",
+            remedy="run the scenario in the testbed direct",
         )
-    lab = place.lab
+    lab = testbed.lab
     await asyncio.to_thread(_require_up, lab)
     await asyncio.to_thread(clear_lab, lab)
     with run_folder(bench_folder(lab)) as folder:
@@ -188,7 +188,7 @@ def _require_up(lab: LabSettings) -> None:
     if not status(lab).running:
         raise LabError(
             f"no lab is up in {lab.folder}",
-            field="place",
+            field="testbed",
             code="lab_down",
             remedy="run `vmtune lab up` first",
         )

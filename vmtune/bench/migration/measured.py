@@ -37,6 +37,7 @@ from vmtune.model.migration.steps import StepAction
 from vmtune.model.plan.changes import Change
 from vmtune.model.plan.plan import Plan, make_plan, refuse
 from vmtune.model.plan.situation import Destination, Permissions, Situation
+from vmtune.model.preflight.rings import MEASURED_ALL_THE_SAME
 from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.tunable import Value
 
@@ -57,7 +58,8 @@ class Verdict:
 async def plan_run(stage: Stage, values: Mapping[str, Value], overrides: frozenset[str]) -> Plan:
     """Probe both sides, and plan.
 
-    :raise Blocked: naming every blocker that *overrides* does not.
+    :raise Blocked: naming every blocker that *overrides* does not; a dirty ring that can end the
+        guest is none, for a QEMU that dies is a result.
     """
     source, destination = stage.source, stage.destination
     vm, host, there = await asyncio.gather(
@@ -71,7 +73,7 @@ async def plan_run(stage: Stage, values: Mapping[str, Value], overrides: frozens
     plan = make_plan(
         Situation(values, vm, host, goal, _PERMISSIONS, tunables=BUILT_IN), source.name, "", 0
     )
-    refuse(plan.blockers(overrides))
+    refuse(plan.blockers(overrides | MEASURED_ALL_THE_SAME))
     return plan
 
 
@@ -108,7 +110,7 @@ class MeasuredMigration:
             async with self._counting(), session.controlled():
                 self.controllers = session.controllers
                 await session.start(plan)
-                ended = await session.observe(self._scenario.most_seconds + _ENDS_WITHIN_S)
+                ended = await session.observe(self._scenario.max_seconds + _ENDS_WITHIN_S)
                 self._recorder.migration_ends()
             verdict = await self._judge(ended, session)
             await self._finish(verdict.state is RunState.COMPLETED)
@@ -133,7 +135,7 @@ class MeasuredMigration:
 
     async def _judge(self, ended: bool, session: MigrationSession) -> Verdict:
         if not ended:
-            seconds = self._scenario.most_seconds + _ENDS_WITHIN_S
+            seconds = self._scenario.max_seconds + _ENDS_WITHIN_S
             return Verdict(RunState.FAILED, f"it has not ended within {seconds:g} s")
         snapshot = session.snapshot or Snapshot(QemuStatus.NONE)
         status, limit = snapshot.status, self._notes.limit
@@ -268,10 +270,10 @@ class _RunNotes:
         if self._runs_since is None:
             self._runs_since = now
         scenario, sample = self._scenario, snapshot.sample
-        if now - self._runs_since > scenario.most_seconds:
-            self.limit = f"it did not converge within {scenario.most_seconds} s"
-        elif sample is not None and sample.iteration > scenario.most_iterations:
-            self.limit = f"it did not converge within {scenario.most_iterations} iterations"
+        if now - self._runs_since > scenario.max_seconds:
+            self.limit = f"it did not converge within {scenario.max_seconds} s"
+        elif sample is not None and sample.iteration > scenario.max_iterations:
+            self.limit = f"it did not converge within {scenario.max_iterations} iterations"
         if self.limit:
             # Ended in the meantime: then its end is what counts.
             with contextlib.suppress(TooLate, NotFound, CommandRefused):

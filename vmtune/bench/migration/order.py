@@ -19,7 +19,7 @@ DEFAULT_FOLDER = Path("/run/vmtune-bench")
 
 
 @dataclass(frozen=True, slots=True)
-class DirectPlace:
+class DirectTestbed:
     """Two QEMUs on this machine, managed by their monitors.
 
     :param qemu: the program, by path or by name.
@@ -34,13 +34,13 @@ class DirectPlace:
 
 
 @dataclass(frozen=True, slots=True)
-class LibvirtPlace:
+class LibvirtTestbed:
     """The two libvirt hosts of a lab that is up; each run has a domain of its own."""
 
     lab: LabSettings = field(default_factory=LabSettings)
 
 
-Place = DirectPlace | LibvirtPlace
+Testbed = DirectTestbed | LibvirtTestbed
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class RunOrder:
 
     scenario: Scenario
     values: Mapping[str, Value] = field(default_factory=dict)
-    place: Place = field(default_factory=DirectPlace)
+    testbed: Testbed = field(default_factory=DirectTestbed)
     kvm: bool | None = None
     sample_hz: float = 20.0
     overrides: frozenset[str] = frozenset()
@@ -76,7 +76,7 @@ class Phase(StrEnum):
     WARM_UP = "warm-up"
     MIGRATING = "migrating"
     COOL_DOWN = "cool-down"
-    TIDYING = "tidying"
+    CLEANING_UP = "cleaning up"
 
 
 @dataclass(frozen=True, slots=True)

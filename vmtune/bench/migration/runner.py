@@ -12,7 +12,7 @@ from vmtune.bench.migration.direct_stage import direct_stage
 from vmtune.bench.migration.guest_passes import stretches
 from vmtune.bench.migration.libvirt_stage import libvirt_stage
 from vmtune.bench.migration.measured import MeasuredMigration, Verdict, plan_run
-from vmtune.bench.migration.order import DirectPlace, Phase, RunOrder, RunProgress, RunResult
+from vmtune.bench.migration.order import DirectTestbed, Phase, RunOrder, RunProgress, RunResult
 from vmtune.bench.migration.recorder import Recorder
 from vmtune.bench.migration.stage import Stage
 from vmtune.bench.model.runs.run import HostSide, RunState
@@ -57,7 +57,7 @@ async def run_migration(order: RunOrder, on_progress: Callable[[RunProgress], No
             record = recorder.record(migration.controllers)
         finally:
             await recorder.stop()
-        progress.report(Phase.TIDYING)
+        progress.report(Phase.CLEANING_UP)
     return RunResult(verdict.state, record, verdict.failure, kvm)
 
 
@@ -121,11 +121,11 @@ def _choose_kvm(order: RunOrder, scenario: Scenario) -> bool:
 
 @asynccontextmanager
 async def _stage(order: RunOrder, scenario: Scenario, kvm: bool) -> AsyncIterator[Stage]:
-    if isinstance(order.place, DirectPlace):
-        async with direct_stage(order.place, scenario, kvm) as direct:
+    if isinstance(order.testbed, DirectTestbed):
+        async with direct_stage(order.testbed, scenario, kvm) as direct:
             yield direct
     else:
-        async with libvirt_stage(order.place, scenario, kvm) as libvirt:
+        async with libvirt_stage(order.testbed, scenario, kvm) as libvirt:
             yield libvirt
 
 
@@ -156,8 +156,8 @@ async def _warm_up(
     :raise SetupError: its QEMU has ended.
     """
     enough_ms = scenario.warmup_s * 1000
-    most_ms = enough_ms + max(_REPORTS_WITHIN * scenario.warmup_s, _REPORTS_WITHIN_LEAST_S) * 1000
-    while (at_ms := recorder.at_ms()) < most_ms:
+    max_ms = enough_ms + max(_REPORTS_WITHIN * scenario.warmup_s, _REPORTS_WITHIN_LEAST_S) * 1000
+    while (at_ms := recorder.at_ms()) < max_ms:
         progress.report(Phase.WARM_UP)
         if stage.pid(HostSide.SOURCE) is None:
             raise SetupError("the source's QEMU has ended in warm-up", code="qemu_ended")
@@ -186,13 +186,13 @@ class _Progress:
         self._origin: float | None = None
         self._share = 0.0
         self._last: Sample | None = None
-        migration_s = min(scenario.most_seconds, _GUESSED_MIGRATION_S)
+        migration_s = min(scenario.max_seconds, _GUESSED_MIGRATION_S)
         self._seconds = {
             Phase.STARTING: 1.0,
             Phase.WARM_UP: float(scenario.warmup_s),
             Phase.MIGRATING: migration_s,
             Phase.COOL_DOWN: float(scenario.cooldown_s),
-            Phase.TIDYING: 0.0,
+            Phase.CLEANING_UP: 0.0,
         }
         self._phase = Phase.STARTING
         self._since = time.monotonic()

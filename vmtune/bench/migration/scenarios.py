@@ -16,6 +16,7 @@ from vmtune.documents.strict import Reader, short
 from vmtune.model.findings.table import Severity
 from vmtune.model.host.facts import HostFacts, Reading, VmFacts, VmState
 from vmtune.model.plan.situation import Destination, Permissions, Situation
+from vmtune.model.preflight.rings import MEASURED_ALL_THE_SAME
 from vmtune.model.preflight.rules import check_tunable, check_vm
 from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.tunable import Route
@@ -70,7 +71,7 @@ def why_not(scenario: Scenario, bench_hosts: BenchHosts) -> str | None:
     blockers = (
         f"{finding.tunable}: {finding.message}" if finding.tunable else finding.message
         for finding in findings
-        if finding.severity is Severity.BLOCKER
+        if finding.severity is Severity.BLOCKER and finding.code not in MEASURED_ALL_THE_SAME
     )
     return next(blockers, None)  # what follows is mostly the same once more
 
@@ -164,5 +165,5 @@ def quick(scenario: Scenario) -> Scenario:
         },
         warmup_s=3,
         cooldown_s=2,
-        most_seconds=20,
+        max_seconds=20,
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from vmtune.bench.model.runs.run import Run, RunRecord, RunState, Silence
 from vmtune.bench.plots.tracks import Window
 
-MOST_SILENCES = 200
+MAX_SILENCES = 200
 _LEAST_SILENCE_MS = 40.0
 """Shorter ones are the guest's and the host's everyday business."""
 
@@ -104,7 +104,7 @@ def _silences(record: RunRecord, window: Window) -> tuple[Silence, ...]:
         and s.at_ms < window.high
         and s.at_ms + s.duration_ms > window.low
     ]
-    longest = sorted(shown, key=lambda s: -s.duration_ms)[:MOST_SILENCES]
+    longest = sorted(shown, key=lambda s: -s.duration_ms)[:MAX_SILENCES]
     return tuple(sorted(longest, key=lambda s: s.at_ms))
 
 

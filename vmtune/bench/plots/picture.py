@@ -103,7 +103,7 @@ def picture(tracks: Sequence[Track], marks: Marks, window: Window) -> dict[str, 
         "iteration_numbers": [iterations[n] for n in apart(places, _LEAST_NUMBER_PX + widest)],
         "switchover": None if switchover is None else round(across(switchover.at), 1),
         "steps": [(round(across(mark.at), 1), mark) for mark in marks.steps],
-        "beside": list(_beside(across, marks, switchover)),
+        "labels": list(_labels(across, marks, switchover)),
     }
 
 
@@ -115,7 +115,7 @@ def _stretch(
     return round(x, 1), round(max(across(end) - x, least), 1)
 
 
-def _beside(
+def _labels(
     across: Scale, marks: Marks, switchover: Mark | None
 ) -> Iterator[tuple[str, float, str, str]]:
     """Labels next to the switchover and the longest silence."""

@@ -7,16 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from vmtune import units
-from vmtune.bench.model.metrics.boot import BOOT_SHARE
 from vmtune.bench.model.metrics.metric import Metric
-from vmtune.bench.model.metrics.table import HEADLINE, METRICS, METRICS_OF
+from vmtune.bench.model.metrics.table import HEADLINE, METRICS, METRICS_OF, SUCCESS
 from vmtune.bench.model.runs.run import Run
 from vmtune.model.plan.outcome import Status
 from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.tunable import Value
 from vmtune.units import Unit
 
-_MOST_FACTS = 500
+_MAX_FACTS = 500
 _STYLES = {
     Status.EFFECTIVE: "good",
     Status.REJECTED: "bad",
@@ -26,7 +25,7 @@ _STYLES = {
 
 def value_text(metric: Metric, value: float) -> str:
     """A metric's value as people read it."""
-    if metric.name in ("converged", BOOT_SHARE):
+    if metric.name in SUCCESS.values():
         return "yes" if value >= 1 else "no"
     if metric.unit is Unit.MS and abs(value) >= 10_000:
         return f"{value / 1000:,.1f} s"
@@ -119,7 +118,7 @@ def sections(run: Run) -> list[tuple[str, list[tuple[str, Any]]]]:  # any JSON
         ),
     }
     return [
-        (title, [(name, value) for name, value in rows if value not in ("", None)][:_MOST_FACTS])
+        (title, [(name, value) for name, value in rows if value not in ("", None)][:_MAX_FACTS])
         for title, rows in groups.items()
     ]
 
@@ -128,7 +127,7 @@ def _of_run(run: Run) -> Iterator[tuple[str, Any]]:  # any JSON
     yield "id", run.id
     yield "profile", f"{run.profile} (revision {run.revision})" if run.profile else ""
     yield "started", run.started_at.strftime("%Y-%m-%d %H:%M:%S %Z") if run.started_at else ""
-    yield "place", run.place.value
+    yield "testbed", run.testbed.value
     yield "host", run.host
     yield "QEMU", run.qemu
     yield "imported from", run.imported_from

@@ -18,7 +18,7 @@ from vmtune.units import Unit, approximate
 COLUMNS = 1000
 """The resolution of a track, in stretches of time: about one to a pixel."""
 _RANGE_COLUMNS = 250
-_MOST_WORKERS = 6
+_MAX_WORKERS = 6
 _SHARP_PEAK = 12
 """A pace so many times its baseline is drawn on a logarithmic axis."""
 _LEAST_READING_MS = 200.0
@@ -174,7 +174,7 @@ def _guest(run: Run, record: RunRecord, window: Window) -> Iterator[Track]:
 
 
 def _workers(paces: Mapping[int, list[Point]], window: Window) -> Iterator[Layer]:
-    if len(paces) <= _MOST_WORKERS:
+    if len(paces) <= _MAX_WORKERS:
         for number, worker in enumerate(sorted(paces)):
             label = f"worker {worker}" if len(paces) > 1 else "worker"
             yield _layer(label, Shape.LINE, number + 1, paces[worker], window)

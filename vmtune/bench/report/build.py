@@ -1,9 +1,11 @@
 """From runs to the report of how their arms compare. Pure.
 
-What counts: runs that completed or were cancelled at their scenario's limit. Those that failed
-are counted and have no values; runs that a person cancelled and warm-ups say nothing about an arm
-and are not to be given. Of a run that was cancelled at its limit, each metric that grows while a
-migration runs is known only to exceed its last value.
+What counts: runs that completed, were cancelled at their scenario's limit, or failed. How many
+completed is judged first, in every comparison. A run that did not complete and lacks a metric
+counts as worse than all that have it (:mod:`vmtune.stats.outcomes`). Of a run that was cancelled
+at its limit, each metric that grows while a migration runs, or is the most of something, is known
+only to exceed its last value; its rates are of something else, and not used. Runs that a person
+cancelled and warm-ups say nothing about an arm and are not to be given.
 
 Runs of different environments are compared, but get no verdict unless it is said in what they
 differ on purpose.
@@ -18,9 +20,9 @@ from datetime import datetime
 
 from vmtune.bench.machine.environment import Environment, differences
 from vmtune.bench.model.kinds import ScenarioKind
-from vmtune.bench.model.metrics.boot import BOOT_LIMIT, BOOT_SHARE, BOOT_TIME
+from vmtune.bench.model.metrics.boot import BOOT_LIMIT, BOOT_TIME
 from vmtune.bench.model.metrics.metric import Metric
-from vmtune.bench.model.metrics.table import METRICS, METRICS_OF
+from vmtune.bench.model.metrics.table import METRICS, METRICS_OF, SUCCESS
 from vmtune.bench.model.runs.run import Run, RunState
 from vmtune.bench.report.report import (
     EnvironmentDifference,
@@ -45,10 +47,15 @@ from vmtune.stats.model import (
 from vmtune.stats.summary import summarise
 from vmtune.units import Unit
 
-TIME, ELAPSED, SHARE = "total_time_ms", "elapsed_ms", "converged"
+TIME, ELAPSED = "total_time_ms", "elapsed_ms"
 _GROWING = frozenset(
     {
         TIME,
+        ELAPSED,
+        "guest_silence_ms",
+        "guest_worst_ms_per_gib",
+        "throttle_max_percent",
+        "dirty_limit_throttle_ms",
         "transferred_bytes",
         "iterations",
         "missed_zero_copy",
@@ -57,13 +64,16 @@ _GROWING = frozenset(
         "ring_full_exits",
         *(name for name in METRICS_OF[ScenarioKind.MIGRATION] if "_cpu_" in name),
         BOOT_TIME,
+        BOOT_LIMIT,
         "boot_cpu_ms",
         "memory_region_updates",
         "memory_region_updates_by_guest",
     }
 )
-"""Metrics that grow while a migration or a boot runs."""
-assert {TIME, ELAPSED, SHARE} | _GROWING <= METRICS.keys()
+"""Metrics that grow while a migration or a boot runs, or are the most of something."""
+_RATES = frozenset({"guest_write_mib_per_s", "guest_write_share_percent", "throughput_bytes_per_s"})
+"""Metrics that are rates over a whole migration."""
+assert METRICS.keys() >= _RATES | _GROWING
 LIMITS = {TIME: ELAPSED, BOOT_TIME: BOOT_LIMIT}
 """For a run that was ended at its scenario's limit: the lower bounds of its metrics."""
 _ONE_MS = 1.0
@@ -93,9 +103,10 @@ class Plan:
 
     :param against: pairs of arms, the baseline first: (A, B).
     :param margin: as a share: 0.05 is 5 %.
-    :param meant: paths of the environment, or their beginnings, in which the arms differ on
+    :param expected: paths of the environment, or their beginnings, in which the arms differ on
         purpose: ``qemu``. An empty one stands for all.
     :param paired: the runs' blocks are blocks of one campaign.
+    :param declared: the primary metric was chosen before the runs.
     """
 
     title: str
@@ -104,8 +115,9 @@ class Plan:
     cells: tuple[CellPlan, ...] = (CellPlan(""),)
     primary_metric: str = TIME
     margin: float = DEFAULT_MARGIN
-    meant: tuple[str, ...] = ()
+    expected: tuple[str, ...] = ()
     paired: bool = True
+    declared: bool = True
     campaign: str = ""
     seed: int | None = None
     blocks: int = 0
@@ -124,8 +136,20 @@ def report_run(
     if run.state is RunState.NOT_CONVERGED:
         values |= {name: values[least] for name, least in LIMITS.items() if least in values}
         censored = tuple(name for name in METRICS if name in _GROWING and name in values)
+    if run.state.counts:
+        values[SUCCESS[run.kind]] = float(run.state is RunState.COMPLETED)
     return ReportRun(
-        str(run.id), cell, arm, block, number, run.state, environment, values, censored, run.failure
+        str(run.id),
+        cell,
+        arm,
+        block,
+        number,
+        run.state,
+        environment,
+        values,
+        censored,
+        run.failure,
+        run.started_at,
     )
 
 
@@ -148,7 +172,7 @@ def build(
         for a, b in plan.against
         for metric in metrics
     ]
-    compared = compare_many([contrast for _, contrast in contrasts])
+    compared = compare_many([contrast for _, contrast in contrasts], declared=plan.declared)
     used, differing = _differing(plan, runs, environments)
     withheld = _withheld(used, differing)
     if withheld:
@@ -193,8 +217,11 @@ def criterion_of(metric: Metric, values: Iterable[float], plan: Plan) -> Criteri
         unit=_UNITS.get(metric.unit, metric.unit.value),
         margin=plan.margin,
         resolution=_ONE_MS if whole else 0.0,
-        share=metric.name in (SHARE, BOOT_SHARE),
+        least_difference=metric.least_difference or None,
+        share=metric.name in SUCCESS.values(),
         primary=metric.name == plan.primary_metric,
+        success=metric.name in SUCCESS.values(),
+        needs_success=metric.name in _RATES,
     )
 
 
@@ -216,6 +243,7 @@ def _contrast(
         criterion_of(metric, values, plan),
         next((f for f in floors if f.metric == metric.name and {f.environment} == here), None),
         None if plan.paired else Design.UNPAIRED,
+        in_time=True,
     )
 
 
@@ -238,24 +266,35 @@ def _spreads(
 def _sample(arm: str, runs: Sequence[ReportRun], metric: str) -> Sample:
     return Sample(
         arm,
-        tuple(
-            Observation(
-                value := run.values.get(metric) if run.counts else None,
-                censored=value is not None and metric in run.censored,
-                block=run.block,
-                run=run.run,
-                failure=run.failure,
-            )
-            for run in runs
-        ),
+        tuple(_observation(run, metric) for run in runs),
+    )
+
+
+def _observation(run: ReportRun, metric: str) -> Observation:
+    """What *run* says of *metric*."""
+    completed = run.state is RunState.COMPLETED
+    value = run.values.get(metric) if run.counts else None
+    if metric in SUCCESS.values():
+        value = float(completed)
+    elif metric in _RATES and not completed:
+        value = None
+    return Observation(
+        value,
+        censored=value is not None and metric in run.censored,
+        block=run.block,
+        run=run.run,
+        failure=run.failure,
+        failed=not completed,
+        at_s=run.began.timestamp() if run.began else None,
     )
 
 
 def _metrics_of(runs: Sequence[ReportRun], primary: str) -> list[Metric]:
-    """The metrics that any run has, the primary one first."""
-    seen = {name for run in runs if run.counts for name in run.values} | {primary}
+    """The metrics that any run has: whether it succeeded first, then the primary one."""
+    success = next(SUCCESS[kind] for kind, table in METRICS_OF.items() if primary in table)
+    seen = {name for run in runs if run.counts for name in run.values} | {primary, success}
     found = [metric for name, metric in METRICS.items() if name in seen]
-    return sorted(found, key=lambda metric: metric.name != primary)
+    return sorted(found, key=lambda metric: (metric.name != success, metric.name != primary))
 
 
 def _metric(metric: Metric) -> ReportMetric:
@@ -289,27 +328,29 @@ def _differing(
             fingerprint if environment else "unknown"
             for fingerprint, environment in zip(found, known, strict=True)
         )
-        return used, (EnvironmentDifference("environment", words, meant="" in plan.meant),)
+        return used, (EnvironmentDifference("environment", words, expected="" in plan.expected),)
     first, *others = known
     of_others = [{each.field: each for each in differences(first, other)} for other in others]
     rows = []
     for path in sorted(set().union(*of_others)):
         values = [next(of[path].first for of in of_others if path in of)]
         values += [of[path].second if path in of else values[0] for of in of_others]
-        rows.append(EnvironmentDifference(path, tuple(values), _is_meant(path, plan.meant)))
+        rows.append(EnvironmentDifference(path, tuple(values), _is_expected(path, plan.expected)))
     return used, tuple(rows)
 
 
-def _is_meant(path: str, meant: Sequence[str]) -> bool:
-    return any(not each or path == each or path.startswith(each + ".") for each in meant)
+def _is_expected(path: str, expected: Sequence[str]) -> bool:
+    return any(not each or path == each or path.startswith(each + ".") for each in expected)
 
 
 def _withheld(used: Sequence[ReportEnvironment], differing: Sequence[EnvironmentDifference]) -> str:
     """Why there is no verdict; empty where there is one."""
-    unmeant = [each.field for each in differing if not each.meant]
-    if not unmeant:
+    unexpected = [each.field for each in differing if not each.expected]
+    if not unexpected:
         return ""
-    named = ", ".join(unmeant[:3]) + (f" and {len(unmeant) - 3} more" if len(unmeant) > 3 else "")
+    named = ", ".join(unexpected[:3]) + (
+        f" and {len(unexpected) - 3} more" if len(unexpected) > 3 else ""
+    )
     return (
         f"the runs were made in {len(used)} different environments ({named}): what differs "
         "between the arms may be due to that"
@@ -324,8 +365,9 @@ def _notes(plan: Plan, cells: Sequence[ReportCell]) -> Iterable[str]:
             f"{plan.blocks} blocks were planned; the smallest comparison of the primary metric "
             f"has {min(sizes)}"
         )
-    if len([c for cell in cells for c in cell.comparisons if not c.criterion.primary]) > 1:
+    others = "metrics other than the primary one" if plan.declared else "metrics"
+    if len([c for cell in cells for c in cell.comparisons if c.adjusted_p is not None]) > 1:
         yield (
-            "metrics other than the primary one are better or worse only if their p-value, "
-            "adjusted for how many they are, bears that out too"
+            f"{others} are better or worse only if the p-value of that, adjusted for how many "
+            "they are, bears it out too"
         )

@@ -61,6 +61,7 @@ class ReportRun:
     :param number: its place in the order in which the runs ran; 0 where that is not known.
     :param environment: the fingerprint of where it ran; empty where that is not known.
     :param values: by metric. A metric that it does not have is missing.
+    :param began: when it began; None where that is not known.
     :param censored: the metrics of which the value is a limit that the true one is above.
     """
 
@@ -74,6 +75,7 @@ class ReportRun:
     values: Mapping[str, float]
     censored: tuple[str, ...] = ()
     failure: str = ""
+    began: datetime | None = None
 
     @property
     def counts(self) -> bool:
@@ -99,12 +101,12 @@ class EnvironmentDifference:
 
     :param field: its path: ``kernel.release``.
     :param values: of each environment, in their order; null if unknown.
-    :param meant: the arms differ in it on purpose.
+    :param expected: the arms differ in it on purpose.
     """
 
     field: str
     values: tuple[Any, ...]  # any JSON
-    meant: bool = False
+    expected: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +121,8 @@ class Spread:
 class ReportCell:
     """What came out under one set of conditions.
 
-    :param comparisons: the primary metric's first, then the others' in their order.
+    :param comparisons: first of how many succeeded, then the primary metric's, then the others'
+        in their order.
     :param spreads: of arms that are in no comparison, in the same order.
     """
 
@@ -127,6 +130,11 @@ class ReportCell:
     title: str
     comparisons: tuple[Comparison, ...]
     spreads: tuple[Spread, ...] = ()
+
+    @property
+    def primary(self) -> Comparison:
+        """The primary metric's comparison of the first pair of arms."""
+        return next(each for each in self.comparisons if each.criterion.primary)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from vmtune.bench.report.words import (
 )
 from vmtune.stats.model import Comparison, Design
 
-_MOST_NAMED = 3
+_MAX_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,8 @@ class PairResults:
     """What came out of two arms in one cell, metric by metric.
 
     :param title: ``mine/busy: B = tuned against A = stock, 10 blocks``.
-    :param lead: the primary metric's verdict in a sentence.
+    :param lead: the primary metric's verdict in a sentence, after how many succeeded if not all
+        did.
     :param notes: what else to know about the verdicts, each once, with the metrics concerned.
     """
 
@@ -68,6 +69,21 @@ class PairResults:
     lead: tuple[str, ...]
     notes: tuple[str, ...]
 
+    @property
+    def leading(self) -> tuple[tuple[Comparison, ResultText], ...]:
+        """What matters most: the primary metric, after how many succeeded if not all did."""
+        return _leading(self.comparisons, self.results)
+
+
+def _leading(
+    comparisons: Sequence[Comparison], results: Sequence[ResultText]
+) -> tuple[tuple[Comparison, ResultText], ...]:
+    return tuple(
+        (comparison, result)
+        for comparison, result in zip(comparisons, results, strict=True)
+        if result.primary or (comparison.criterion.success and comparison.succeeded)
+    )
+
 
 def _headings(
     *titles: str, left: Sequence[str] = (), spare: Sequence[str] = ()
@@ -77,14 +93,14 @@ def _headings(
 
 _SPREAD = _headings("METRIC", "MEDIAN", "QUARTILES", "LEAST", "MOST", "RUNS", left=("METRIC",))
 _RESULTS = _headings(
-    "METRIC", "A", "B", "B AGAINST A", "95 % INTERVAL", "VERDICT", "MORE BLOCKS", "A'S QUARTILES",
+    "METRIC", "A", "B", "B AGAINST A", "95 % INTERVAL", "VERDICT", "BLOCKS NEEDED", "A'S QUARTILES",
     "B'S QUARTILES",
-    left=("METRIC", "VERDICT"), spare=("MORE BLOCKS", "A'S QUARTILES", "B'S QUARTILES"),
+    left=("METRIC", "VERDICT"), spare=("BLOCKS NEEDED", "A'S QUARTILES", "B'S QUARTILES"),
 )  # fmt: skip
 _FIGURES = _headings(
     "Metric", "Runs of A", "Runs of B", "r", "Level", "Test", "p", "Adjusted", "Cliff's delta",
-    "B better in", "Noise floor",
-    left=("Metric", "Test", "Noise floor"),
+    "B better in", "Noise floor", "Of medians",
+    left=("Metric", "Test", "Noise floor", "Of medians"),
 )  # fmt: skip
 _RUN = ("Run", "Cell", "Arm", "Block", "State")
 
@@ -107,7 +123,7 @@ def environment_tables(report: Report) -> Iterator[TextTable]:
             "The runs were made in different environments:",
             (Heading("FIELD"), *map(Heading, names), Heading("ON PURPOSE")),
             tuple(
-                (each.field, *map(_shown, each.values), "yes" if each.meant else "no")
+                (each.field, *map(_shown, each.values), "yes" if each.expected else "no")
                 for each in report.differences
             ),
             (f"No verdicts: {report.withheld}.",) if report.withheld else (),
@@ -126,7 +142,7 @@ def pairs(report: Report, cell: ReportCell) -> tuple[PairResults, ...]:
 
 def _pair(report: Report, cell: ReportCell, a: str, b: str) -> PairResults:
     found = tuple(c for c in cell.comparisons if (c.a.arm, c.b.arm) == (a, b))
-    first = found[0]
+    first = next((each for each in found if each.criterion.primary), found[0])
     where = f"{cell.title or cell.name}: " if cell.title or cell.name else ""
     size = (
         f"{first.size} blocks"
@@ -142,8 +158,8 @@ def _pair(report: Report, cell: ReportCell, a: str, b: str) -> PairResults:
         results,
         tuple(
             f"{each.title}: {each.verdict}: {each.reason}."
-            for each in results
-            if each.primary and not report.withheld
+            for _, each in _leading(found, results)
+            if not report.withheld
         ),
         tuple(_notes(found, results)),
     )
@@ -155,14 +171,14 @@ def _notes(found: Sequence[Comparison], results: Sequence[ResultText]) -> Iterat
         for note in comparison.notes:
             about.setdefault(note, []).append(result.title)
     for note, titles in about.items():
-        named = ", ".join(titles) if len(titles) <= _MOST_NAMED else f"{len(titles)} metrics"
+        named = ", ".join(titles) if len(titles) <= _MAX_NAMED else f"{len(titles)} metrics"
         every = len(titles) == len(found) and len(found) > 1
         yield f"{'All metrics' if every else named}: {note}."
 
 
 def _results_table(pair: PairResults) -> TextTable:
     rows = tuple(
-        (each.name, *each.medians, each.effect, each.interval, each.verdict, each.more_blocks,
+        (each.name, *each.medians, each.effect, each.interval, each.verdict, each.blocks_needed,
          *each.quartiles)
         for each in pair.results
     )  # fmt: skip
@@ -173,7 +189,7 @@ def figures_table(pair: PairResults) -> TextTable:
     """The data of the verdicts, so that readers can check them."""
     rows = tuple(
         (each.title, *each.runs, each.rank, each.level, each.test, each.p, each.adjusted_p,
-         each.delta, each.better_in, each.noise_floor)
+         each.delta, each.better_in, each.noise_floor, each.of_medians)
         for each in pair.results
     )  # fmt: skip
     return TextTable("Tests and figures", _FIGURES, rows)

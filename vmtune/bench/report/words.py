@@ -24,7 +24,9 @@ class ResultText:
     :param rank: which difference the interval begins with.
     :param level: of the interval.
     :param better_in: the share of blocks, or of pairs of runs, in which B is better.
-    :param more_blocks: how many more would settle it; empty where that is not known.
+    :param of_medians: B's median by A's (their difference, without a ratio), with its interval.
+    :param blocks_needed: how many blocks of a new campaign would settle it; empty where that is not
+        known.
     :param grey: it claims something that may be noise.
     """
 
@@ -45,7 +47,8 @@ class ResultText:
     delta: str
     better_in: str
     noise_floor: str
-    more_blocks: str
+    of_medians: str
+    blocks_needed: str
     grey: bool
 
     @property
@@ -63,7 +66,7 @@ def result_text(report: Report, comparison: Comparison) -> ResultText:
     grey = bool(
         comparison.verdict in (Verdict.BETTER, Verdict.WORSE) and comparison.below_noise_floor
     )
-    more = comparison.more_blocks
+    needed = comparison.blocks_needed
     return ResultText(
         title=metric.title,
         primary=comparison.criterion.primary,
@@ -88,7 +91,8 @@ def result_text(report: Report, comparison: Comparison) -> ResultText:
         if comparison.better_share is None
         else f"{100 * comparison.better_share:.0f} %",
         noise_floor=_noise_floor_text(comparison, metric),
-        more_blocks="" if more is None else f"about {more}",
+        of_medians=_of_medians_text(comparison, metric),
+        blocks_needed="" if needed is None else f"about {needed}",
         grey=grey,
     )
 
@@ -174,6 +178,18 @@ def _noise_floor_text(comparison: Comparison, metric: ReportMetric) -> str:
     return f"±{_on_scale(level, scale, metric).lstrip('+')}"
 
 
+def _of_medians_text(comparison: Comparison, metric: ReportMetric) -> str:
+    """``0.745 (0.685 to 0.850)``."""
+    medians, effect = comparison.medians, comparison.effect
+    if medians is None or effect is None:
+        return _NONE
+    at = _on_scale(medians.estimate, effect.scale, metric)
+    if medians.low is None or medians.high is None:
+        return at
+    ends = (_on_scale(end, effect.scale, metric) for end in (medians.low, medians.high))
+    return f"{at} ({_span(*ends)})"
+
+
 def p_text(p: float | None) -> str:
     """``0.031``, ``< 0.0001``."""
     return _NONE if p is None else "< 0.0001" if p < 0.0001 else f"{p:.2g}"
@@ -191,6 +207,8 @@ def direction_text(direction: Direction) -> str:
 
 def _on_scale(value: float, scale: Scale, metric: ReportMetric) -> str:
     if scale is Scale.RATIO:
+        if 0 < value < 0.1:
+            return f"{value:.2g}" if value >= 0.0001 else f"{value:.1e}"
         return (
             f"{value:.3f}" if value < 10 else f"{value:,.3g}" if value < 1000 else f"{value:,.0f}"
         )

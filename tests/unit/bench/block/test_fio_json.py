@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmtune.bench.block.fio_json import MOST_CHARACTERS, FioReport, read_fio
+from vmtune.bench.block.fio_json import MAX_CHARACTERS, FioReport, read_fio
 from vmtune.errors import InvalidInput
 
 DATA = Path(__file__).parents[3] / "data" / "fio"
@@ -46,7 +46,7 @@ def test_a_group_of_jobs() -> None:
     assert latency is reads.latency
     assert latency is not None
     assert (latency.kind, latency.count) == ("clat", 2023508)
-    assert (latency.least_ns, latency.most_ns) == (110, 2034935)
+    assert (latency.min_ns, latency.max_ns) == (110, 2034935)
     assert (latency.mean_ns, latency.deviation_ns) == (305.434585, 2081.506734)
     assert latency.percentiles[50.0] == 251
     assert latency.percentiles[99.99] == 38144
@@ -172,7 +172,7 @@ def test_what_fio_would_not_write_is_told_by_field(damage: Any, field: str, code
 @pytest.mark.parametrize(
     "said",
     ["", "fio: no such engine", "{", "[]", WITH_NAN, "[" * 100_000,
-     text("3.33-null-group")[:3000], "x" * (MOST_CHARACTERS + 1)],
+     text("3.33-null-group")[:3000], "x" * (MAX_CHARACTERS + 1)],
     ids=["empty", "message", "begun", "list", "nan", "deep", "cut off", "long"],
 )  # fmt: skip
 def test_what_is_no_report_is_told(said: str) -> None:

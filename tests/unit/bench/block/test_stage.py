@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
 import pytest
 
 from tests.support import facts
-from vmtune.bench.block.stage import _tune, foresee
+from vmtune.bench.block import stage
+from vmtune.bench.block.stage import _tune, predict_pool
 from vmtune.bench.model.scenario.block import BlockScenario
 from vmtune.bench.model.scenario.matrix_cells import BlockCell, IoPattern, NodeKind
-from vmtune.errors import CommandRefused
+from vmtune.errors import CommandRefused, SetupError
 from vmtune.model.host.facts import MemoryMaps, Reading
 from vmtune.model.plan.changes import Change
 from vmtune.model.versions import Version
@@ -63,5 +66,33 @@ async def test_what_does_not_take_effect_is_no_measurement(reading: Reading) -> 
 
 
 def test_no_more_than_16_requests_of_a_connection_are_foreseen() -> None:
-    assert foresee(FACTS, CELL).requests == 4 * 16
-    assert foresee(FACTS, replace(CELL, iodepth=8)).requests == 4 * 8
+    assert predict_pool(FACTS, CELL).requests == 4 * 16
+    assert predict_pool(FACTS, replace(CELL, iodepth=8)).requests == 4 * 8
+
+
+@pytest.mark.parametrize(
+    ("total", "free", "has_room"),
+    [
+        (100 << 30, 11 << 30, True),
+        (100 << 30, (11 << 30) - 1, False),  # a tenth stays free
+        (500 << 20, (1 << 30) + (64 << 20), True),
+        (500 << 20, (1 << 30) + (64 << 20) - 1, False),  # and 64 MiB of a small disk
+    ],
+)
+def test_a_node_does_not_fill_its_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, total: int, free: int, has_room: bool
+) -> None:
+    monkeypatch.setattr(
+        stage.shutil, "disk_usage", lambda _: SimpleNamespace(total=total, used=0, free=free)
+    )
+    scenario = BlockScenario(replace(CELL, node=NodeKind.RAW), size_bytes=1 << 30)
+    if has_room:
+        with stage._node_file(tmp_path, scenario) as file:
+            assert file is not None
+        return
+    with (
+        pytest.raises(SetupError, match="stay free") as refused,
+        stage._node_file(tmp_path, scenario),
+    ):
+        pass
+    assert refused.value.problems[0].code == "no_room"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vmtune.bench.boot.log import USER_SPACE, BootLog, Lines, Stopped
-from vmtune.bench.model.runs.boot_record import MOST_TAIL, BootMarkName
+from vmtune.bench.model.runs.boot_record import MAX_TAIL, BootMarkName
 from vmtune.bench.model.scenario.matrix_cells import BootGuest
 
 RUNNING = "runstate_set current_run_state 6 (prelaunch) new_state 9 (running)\n"
@@ -128,7 +128,7 @@ def test_anything_can_come(data: bytes, guest: BootGuest) -> None:
     log.add_errors(data, 1)
     log.add_serial(data, 1)
     log.add_errors(b"", 1)
-    assert len(log.serial_tail) <= MOST_TAIL
+    assert len(log.serial_tail) <= MAX_TAIL
     assert "\0" not in log.serial_tail + log.said() + log.last_words()
 
 
@@ -142,11 +142,11 @@ def test_lines(lines: list[bytes], at: list[int]) -> None:
         got += taken.add(data[a:b])
     expected = [line.decode(errors="replace") for line in data.split(b"\n")]
     assert got + taken.end() == (expected if expected[-1] else expected[:-1])
-    assert taken.tail == data[-MOST_TAIL:].decode(errors="replace")[-MOST_TAIL:]
+    assert taken.tail == data[-MAX_TAIL:].decode(errors="replace")[-MAX_TAIL:]
 
 
 def test_a_line_that_never_ends_is_not_kept_for_ever() -> None:
     lines = Lines()
     got = [line for _ in range(100) for line in lines.add(b"x" * 1000)]
-    assert len(got) >= 100_000 // (MOST_TAIL + 1000) - 1
+    assert len(got) >= 100_000 // (MAX_TAIL + 1000) - 1
     assert len("".join(got + lines.end())) == 100_000

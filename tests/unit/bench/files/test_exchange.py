@@ -20,14 +20,14 @@ from vmtune.bench.files import exchange
 from vmtune.bench.files.exchange import from_csv_gz, from_document, is_own, to_csv_gz, to_document
 from vmtune.bench.machine.environment import fingerprint
 from vmtune.bench.model.metrics.table import METRICS
-from vmtune.bench.model.runs.run import Place, Run, RunState, Slot
+from vmtune.bench.model.runs.run import Run, RunState, Slot, Testbed
 from vmtune.errors import InvalidInput
 
 AT = datetime(2026, 11, 21, 4, 30, 1, 5, tzinfo=UTC)
 PLACE = {"cpu": {"count": 2, "model": "x"}, "accelerator": "kvm"}
 RUN = Run(
     uuid4(), "quick/busy", {"name": "quick/busy", "vm": {"vcpus": 2}}, {"multifd": True},
-    RunState.COMPLETED, AT, "fast", 3, Place.DIRECT, "patched", {"kvm": None}, "rack1",
+    RunState.COMPLETED, AT, "fast", 3, Testbed.DIRECT, "patched", {"kvm": None}, "rack1",
     Slot(uuid4(), "tuned", 1, 2), AT, AT, "", fingerprint(PLACE), PLACE, {"load_1min": 0.25},
     {"total_time_ms": 1234.0, "downtime_ms": 30.5}, make_record(40),
 )  # fmt: skip
@@ -45,7 +45,7 @@ any_run = st.builds(
     created_at=st.datetimes(timezones=st.just(UTC)),
     profile=words,
     revision=st.integers(0, 9),
-    place=st.sampled_from(Place),
+    testbed=st.sampled_from(Testbed),
     qemu=words,
     host=words,
     slot=st.none() | st.builds(Slot, st.uuids(), words, st.integers(0, 9), st.integers(0, 9)),
@@ -185,6 +185,6 @@ def test_a_wrong_cell_is_named_by_its_place() -> None:
 
 
 def test_a_table_that_would_fill_the_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange, "MOST_BYTES", 1000)
+    monkeypatch.setattr(exchange, "MAX_BYTES", 1000)
     with pytest.raises(InvalidInput, match="more than"):
         from_csv_gz(to_csv_gz(RUN))

@@ -79,6 +79,6 @@ def test_what_is_no_run_is_refused(content: bytes, said: str) -> None:
 
 
 def test_a_table_that_holds_too_much_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vmtune.bench.files.parquet.MOST_BYTES", 1000)
+    monkeypatch.setattr("vmtune.bench.files.parquet.MAX_BYTES", 1000)
     with pytest.raises(InvalidInput, match="more than"):
         from_parquet(to_parquet(RUN))

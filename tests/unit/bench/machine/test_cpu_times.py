@@ -121,10 +121,10 @@ def test_each_kind_of_a_real_process() -> None:
         # One that nobody has seen alive is the migration's while there is one.
         child.say("start live_migration", "live_migration")
         child.end_threads()
-        unseen = cpu.sample(3, migrating=True)
-        assert unseen is not None
-        assert unseen.migration_ms >= later.migration_ms + 49
-        assert unseen.total_ms >= 5 * 49
+        skipped_checks = cpu.sample(3, migrating=True)
+        assert skipped_checks is not None
+        assert skipped_checks.migration_ms >= later.migration_ms + 49
+        assert skipped_checks.total_ms >= 5 * 49
     finally:
         child.end()
         assert cpu.sample(4, migrating=False) is None

@@ -225,6 +225,7 @@ def test_two_builds_of_one_version_are_told_apart(
     first, second = look(root, one)["qemu"], look(root, other)["qemu"]
     assert first["version"] == second["version"] == "10.0.2 (Debian 1:10.0.2+ds-2)"
     assert first["digest"] != second["digest"]
+    assert first["path"] == str(one)
     assert look(root, one)["qemu"] == first
     assert "qemu" not in look(root, Path("/nowhere"))
 
@@ -336,3 +337,14 @@ def test_true_is_not_one() -> None:
     (found,) = differences({"a": {"b": True}}, {"a": {"b": 1}})
     assert (found.field, found.first, found.second) == ("a.b", True, 1)
     assert differences({"a": {"b": 1}}, {"a": {}})[0].second is None
+
+
+def test_where_the_program_is_makes_no_difference(
+    root: Path, program: Callable[[str], Path]
+) -> None:
+    here = look(root, program("QEMU emulator version 10.0.2"))
+    there = {**here, "qemu": {**here["qemu"], "path": "/opt/qemu"}}
+    assert fingerprint(here) == fingerprint(there)
+    assert differences(here, there) == ()
+    without = {**here, "qemu": {k: v for k, v in here["qemu"].items() if k != "path"}}
+    assert fingerprint(without) == fingerprint(here)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -12,6 +13,8 @@ import pytest
 
 from vmtune.bench.machine.load import loaded
 from vmtune.bench.model.campaign.campaign import HostLoad
+from vmtune.errors import SetupError
+from vmtune.hypervisor.linux import cpus
 
 
 def children() -> list[int]:
@@ -34,6 +37,33 @@ def test_a_process_for_each_cpu_while_it_is_wanted(load: HostLoad) -> None:
             time.sleep(0.01)
         raise RuntimeError
     assert children() == []
+
+
+@pytest.mark.parametrize("load", [HostLoad.BUSY, HostLoad.BUSY_PINNED])
+def test_a_load_that_died_fails_the_run(load: HostLoad) -> None:
+    said = r"1 of .* ended during the run: status -9"
+    with pytest.raises(SetupError, match=said) as told, loaded(load):  # noqa: PT012 - as above
+        until = time.monotonic() + 20
+        while not children():
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        os.kill(children()[0], signal.SIGKILL)
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+    assert told.value.problems[0].code == "load_ended"
+    assert children() == []
+
+
+def test_a_load_that_cannot_start_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpus, "ALL", frozenset({8000}))
+    said = r"1 of 1 loads .* ended during the run: .*[Aa]ffinity"
+    with pytest.raises(SetupError, match=said), loaded(HostLoad.BUSY):
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+
+
+def test_an_error_of_the_run_is_not_hidden_by_a_dead_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpus, "ALL", frozenset({8000}))
+    with pytest.raises(RuntimeError, match="of the run"), loaded(HostLoad.BUSY):
+        raise RuntimeError("of the run")
 
 
 _DIES = """

@@ -12,7 +12,7 @@ from tests.support import facts
 from tests.support.qemu import Build, builds
 from vmtune.bench.migration.capabilities import look
 from vmtune.bench.migration.families import SCENARIOS
-from vmtune.bench.migration.order import DirectPlace
+from vmtune.bench.migration.order import DirectTestbed
 from vmtune.bench.migration.scenarios import BenchHosts, why_not
 from vmtune.errors import SetupError
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.integration
 async def test_a_real_qemu_says_what_it_lacks(build: Build) -> None:
     if build.why_not:
         pytest.skip(build.why_not)
-    seen = await look(DirectPlace(Path(build.program)), kvm=True)
+    seen = await look(DirectTestbed(Path(build.program)), kvm=True)
     assert str(seen.qemu.qemu) == build.label.removeprefix("qemu-")
     told = facts.vm(seen.qemu.qemu, may_lock_memory=seen.qemu.may_lock_memory)
     expected = BenchHosts(seen.host, seen.destination, told, kvm=True)
@@ -36,7 +36,7 @@ async def test_kvm_can_be_switched_off() -> None:
     build = builds()[0]
     if build.why_not:
         pytest.skip(build.why_not)
-    seen = await look(DirectPlace(Path(build.program)), kvm=False)
+    seen = await look(DirectTestbed(Path(build.program)), kvm=False)
     assert not seen.kvm and seen.why_no_kvm
 
 
@@ -55,7 +55,7 @@ async def test_a_program_that_is_no_qemu_is_told(
         program.write_text(script)
         program.chmod(0o755)
     with pytest.raises(SetupError, match=said) as caught:
-        await look(DirectPlace(program))
+        await look(DirectTestbed(program))
     assert caught.value.problems[0].code == code
     assert caught.value.problems[0].remedy
 
@@ -65,7 +65,7 @@ def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     if build.why_not:
         pytest.skip(build.why_not)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    asyncio.run(look(DirectPlace(Path(build.program))))
+    asyncio.run(look(DirectTestbed(Path(build.program))))
     assert list(tmp_path.iterdir()) == []
     listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
     assert str(tmp_path) not in listed.stdout

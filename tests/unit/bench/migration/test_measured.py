@@ -36,6 +36,8 @@ class Handle:
     def __init__(self, end: VmtuneError | bool) -> None:
         self.end = end
 
+    begun = True
+
     @property
     def done(self) -> bool:
         return self.end is not False
@@ -203,14 +205,14 @@ BEYOND = Snapshot(QemuStatus.ACTIVE, replace(LOOK, iteration=6))
 async def test_the_limit_of_iterations_is_not_reached_by_the_last_of_them(
     listener: GuestListener,
 ) -> None:
-    it = made(listener, Host(BEYOND, COMPLETED), most_iterations=6)
+    it = made(listener, Host(BEYOND, COMPLETED), max_iterations=6)
     assert (await it.verdict()).state is RunState.COMPLETED
     assert it.stage.here.done == []
 
 
 async def test_beyond_the_limit_it_is_cancelled_once(listener: GuestListener) -> None:
     source = Host(BEYOND, BEYOND, BEYOND, Snapshot(QemuStatus.CANCELLED), end=CommandRefused("-"))
-    it = made(listener, source, most_iterations=5)
+    it = made(listener, source, max_iterations=5)
     verdict = await it.verdict()
     assert verdict == Verdict(RunState.NOT_CONVERGED, "it did not converge within 5 iterations")
     assert source.done == ["abort"]
@@ -221,14 +223,14 @@ async def test_one_that_completes_before_it_can_be_cancelled_has_completed(
 ) -> None:
     source = Host(BEYOND, COMPLETED)
     source.abort = TooLate("ended")
-    it = made(listener, source, most_iterations=5)
+    it = made(listener, source, max_iterations=5)
     assert await it.verdict() == Verdict(RunState.COMPLETED)
     assert source.done == ["abort"]
 
 
 async def test_in_postcopy_there_is_no_limit(listener: GuestListener) -> None:
     postcopy = replace(BEYOND, status=QemuStatus.POSTCOPY_ACTIVE)
-    it = made(listener, Host(postcopy, postcopy, COMPLETED), most_iterations=1)
+    it = made(listener, Host(postcopy, postcopy, COMPLETED), max_iterations=1)
     assert (await it.verdict()).state is RunState.COMPLETED
     assert it.stage.here.done == []
 
@@ -237,7 +239,7 @@ async def test_one_that_never_ends_is_given_up(
     listener: GuestListener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("vmtune.bench.migration.measured._ENDS_WITHIN_S", 2.0)
-    it = made(listener, Host(ACTIVE, end=False), most_seconds=1)
+    it = made(listener, Host(ACTIVE, end=False), max_seconds=1)
     verdict = await it.verdict()
     assert verdict == Verdict(RunState.FAILED, "it has not ended within 3 s")
     assert it.stage.here.done == ["abort"]

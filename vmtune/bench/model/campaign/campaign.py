@@ -12,15 +12,17 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from typing import Annotated, Any
 
 from annotated_types import Interval, MaxLen
 
 from vmtune.bench.model.kinds import ScenarioKind
 from vmtune.bench.model.metrics.table import METRICS, METRICS_OF, PRIMARY, judged_metrics
+from vmtune.bench.model.runs.run import Testbed
 from vmtune.bench.model.scenario.any_kind import OVERRIDABLE, AnyScenario, from_json, kind_of
 from vmtune.bench.model.scenario.any_kind import to_json as scenario_to_json
-from vmtune.bench.model.scenario.parts import Text
+from vmtune.bench.model.scenario.parts import NO_PACKS, Text
 from vmtune.documents.dataclass_json import Written
 from vmtune.documents.strict import Reader, join, short
 from vmtune.errors import InvalidInput, Problem
@@ -34,11 +36,11 @@ DEFAULT_BLOCKS = 10
 QUICK_BLOCKS = 6
 """The fewest from which a paired test can find anything, two-sided at 5 %."""
 DEFAULT_MARGIN_PERCENT = 5.0
-MOST_BLOCKS = 1000
-MOST_ARMS = 16
-MOST_CELLS = 200
-MOST_RUNS = 20_000
-MOST_SEED = (1 << 63) - 1
+MAX_BLOCKS = 1000
+MAX_ARMS = 16
+MAX_CELLS = 200
+MAX_RUNS = 20_000
+MAX_SEED = (1 << 63) - 1
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?")
 _ARM = re.compile(r"[A-Za-z0-9]([A-Za-z0-9 .,_+-]{0,61}[A-Za-z0-9.+])?")
@@ -57,7 +59,7 @@ def _read_tunables(reader: Reader, raw: object, where: str) -> Mapping[str, Valu
     for name, value in reader.mapping(raw, where).items():
         tunable = BUILT_IN.get(name)
         if tunable is None:
-            reader.problems.append(unknown_tunable(name, join(where, name), BUILT_IN))
+            reader.report(partial(unknown_tunable, name, join(where, name), BUILT_IN, NO_PACKS))
             continue
         try:
             values[name] = tunable.accept(value)
@@ -85,16 +87,7 @@ Overrides = Annotated[Mapping[str, Any], Written(_read_overrides)]
 """Parts of a scenario as JSON, laid over it; never its name nor its values. Of ``vm`` and
 ``workload`` only what is given changes."""
 Tunables = Annotated[Mapping[str, Value], Written(_read_tunables)]
-Runs = Annotated[int, Interval(ge=0, le=MOST_BLOCKS)]
-
-
-class CampaignPlace(StrEnum):
-    """Between what the VM migrates. Blocks and boots are measured on one QEMU of this machine."""
-
-    DIRECT = "direct"
-    """Two QEMUs on this machine, managed by their monitors."""
-    LAB = "lab"
-    """The two libvirt hosts of the lab."""
+Runs = Annotated[int, Interval(ge=0, le=MAX_BLOCKS)]
 
 
 class HostLoad(StrEnum):
@@ -133,8 +126,8 @@ class Arm:
     values: Tunables = field(default_factory=dict)
     scenario: Overrides = field(default_factory=dict)
     qemu: Name = ""
-    place: CampaignPlace = CampaignPlace.DIRECT
-    against: Annotated[tuple[Name, ...], MaxLen(MOST_ARMS)] = ()
+    testbed: Testbed = Testbed.DIRECT
+    against: Annotated[tuple[Name, ...], MaxLen(MAX_ARMS)] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +144,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class PublishedChoice:
     """The published table that a report shows next to the results.
 
     :param scale: by how many times the sizes here are smaller than the source's, if a matrix is
@@ -181,19 +174,19 @@ class Campaign:
 
     name: Name
     scenario: Annotated[AnyScenario, Written(_read_scenario, scenario_to_json)]
-    arms: Annotated[tuple[Arm, ...], MaxLen(MOST_ARMS)]
-    cells: Annotated[tuple[Cell, ...], MaxLen(MOST_CELLS)] = ()
+    arms: Annotated[tuple[Arm, ...], MaxLen(MAX_ARMS)]
+    cells: Annotated[tuple[Cell, ...], MaxLen(MAX_CELLS)] = ()
     title: Text = ""
     why: Text = ""
     blocks: Runs = DEFAULT_BLOCKS
-    seed: Annotated[int, Interval(ge=0, le=MOST_SEED)] | None = None
+    seed: Annotated[int, Interval(ge=0, le=MAX_SEED)] | None = None
     primary_metric: Name = ""
     margin_percent: Annotated[float, Interval(ge=0, le=100)] = DEFAULT_MARGIN_PERCENT
     warmup_runs: Runs = 1
     other_environment: OtherEnvironment = OtherEnvironment.REFUSE
     kvm: bool | None = None
     overrides: Annotated[frozenset[Name], MaxLen(100)] = frozenset()
-    beside: Beside | None = None
+    published: PublishedChoice | None = None
 
     def __post_init__(self) -> None:
         if not self.primary_metric:
@@ -216,28 +209,28 @@ class Campaign:
             ("name", bool(_NAME.fullmatch(self.name)), "invalid_name",
              f"{self.name[:70]!r} is no name of a campaign",
              "use lower-case letters, digits, dots, dashes and underscores"),
-            ("arms", fewest <= len(self.arms) <= MOST_ARMS, "number_of_arms",
-             f"a campaign has {fewest} to {MOST_ARMS} arms, not {len(self.arms)}",
+            ("arms", fewest <= len(self.arms) <= MAX_ARMS, "number_of_arms",
+             f"a campaign has {fewest} to {MAX_ARMS} arms, not {len(self.arms)}",
              "give two arms of the same values to see the noise of the machine"),
-            ("cells", len(self.cells) <= MOST_CELLS, "too_many",
-             f"a campaign has at most {MOST_CELLS} cells, not {len(self.cells)}", "split it"),
-            ("blocks", 1 <= self.blocks <= MOST_BLOCKS, "invalid_value",
-             f"{self.blocks} blocks are not from 1 to {MOST_BLOCKS}",
+            ("cells", len(self.cells) <= MAX_CELLS, "too_many",
+             f"a campaign has at most {MAX_CELLS} cells, not {len(self.cells)}", "split it"),
+            ("blocks", 1 <= self.blocks <= MAX_BLOCKS, "invalid_value",
+             f"{self.blocks} blocks are not from 1 to {MAX_BLOCKS}",
              f"{QUICK_BLOCKS} are the fewest for a verdict, {DEFAULT_BLOCKS} are usual"),
-            ("blocks", self.run_count <= MOST_RUNS, "too_many",
-             f"{self.run_count:,} runs are more than {MOST_RUNS:,}", "take fewer cells or blocks"),
-            ("seed", self.seed is None or 0 <= self.seed <= MOST_SEED, "invalid_value",
+            ("blocks", self.run_count <= MAX_RUNS, "too_many",
+             f"{self.run_count:,} runs are more than {MAX_RUNS:,}", "take fewer cells or blocks"),
+            ("seed", self.seed is None or 0 <= self.seed <= MAX_SEED, "invalid_value",
              f"the seed {self.seed} is not from 0 to 2^63 - 1", "leave it out to have one drawn"),
             ("primary_metric", self.primary_metric in judged, "invalid_metric",
              self._no_metric(), "use one of " + ", ".join(judged)),
             ("kvm", self.kvm is None or self.kind is ScenarioKind.MIGRATION, "not_for_kind",
              f"a {self.kind} has no choice of its own whether to use KVM",
              "leave it out: a boot's scenario says its accelerator, and blocks need none"),
-            ("margin_percent", 0 < self.margin_percent <= 100, "invalid_value",
-             f"a margin of {self.margin_percent:g} % is not above 0 and up to 100 %",
+            ("margin_percent", 0 < self.margin_percent < 100, "invalid_value",
+             f"a margin of {self.margin_percent:g} % is not above 0 and below 100 %",
              f"{DEFAULT_MARGIN_PERCENT:g} is usual"),
-            ("warmup_runs", 0 <= self.warmup_runs <= MOST_BLOCKS, "invalid_value",
-             f"{self.warmup_runs} warm-up runs are not from 0 to {MOST_BLOCKS}", "1 is usual"),
+            ("warmup_runs", 0 <= self.warmup_runs <= MAX_BLOCKS, "invalid_value",
+             f"{self.warmup_runs} warm-up runs are not from 0 to {MAX_BLOCKS}", "1 is usual"),
             *self._rules_of_arms(),
             *(
                 (f"cells.{index}.name", bool(_CELL.fullmatch(cell.name)), "invalid_name",
@@ -271,10 +264,10 @@ class Campaign:
                 (f"{where}.qemu", not arm.qemu or bool(_QEMU.fullmatch(arm.qemu)), "invalid_name",
                  f"{arm.qemu[:70]!r} is no name of a QEMU",
                  "name one of the service's settings; a path cannot be given here"),
-                (f"{where}.place",
-                 arm.place is CampaignPlace.DIRECT or self.kind is ScenarioKind.MIGRATION,
+                (f"{where}.testbed",
+                 arm.testbed is Testbed.DIRECT or self.kind is ScenarioKind.MIGRATION,
                  "not_for_kind", f"a {self.kind} is measured on one QEMU of this machine",
-                 f"use {CampaignPlace.DIRECT}"),
+                 f"use {Testbed.DIRECT}"),
                 (f"{where}.against", set(arm.against) <= set(others), "unknown_arm",
                  f"{', '.join(arm.against)[:70]} are not all other arms",
                  f"the others are {', '.join(others)}"),
@@ -365,7 +358,7 @@ class Campaign:
 
 def _content(arm: Arm) -> tuple[object, ...]:
     return (
-        arm.profile, arm.revision, dict(arm.values), dict(arm.scenario), arm.qemu, arm.place,
+        arm.profile, arm.revision, dict(arm.values), dict(arm.scenario), arm.qemu, arm.testbed,
     )  # fmt: skip
 
 

@@ -24,40 +24,41 @@ campaign is (:func:`read_campaign`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from itertools import product
-from typing import TypeVar
+from typing import Annotated, Any
+
+from annotated_types import Interval, MaxLen
 
 from vmtune.bench.model.campaign import file as campaign_file
 from vmtune.bench.model.campaign.campaign import (
     DEFAULT_BLOCKS,
     DEFAULT_MARGIN_PERCENT,
-    MOST_ARMS,
-    MOST_BLOCKS,
-    MOST_RUNS,
-    MOST_SEED,
+    MAX_ARMS,
+    MAX_BLOCKS,
+    MAX_RUNS,
+    MAX_SEED,
     Arm,
-    Beside,
     Campaign,
     Cell,
+    PublishedChoice,
 )
 from vmtune.bench.model.campaign.file import Known
 from vmtune.bench.model.kinds import ScenarioKind
 from vmtune.bench.model.scenario.block import (
     LEAST_NODE_BYTES,
-    MOST_LOAD_S,
-    MOST_NODE_BYTES,
+    MAX_LOAD_S,
+    MAX_NODE_BYTES,
     BlockScenario,
 )
 from vmtune.bench.model.scenario.block_target import LiveTarget
 from vmtune.bench.model.scenario.boot import BootScenario, why_not
 from vmtune.bench.model.scenario.matrix_cells import (
     LEAST_BLOCK_BYTES,
-    MOST_BLOCK_BYTES,
-    MOST_IODEPTH,
-    MOST_JOBS,
+    MAX_BLOCK_BYTES,
+    MAX_IODEPTH,
+    MAX_JOBS,
     Accelerator,
     BlockCell,
     BootCell,
@@ -66,19 +67,65 @@ from vmtune.bench.model.scenario.matrix_cells import (
     IoPattern,
     NodeKind,
 )
-from vmtune.bench.model.scenario.parts import GIB, LEAST_MEMORY_BYTES, MIB, MOST_TEXT
-from vmtune.documents.dataclass_json import decoder, read, to_json
-from vmtune.documents.strict import Reader, join, parse_toml, short
+from vmtune.bench.model.scenario.parts import (
+    GIB,
+    LEAST_MEMORY_BYTES,
+    MAX_TEXT,
+    MIB,
+    accept_bench_values,
+)
+from vmtune.documents.dataclass_json import Written, decoder, read, to_json
+from vmtune.documents.strict import Reader, parse_toml, short
 from vmtune.model.profile import check_name
-from vmtune.model.tunables.built_in import BUILT_IN
-from vmtune.model.tunables.rules import accept_values
 from vmtune.model.tunables.tunable import Value
 from vmtune.units import Unit
 
 _KINDS = (ScenarioKind.BLOCK.value, ScenarioKind.BOOT.value)
-_MOST_CHOICES = 50
-_MOST_SECONDS = 3600
-_Word = TypeVar("_Word", bound=StrEnum)
+_MAX_CHOICES = 50
+_MAX_SECONDS = 3600
+_MAX_NAME = 63
+
+
+def _several(each: Any) -> Written:  # any type
+    """A list: at least one, each once."""
+    decode = decoder(Annotated[tuple[each, ...], MaxLen(_MAX_CHOICES)])
+
+    def read_several(reader: Reader, raw: object, where: str) -> object:
+        before = reader.refused
+        found = decode(reader, raw, where)
+        if reader.refused == before and not found:
+            reader.refuse(where, "missing", "the list is empty", "give at least one")
+        elif reader.refused == before and len(set(found)) < len(found):
+            reader.refuse(where, "duplicate", f"{short(raw)} has one twice", "leave one out")
+        return found
+
+    return Written(read_several)
+
+
+def _count(least: int, most: int, unit: Unit = Unit.NONE) -> Any:  # a type
+    return Annotated[int, Interval(ge=least, le=most), unit]
+
+
+def _read_name(reader: Reader, raw: object, where: str) -> str:
+    return reader.part("", lambda: check_name(str(raw), where), "")
+
+
+def _read_qemu(reader: Reader, raw: object, where: str) -> str:
+    qemu = reader.text(raw, where, _MAX_NAME)
+    return reader.part("", lambda: check_name(qemu, where), "") if qemu else qemu
+
+
+def _read_arm_name(reader: Reader, raw: object, where: str) -> str:
+    name = reader.text(raw, where, _MAX_NAME)
+    if not name.strip():
+        reader.refuse(where, "missing", "the name is empty", "give one")
+    return name
+
+
+def _read_values(reader: Reader, raw: object, where: str) -> Mapping[str, Value]:
+    nothing: dict[str, Value] = {}
+    given = reader.mapping(raw, where)
+    return reader.part("", lambda: accept_bench_values(given, where + "."), nothing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +135,25 @@ class MatrixArm:
     :param qemu: the name of a QEMU in the service's settings; empty for the usual one.
     """
 
-    name: str
-    qemu: str = ""
-    values: Mapping[str, Value] = field(default_factory=dict)
+    name: Annotated[str, Written(_read_arm_name)]
+    qemu: Annotated[str, Written(_read_qemu)] = ""
+    values: Annotated[Mapping[str, Value], Written(_read_values)] = field(default_factory=dict)
+
+
+def _read_arms(reader: Reader, raw: object, where: str) -> tuple[MatrixArm, ...]:
+    arms: tuple[MatrixArm | None, ...] = decoder(
+        Annotated[tuple[MatrixArm, ...], MaxLen(MAX_ARMS)]
+    )(reader, raw, where)
+    found = [arm for arm in arms if arm is not None]
+    for index, arm in enumerate(found):
+        if arm.name in [other.name for other in found[:index]]:
+            reader.refuse(
+                f"{where}.{index}.name", "duplicate_name", f"there are two arms {arm.name}",
+                "rename one",
+            )  # fmt: skip
+    if not arms:
+        reader.refuse(where, "missing", "there are no arms", "give at least one")
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +166,16 @@ class BlockMatrix:
     :param target: a VM that runs, which is measured in the place of a QEMU without a guest.
     """
 
-    nodes: tuple[NodeKind, ...] = (NodeKind.NULL,)
-    rw: tuple[IoPattern, ...] = (IoPattern.RANDREAD,)
-    block_size_bytes: tuple[int, ...] = (4096,)
-    iodepth: tuple[int, ...] = (1,)
-    numjobs: tuple[int, ...] = (1,)
-    size_bytes: int = GIB
-    runtime_s: int = 10
-    ramp_s: int = 2
+    nodes: Annotated[tuple[NodeKind, ...], _several(NodeKind)] = (NodeKind.NULL,)
+    rw: Annotated[tuple[IoPattern, ...], _several(IoPattern)] = (IoPattern.RANDREAD,)
+    block_size_bytes: Annotated[
+        tuple[int, ...], _several(_count(LEAST_BLOCK_BYTES, MAX_BLOCK_BYTES, Unit.BYTES))
+    ] = (4096,)
+    iodepth: Annotated[tuple[int, ...], _several(_count(1, MAX_IODEPTH))] = (1,)
+    numjobs: Annotated[tuple[int, ...], _several(_count(1, MAX_JOBS))] = (1,)
+    size_bytes: Annotated[int, Interval(ge=LEAST_NODE_BYTES, le=MAX_NODE_BYTES), Unit.BYTES] = GIB
+    runtime_s: Annotated[int, Interval(ge=1, le=MAX_LOAD_S)] = 10
+    ramp_s: Annotated[int, Interval(ge=0, le=MAX_LOAD_S)] = 2
     iothread: bool = True
     target: LiveTarget | None = None
 
@@ -130,16 +195,18 @@ class BootMatrix:
     """What the boot benchmark measures.
 
     :param count_regions: count the updates of KVM's memory regions by QEMU's trace events.
-    :param most_seconds: a boot that takes longer is ended, and counts as not converged.
+    :param max_seconds: a boot that takes longer is ended, and counts as not converged.
     """
 
-    guests: tuple[BootGuest, ...] = (BootGuest.PROJECT,)
-    firmware: tuple[Firmware, ...] = (Firmware.SEABIOS,)
-    accelerators: tuple[Accelerator, ...] = (Accelerator.KVM,)
-    vcpus: tuple[int, ...] = (1,)
-    memory_bytes: tuple[int, ...] = (512 * MIB,)
+    guests: Annotated[tuple[BootGuest, ...], _several(BootGuest)] = (BootGuest.PROJECT,)
+    firmware: Annotated[tuple[Firmware, ...], _several(Firmware)] = (Firmware.SEABIOS,)
+    accelerators: Annotated[tuple[Accelerator, ...], _several(Accelerator)] = (Accelerator.KVM,)
+    vcpus: Annotated[tuple[int, ...], _several(_count(1, 1024))] = (1,)
+    memory_bytes: Annotated[
+        tuple[int, ...], _several(_count(LEAST_MEMORY_BYTES, 1 << 44, Unit.BYTES))
+    ] = (512 * MIB,)
     count_regions: bool = True
-    most_seconds: int = 300
+    max_seconds: Annotated[int, Interval(ge=1, le=_MAX_SECONDS)] = 300
 
     @property
     def cells(self) -> tuple[BootCell, ...]:
@@ -153,6 +220,14 @@ class BootMatrix:
         )
 
 
+def _read_block(reader: Reader, raw: object, where: str) -> object:
+    """A running VM's own node is its only one, unless nodes are named."""
+    if isinstance(raw, Mapping) and isinstance(raw.get("target"), Mapping):
+        if raw["target"].get("node"):
+            raw = {"nodes": [NodeKind.VM.value], **raw}
+    return decoder(BlockMatrix)(reader, raw, where)
+
+
 @dataclass(frozen=True, slots=True)
 class MatrixPlan:
     """A matrix, and how often and in what order it is run: as a campaign.
@@ -161,16 +236,24 @@ class MatrixPlan:
     :param primary_metric: empty for the kind's own.
     """
 
-    name: str
-    matrix: BlockMatrix | BootMatrix
-    arms: tuple[MatrixArm, ...]
-    title: str = ""
-    why: str = ""
-    blocks: int = DEFAULT_BLOCKS
-    seed: int | None = None
-    primary_metric: str = ""
-    margin_percent: float = DEFAULT_MARGIN_PERCENT
-    beside: Beside | None = None
+    name: Annotated[str, Written(_read_name)]
+    arms: Annotated[tuple[MatrixArm, ...], Written(_read_arms)]
+    block: Annotated[BlockMatrix | None, Written(_read_block)] = None
+    boot: Annotated[BootMatrix | None, Written(decoder(BootMatrix))] = None
+    title: Annotated[str, MaxLen(MAX_TEXT)] = ""
+    why: Annotated[str, MaxLen(MAX_TEXT)] = ""
+    blocks: Annotated[int, Interval(ge=1, le=MAX_BLOCKS)] = DEFAULT_BLOCKS
+    seed: Annotated[int, Interval(ge=0, le=MAX_SEED)] | None = None
+    primary_metric: Annotated[str, MaxLen(100)] = ""
+    margin_percent: Annotated[float, Interval(ge=0.01, le=99.99)] = DEFAULT_MARGIN_PERCENT
+    published: PublishedChoice | None = None
+
+    @property
+    def matrix(self) -> BlockMatrix | BootMatrix:
+        """What is measured: one of the two kinds."""
+        found = self.block or self.boot
+        assert found is not None, "it was checked when it was read"
+        return found
 
     @property
     def run_count(self) -> int:
@@ -208,7 +291,7 @@ def campaign_of(plan: MatrixPlan) -> Campaign:
     else:
         boots, *_ = matrix.cells
         base = BootScenario(
-            boots, plan.title, plan.why, matrix.count_regions, matrix.most_seconds,
+            boots, plan.title, plan.why, matrix.count_regions, matrix.max_seconds,
             name=f"{plan.name}/{boots.name}",
         )  # fmt: skip
     return Campaign(
@@ -224,7 +307,7 @@ def campaign_of(plan: MatrixPlan) -> Campaign:
         seed=plan.seed,
         primary_metric=plan.primary_metric,
         margin_percent=plan.margin_percent,
-        beside=plan.beside,
+        published=plan.published,
     )
 
 
@@ -252,168 +335,22 @@ def from_json(raw: object) -> MatrixPlan:
     :raise InvalidInput: with a problem for each part that cannot be accepted.
     """
     reader = Reader()
-    given = reader.mapping(
-        raw,
-        "",
-        (
-            "title",
-            "why",
-            "blocks",
-            "seed",
-            "primary_metric",
-            "margin_percent",
-            "beside",
-            *_KINDS,
-        ),
-        ("name", "arms"),
-    )
-    name = reader.part("", lambda: check_name(str(given.get("name", "")), "name"), "")
-    matrix = _matrix(reader, given)
-    arms = reader.sequence(
-        given.get("arms", []), "arms", lambda each, where: _arm(reader, each, where), MOST_ARMS
-    )
-    for index, arm in enumerate(arms):
-        if arm.name in [other.name for other in arms[:index]]:
-            reader.refuse(f"arms.{index}.name", "duplicate_name",
-                          f"there are two arms {arm.name}", "rename one")  # fmt: skip
-    if "arms" in given and not arms:
-        reader.refuse("arms", "missing", "there are no arms", "give at least one")
-    seed = given.get("seed")
-    plan = MatrixPlan(
-        name,
-        matrix,
-        arms,
-        title=reader.text(given.get("title", ""), "title", MOST_TEXT),
-        why=reader.text(given.get("why", ""), "why", MOST_TEXT),
-        blocks=reader.integer(given.get("blocks", DEFAULT_BLOCKS), "blocks", 1, MOST_BLOCKS, 1),
-        seed=None if seed is None else reader.integer(seed, "seed", 0, MOST_SEED),
-        primary_metric=reader.text(given.get("primary_metric", ""), "primary_metric", 100),
-        margin_percent=reader.number(
-            given.get("margin_percent", DEFAULT_MARGIN_PERCENT), "margin_percent", 0.01, 100
-        ),
-        beside=decoder(Beside | None)(reader, given.get("beside"), "beside"),
-    )
-    if not reader.problems and not matrix.cells:
-        reader.refuse("boot.firmware", "firmware_cannot_start_guest",
-                      "it can start none of the guests", "boot linux with ovmf")  # fmt: skip
-    if plan.run_count > MOST_RUNS:
-        reader.refuse("blocks", "too_many", f"{plan.run_count:,} measurements are more than "
-                      f"{MOST_RUNS:,}", "take fewer combinations or blocks")  # fmt: skip
+    kinds = [kind for kind in _KINDS if isinstance(raw, Mapping) and kind in raw]
+    if isinstance(raw, Mapping) and len(kinds) != 1:
+        reader.refuse("block", "one_of", "a matrix has either block or boot", "give one of them")
+    plan = read(reader, MatrixPlan, raw, "")
+    if plan is not None and not reader.problems:
+        _check_cells(reader, plan)
     reader.done("the matrix cannot be accepted")
+    assert plan is not None, "there would be a problem"
     return plan
 
 
-def _matrix(reader: Reader, given: Mapping[str, object]) -> BlockMatrix | BootMatrix:
-    kinds = [kind for kind in _KINDS if kind in given]
-    if len(kinds) != 1:
-        reader.refuse("block", "one_of", "a matrix has either block or boot", "give one of them")
-        return BlockMatrix()
-    return _block(reader, given["block"]) if kinds == ["block"] else _boot(reader, given["boot"])
-
-
-def _block(reader: Reader, raw: object) -> BlockMatrix:
-    usual = BlockMatrix()
-    parts = reader.mapping(raw, "block", BlockMatrix.__slots__)
-
-    def numbers(name: str, most: int, least: int = 1, unit: Unit = Unit.NONE) -> tuple[int, ...]:
-        given = parts.get(name, getattr(usual, name))
-        return _numbers(reader, given, f"block.{name}", least, most, unit)
-
-    wanted = parts.get("target")
-    target = read(reader, LiveTarget, wanted, "block.target") if wanted is not None else None
-    usual_nodes = (NodeKind.VM,) if target is not None and target.own else usual.nodes
-    return BlockMatrix(
-        nodes=_words(reader, parts.get("nodes", usual_nodes), "block.nodes", NodeKind),
-        rw=_words(reader, parts.get("rw", usual.rw), "block.rw", IoPattern),
-        block_size_bytes=numbers(
-            "block_size_bytes", MOST_BLOCK_BYTES, LEAST_BLOCK_BYTES, Unit.BYTES
-        ),
-        iodepth=numbers("iodepth", MOST_IODEPTH),
-        numjobs=numbers("numjobs", MOST_JOBS),
-        size_bytes=reader.integer(
-            parts.get("size_bytes", GIB),
-            "block.size_bytes",
-            LEAST_NODE_BYTES,
-            MOST_NODE_BYTES,
-            GIB,
-            Unit.BYTES,
-        ),
-        runtime_s=reader.integer(parts.get("runtime_s", 10), "block.runtime_s", 1, MOST_LOAD_S),
-        ramp_s=reader.integer(parts.get("ramp_s", 2), "block.ramp_s", 0, MOST_LOAD_S),
-        iothread=reader.boolean(parts.get("iothread", True), "block.iothread"),
-        target=target,
-    )
-
-
-def _boot(reader: Reader, raw: object) -> BootMatrix:
-    usual = BootMatrix()
-    parts = reader.mapping(raw, "boot", BootMatrix.__slots__)
-
-    def numbers(name: str, most: int, least: int = 1, unit: Unit = Unit.NONE) -> tuple[int, ...]:
-        given = parts.get(name, getattr(usual, name))
-        return _numbers(reader, given, f"boot.{name}", least, most, unit)
-
-    return BootMatrix(
-        guests=_words(reader, parts.get("guests", usual.guests), "boot.guests", BootGuest),
-        firmware=_words(reader, parts.get("firmware", usual.firmware), "boot.firmware", Firmware),
-        accelerators=_words(
-            reader, parts.get("accelerators", usual.accelerators), "boot.accelerators", Accelerator
-        ),
-        vcpus=numbers("vcpus", 1024),
-        memory_bytes=numbers("memory_bytes", 1 << 44, LEAST_MEMORY_BYTES, Unit.BYTES),
-        count_regions=reader.boolean(parts.get("count_regions", True), "boot.count_regions"),
-        most_seconds=reader.integer(
-            parts.get("most_seconds", 300), "boot.most_seconds", 1, _MOST_SECONDS
-        ),
-    )
-
-
-def _words(reader: Reader, raw: object, where: str, words: type[_Word]) -> tuple[_Word, ...]:
-    first = next(iter(words))
-    return _choices(
-        reader, raw, where, lambda each, field: reader.choice(each, field, words, first)
-    )
-
-
-def _numbers(
-    reader: Reader, raw: object, where: str, least: int, most: int, unit: Unit
-) -> tuple[int, ...]:
-    return _choices(
-        reader,
-        raw,
-        where,
-        lambda each, field: reader.integer(each, field, least, most, least, unit),
-    )
-
-
-_Choice = TypeVar("_Choice")
-
-
-def _choices(
-    reader: Reader, raw: object, where: str, read: Callable[[object, str], _Choice]
-) -> tuple[_Choice, ...]:
-    """At least one, each once."""
-    before = len(reader.problems)
-    found = reader.sequence(raw, where, read, _MOST_CHOICES)
-    if len(reader.problems) == before:
-        if not found:
-            reader.refuse(where, "missing", "the list is empty", "give at least one")
-        elif len(set(found)) < len(found):
-            reader.refuse(where, "duplicate", f"{short(raw)} has one twice", "leave one out")
-    return found
-
-
-def _arm(reader: Reader, raw: object, where: str) -> MatrixArm:
-    parts = reader.mapping(raw, where, ("qemu", "values"), ("name",))
-    name = reader.text(parts.get("name", ""), join(where, "name"), 63)
-    if not name.strip():
-        reader.refuse(join(where, "name"), "missing", "the name is empty", "give one")
-    qemu = reader.text(parts.get("qemu", ""), join(where, "qemu"), 63)
-    if qemu:
-        reader.part("", lambda: check_name(qemu, join(where, "qemu")), "")
-    given = reader.mapping(parts.get("values", {}), join(where, "values"))
-    nothing: dict[str, Value] = {}
-    values = reader.part(
-        "", lambda: accept_values(given, BUILT_IN, join(where, "values") + "."), nothing
-    )
-    return MatrixArm(name, qemu, values)
+def _check_cells(reader: Reader, plan: MatrixPlan) -> None:
+    """There are some, and not too many."""
+    if not plan.matrix.cells:
+        reader.refuse("boot.firmware", "firmware_cannot_start_guest",
+                      "it can start none of the guests", "boot linux with ovmf")  # fmt: skip
+    if plan.run_count > MAX_RUNS:
+        reader.refuse("blocks", "too_many", f"{plan.run_count:,} measurements are more than "
+                      f"{MAX_RUNS:,}", "take fewer combinations or blocks")  # fmt: skip

@@ -78,7 +78,18 @@ def _memory() -> Iterable[Metric]:
             )  # fmt: skip
 
 
-METRICS: Mapping[str, Metric] = complete((*_LOAD, *_latency(), *_CPU, *_memory()))
+LOAD_SHARE = "load_completed"
+
+_SUCCESS = (
+    Metric(
+        LOAD_SHARE, "Completed", Unit.NONE, Direction.HIGHER, Group.LOAD,
+        "1 when the load ran to its end, 0 when it or QEMU failed. Over several runs, the share "
+        "that completed. It is judged before every other metric.",
+        missing="when a person ended it",
+    ),
+)  # fmt: skip
+
+METRICS: Mapping[str, Metric] = complete((*_LOAD, *_latency(), *_CPU, *_memory(), *_SUCCESS))
 """Every metric by name, in the order in which people should read them."""
 
 HEADLINE = (

@@ -72,9 +72,10 @@ BOOT_METRICS = (
     ),
     Metric(
         "booted", "Booted", Unit.NONE, Direction.HIGHER, Group.BOOT,
-        "1 when the guest reached user space, 0 when it was given up at the scenario's limit. "
+        "1 when the guest reached user space, 0 when it was given up at the scenario's limit or "
+        "QEMU died. "
         "Over several runs, the share that booted in time.",
-        missing="when QEMU died",
+        missing="when a person ended it",
     ),
     Metric(
         "memory_region_updates", "Updates of memory regions", Unit.COUNT, Direction.LOWER,

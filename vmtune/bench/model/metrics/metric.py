@@ -18,6 +18,21 @@ Direction = model.Direction
 """Which way is better. The statistics' own: their verdicts follow from it."""
 
 
+LEAST: Mapping[Unit, float] = MappingProxyType(
+    {
+        Unit.MS: 0.1,
+        Unit.US: 0.1,
+        Unit.BYTES: 4096.0,
+        Unit.BYTES_PER_S: 4096.0,
+        Unit.MIB_PER_S: 0.01,
+        Unit.MS_PER_GIB: 0.1,
+        Unit.PERCENT: 0.5,
+        Unit.US_PER_IO: 0.01,
+    }
+)
+"""The smallest difference that matters, by unit: what nobody would notice, a page."""
+
+
 class Group(StrEnum):
     """What a metric is about."""
 
@@ -42,6 +57,7 @@ class Metric:
     :param begins: the event that starts it; empty where it is no span of time.
     :param ends: the event that ends it.
     :param missing: when a run does not have it.
+    :param least: the smallest difference that matters, in its unit; None for the unit's usual one.
     """
 
     name: str
@@ -53,6 +69,12 @@ class Metric:
     begins: str = ""
     ends: str = ""
     missing: str = ""
+    least: float | None = None
+
+    @property
+    def least_difference(self) -> float:
+        """The smallest difference that can matter to anybody, in its unit; 0 where any can."""
+        return LEAST.get(self.unit, 0.0) if self.least is None else self.least
 
     @property
     def description(self) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 
 from vmtune.bench.model.kinds import ScenarioKind
 from vmtune.bench.model.metrics import block as metrics_block
-from vmtune.bench.model.metrics.boot import BOOT_HEADLINE, BOOT_METRICS, BOOT_TIME
+from vmtune.bench.model.metrics.boot import BOOT_HEADLINE, BOOT_METRICS, BOOT_SHARE, BOOT_TIME
 from vmtune.bench.model.metrics.metric import Direction, Group, Metric, complete
 from vmtune.bench.model.runs.run import HostSide
 from vmtune.units import Unit
@@ -61,9 +61,10 @@ _TIME = (
     ),
     Metric(
         "converged", "Completed", Unit.NONE, Direction.HIGHER, Group.TIME,
-        "1 when the migration completed, 0 when the benchmark cancelled it at the scenario's "
-        "limit of time or iterations. Over several runs, the share that converged.",
-        missing="when it failed, and " + _NO_MIGRATION,
+        "1 when the migration completed, 0 when it failed or the benchmark cancelled it at the "
+        "scenario's limit of time or iterations. Over several runs, the share that completed. "
+        "It is judged before every other metric.",
+        missing="when a person ended it",
     ),
 )  # fmt: skip
 
@@ -133,6 +134,10 @@ _THREADS = {
 }  # fmt: skip
 
 
+_TICK_MS = 10.0
+"""The step of CPU times in /proc."""
+
+
 def _cpu(side: HostSide) -> Iterable[Metric]:
     """CPU time of one side's QEMU, together and by kinds of threads."""
     span = ("the migration is begun", "QEMU on the source says that it is over")
@@ -142,7 +147,7 @@ def _cpu(side: HostSide) -> Iterable[Metric]:
         Group.CPU,
         f"User and system time of all threads of the {side.value}'s QEMU while the migration "
         "ran: the guest's own included.",
-        *span, lack,
+        *span, lack, _TICK_MS,
     )  # fmt: skip
     for kind, (title, what) in _THREADS.items():
         # A guest that gets more done uses more: its CPU time is no cost.
@@ -151,7 +156,7 @@ def _cpu(side: HostSide) -> Iterable[Metric]:
             f"{side.value}_cpu_{kind}_ms", f"CPU time of the {side.value}'s {title}", Unit.MS,
             direction, Group.CPU,
             f"The part of {side.value}_cpu_ms that its {title} used: {what}.",
-            *span, lack,
+            *span, lack, _TICK_MS,
         )  # fmt: skip
 
 
@@ -241,6 +246,15 @@ PRIMARY: Mapping[ScenarioKind, str] = {
 """The default primary metric of a verdict."""
 assert all(name in METRICS_OF[kind] for kind, name in PRIMARY.items())
 assert set(PRIMARY) == set(ScenarioKind)
+
+SUCCESS: Mapping[ScenarioKind, str] = {
+    ScenarioKind.MIGRATION: "converged",
+    ScenarioKind.BLOCK: metrics_block.LOAD_SHARE,
+    ScenarioKind.BOOT: BOOT_SHARE,
+}
+"""The metric that says whether a run succeeded: judged before all others."""
+assert all(name in METRICS_OF[kind] for kind, name in SUCCESS.items())
+assert set(SUCCESS) == set(ScenarioKind)
 
 HEADLINE = (
     "total_time_ms",

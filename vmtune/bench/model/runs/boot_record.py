@@ -9,7 +9,7 @@ from typing import Annotated
 
 from annotated_types import Interval, MaxLen
 
-MOST_TAIL = 8192
+MAX_TAIL = 8192
 _Words = Annotated[str, MaxLen(2000)]
 _Milliseconds = Annotated[float, Interval(ge=0, le=1e10)]
 _Updates = Annotated[int, Interval(ge=0, le=1 << 53)]
@@ -83,7 +83,7 @@ class BootRecord:
     firmware: _Words = ""
     host_kernel: _Words = ""
     srcutree: Annotated[Mapping[str, _Words], MaxLen(1000)] = field(default_factory=dict)
-    serial_tail: Annotated[str, MaxLen(MOST_TAIL)] = ""
+    serial_tail: Annotated[str, MaxLen(MAX_TAIL)] = ""
 
     def mark(self, name: BootMarkName) -> BootMark | None:
         """That mark; None where it was not reached."""

@@ -53,7 +53,7 @@ class RunState(StrEnum):
         return self in (RunState.COMPLETED, RunState.NOT_CONVERGED, RunState.FAILED)
 
 
-class Place(StrEnum):
+class Testbed(StrEnum):
     """Where a run's two QEMUs are."""
 
     DIRECT = "direct"
@@ -199,7 +199,7 @@ class Run:
     created_at: datetime
     profile: str = ""
     revision: int = 0
-    place: Place = Place.DIRECT
+    testbed: Testbed = Testbed.DIRECT
     qemu: str = ""
     options: Mapping[str, Any] = field(
         default_factory=dict

@@ -86,7 +86,7 @@ def apart(record: RunRecord) -> tuple[Head, Rows]:
     return Head(**once), rows
 
 
-def together(head: Head, rows: Rows) -> RunRecord:
+def joined(head: Head, rows: Rows) -> RunRecord:
     """The record that :func:`apart` took apart; series that are left out are empty."""
     parts: dict[str, Any] = {name: getattr(head, name) for name in _ONCE}
     if head.reaper is not None:

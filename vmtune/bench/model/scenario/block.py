@@ -20,19 +20,25 @@ from vmtune.bench.model.scenario.block_target import LiveTarget
 from vmtune.bench.model.scenario.matrix_cells import BlockCell, NodeKind
 from vmtune.bench.model.scenario.named import Named
 from vmtune.bench.model.scenario.names import NAME, NAME_FORM, usual_name
-from vmtune.bench.model.scenario.parts import GIB, MIB, Text, Values, without_kind
+from vmtune.bench.model.scenario.parts import (
+    GIB,
+    MIB,
+    Text,
+    Values,
+    accept_bench_values,
+    without_kind,
+)
 from vmtune.documents import dataclass_json as documents
 from vmtune.documents.strict import Reader, short
 from vmtune.errors import InvalidInput, Problem
 from vmtune.model.tunables.built_in import BUILT_IN
-from vmtune.model.tunables.rules import accept_values
 from vmtune.model.tunables.tunable import Route, Value
 from vmtune.units import Unit
 
 KIND = "block"
 """What says in JSON that a scenario is one of these, and the family of their names."""
-LEAST_NODE_BYTES, MOST_NODE_BYTES = MIB, 1 << 44
-MOST_LOAD_S = 3600
+LEAST_NODE_BYTES, MAX_NODE_BYTES = MIB, 1 << 44
+MAX_LOAD_S = 3600
 USUAL_RUNTIME_S, USUAL_RAMP_S = 10, 2
 AROUND_S = 2
 """The time that sampling QEMU before and after the load takes."""
@@ -67,9 +73,9 @@ class BlockScenario(Named):
     cell: BlockCell
     title: Text = ""
     why: Text = ""
-    size_bytes: Annotated[int, Interval(ge=LEAST_NODE_BYTES, le=MOST_NODE_BYTES), Unit.BYTES] = GIB
-    runtime_s: Annotated[int, Interval(ge=1, le=MOST_LOAD_S)] = USUAL_RUNTIME_S
-    ramp_s: Annotated[int, Interval(ge=0, le=MOST_LOAD_S)] = USUAL_RAMP_S
+    size_bytes: Annotated[int, Interval(ge=LEAST_NODE_BYTES, le=MAX_NODE_BYTES), Unit.BYTES] = GIB
+    runtime_s: Annotated[int, Interval(ge=1, le=MAX_LOAD_S)] = USUAL_RUNTIME_S
+    ramp_s: Annotated[int, Interval(ge=0, le=MAX_LOAD_S)] = USUAL_RAMP_S
     iothread: bool = True
     values: Values = field(default_factory=dict)
     name: Text = ""
@@ -84,7 +90,7 @@ class BlockScenario(Named):
             object.__setattr__(self, "name", name)
         problems = list(self._problems())
         try:
-            accept_values(self.values, BUILT_IN)
+            accept_bench_values(self.values)
         except InvalidInput as error:
             problems += error.problems
         if problems:
@@ -210,8 +216,8 @@ class PoolForecast:
 
     :param requests: that QEMU handles at once, at most.
     :param hard_limit: None; earlier records have what QEMU's source means it to be.
-    :param most_pooled: coroutines that are kept when nothing is in flight.
-    :param most_maps: of the process, in the worst case.
+    :param max_pooled: coroutines that are kept when nothing is in flight.
+    :param max_maps: of the process, in the worst case.
     :param limit: vm.max_map_count; None where it cannot be read.
     """
 
@@ -219,8 +225,8 @@ class PoolForecast:
     requests: int
     soft_limit: int
     hard_limit: int | None
-    most_pooled: int
-    most_maps: int
+    max_pooled: int
+    max_maps: int
     limit: int | None
 
 
@@ -235,9 +241,9 @@ class BlockRecord:
     :param measured_ms: when what fio counts began and ended, its ramp left out; None if fio
         reported nothing.
     :param fio: fio's JSON, whole; None where it wrote none.
-    :param fio_said: its other output.
+    :param fio_output: its other output.
     :param fio_status: its exit status, below 0 for a signal; None where it never ran.
-    :param qemu_said: the last that QEMU wrote to its standard error.
+    :param qemu_output: the last that QEMU wrote to its standard error.
     :param qemu_ended: how it ended by itself (``died of SIGABRT``); empty where it did not.
     """
 
@@ -247,10 +253,10 @@ class BlockRecord:
     measured_ms: tuple[float, ...] | None = None
     ended_ms: float = 0
     fio: Mapping[str, Any] | None = None  # any JSON: fio's
-    fio_said: str = ""
+    fio_output: str = ""
     fio_status: int | None = None
     processes: tuple[ProcessSample, ...] = ()
     cpu: tuple[CpuMark, ...] = ()
-    foreseen: PoolForecast | None = None
-    qemu_said: str = ""
+    pool_forecast: PoolForecast | None = None
+    qemu_output: str = ""
     qemu_ended: str = ""

@@ -20,7 +20,7 @@ from vmtune.errors import Problem
 
 VM_NAME, VM_HOST = "vm_name", "vm_host"
 """The key in a run's options for the host of its VM, besides its scenario's target."""
-MOST_NAME = 255
+MAX_NAME = 255
 """Characters of a node's name, or of a disk's path in the guest."""
 
 
@@ -43,8 +43,8 @@ class LiveTarget:
     """
 
     vm: Annotated[UUID, Written(_vm)]
-    node: Annotated[str, MaxLen(MOST_NAME)] = ""
-    device: Annotated[str, MaxLen(MOST_NAME)] = ""
+    node: Annotated[str, MaxLen(MAX_NAME)] = ""
+    device: Annotated[str, MaxLen(MAX_NAME)] = ""
 
     @property
     def own(self) -> bool:

@@ -21,19 +21,18 @@ from vmtune.bench.model.scenario.parts import (
     MIB,
     Text,
     Values,
+    accept_bench_values,
     without_kind,
 )
 from vmtune.documents import dataclass_json as documents
 from vmtune.documents.strict import Reader, short
 from vmtune.errors import InvalidInput, Problem
-from vmtune.model.tunables.built_in import BUILT_IN
-from vmtune.model.tunables.rules import accept_values
 from vmtune.model.tunables.tunable import Value
 from vmtune.units import Unit
 
 KIND = "boot"
 """What the JSON of a boot's scenario says in ``kind``."""
-MOST_BOOT_SECONDS = 3600
+MAX_BOOT_SECONDS = 3600
 LEAST_LINUX_BYTES = 192 * MIB
 """What a distribution's kernel, its initramfs and OVMF need to start."""
 RING = "dirty_ring_size_entries"
@@ -53,7 +52,7 @@ class BootScenario(Named):
     """What one boot is to do.
 
     :param count_regions: count the updates of KVM's memory regions by QEMU's trace events.
-    :param most_seconds: when the guest has not reached user space by then, counted from the
+    :param max_seconds: when the guest has not reached user space by then, counted from the
         start of QEMU's process, the boot is ended: it has not converged.
     :param values: the tunables of :data:`SETTABLE` that QEMU is started with.
     :param name: ``family/variant``; left out, it follows from the other parts but the values.
@@ -64,7 +63,7 @@ class BootScenario(Named):
     title: Text = ""
     why: Text = ""
     count_regions: bool = True
-    most_seconds: Annotated[int, Interval(ge=1, le=MOST_BOOT_SECONDS)] = 300
+    max_seconds: Annotated[int, Interval(ge=1, le=MAX_BOOT_SECONDS)] = 300
     values: Values = field(default_factory=dict)
     name: Text = ""
 
@@ -84,7 +83,7 @@ class BootScenario(Named):
             for name in self.values if name not in SETTABLE
         ]  # fmt: skip
         try:
-            accept_values(self.values, BUILT_IN)
+            accept_bench_values(self.values)
         except InvalidInput as error:
             problems += error.problems
         if problems:
@@ -122,7 +121,7 @@ class BootScenario(Named):
     @property
     def longest_s(self) -> int:
         """The most that a run can take, its QEMU's end aside."""
-        return self.most_seconds
+        return self.max_seconds
 
     def with_values(self, values: Mapping[str, Value]) -> BootScenario:
         """With *values* laid over its own: an arm's.
@@ -132,7 +131,7 @@ class BootScenario(Named):
         return replace(self, values={**self.values, **values})
 
 
-_SETUP = ("count_regions", "most_seconds")
+_SETUP = ("count_regions", "max_seconds")
 _USUAL_SETUP = {each.name: each.default for each in fields(BootScenario) if each.name in _SETUP}
 """What makes a name, besides the combination, where it is not as usual."""
 

@@ -11,10 +11,10 @@ from annotated_types import Interval
 from vmtune.bench.model.scenario.parts import KIB, MIB, MemoryBytes, Vcpus
 from vmtune.units import Unit
 
-LEAST_BLOCK_BYTES, MOST_BLOCK_BYTES = 512, 32 * MIB
+LEAST_BLOCK_BYTES, MAX_BLOCK_BYTES = 512, 32 * MIB
 """Of one request; NBD servers need take no more than 32 MiB (NBD protocol, doc/proto.md)."""
-MOST_IODEPTH = 4096
-MOST_JOBS = 256
+MAX_IODEPTH = 4096
+MAX_JOBS = 256
 
 
 class NodeKind(StrEnum):
@@ -81,10 +81,10 @@ class BlockCell:
     node: NodeKind
     rw: IoPattern
     block_size_bytes: Annotated[
-        int, Interval(ge=LEAST_BLOCK_BYTES, le=MOST_BLOCK_BYTES), Unit.BYTES
+        int, Interval(ge=LEAST_BLOCK_BYTES, le=MAX_BLOCK_BYTES), Unit.BYTES
     ] = 4 * KIB
-    iodepth: Annotated[int, Interval(ge=1, le=MOST_IODEPTH)] = 1
-    numjobs: Annotated[int, Interval(ge=1, le=MOST_JOBS)] = 1
+    iodepth: Annotated[int, Interval(ge=1, le=MAX_IODEPTH)] = 1
+    numjobs: Annotated[int, Interval(ge=1, le=MAX_JOBS)] = 1
 
     @property
     def name(self) -> str:

@@ -8,7 +8,7 @@ limits. It is written as JSON or TOML::
     vm = {memory_bytes = "1536Mi", vcpus = 2}
     workload = {region_bytes = "1Gi", dirty_mb_per_s = 200}
     values = {auto_converge = true, max_bandwidth_bytes_per_s = "1Gbit/s"}
-    most_seconds = 60
+    max_seconds = 60
 
 Everything but the name has a default, that of :class:`Scenario`.
 """
@@ -25,25 +25,32 @@ from annotated_types import Interval
 from vmtune import units
 from vmtune.bench.model.scenario.named import Named
 from vmtune.bench.model.scenario.names import NAME, NAME_FORM
-from vmtune.bench.model.scenario.parts import GIB, MIB, MemoryBytes, Text, Values, Vcpus, laid_over
+from vmtune.bench.model.scenario.parts import (
+    GIB,
+    MIB,
+    MemoryBytes,
+    Text,
+    Values,
+    Vcpus,
+    accept_bench_values,
+    laid_over,
+)
 from vmtune.documents import dataclass_json as documents
 from vmtune.documents.dataclass_json import Written
 from vmtune.documents.strict import Reader, parse_toml, short
 from vmtune.errors import InvalidInput, Problem
 from vmtune.model.migration.steps import Step, dump_steps, lacking, parse_steps
-from vmtune.model.tunables.built_in import BUILT_IN
-from vmtune.model.tunables.rules import accept_values
 from vmtune.model.tunables.tunable import Value
 from vmtune.model.workload import Workload
 from vmtune.units import Unit
 
-MOST_ITERATIONS = 10_000
-MOST_SECONDS = 7 * 24 * 3600
-MOST_SCENARIOS = 1000
+MAX_ITERATIONS = 10_000
+MAX_SECONDS = 7 * 24 * 3600
+MAX_SCENARIOS = 1000
 GUEST_NEEDS_BYTES = 16 * MIB
 """Memory that the guest's program and the firmware's tables take besides the region."""
 
-_Seconds = Annotated[int, Interval(ge=0, le=MOST_SECONDS)]
+_Seconds = Annotated[int, Interval(ge=0, le=MAX_SECONDS)]
 
 
 def _steps(reader: Reader, raw: object, where: str) -> tuple[Step, ...]:
@@ -76,9 +83,9 @@ class Scenario(Named):
     :param steps: what is done while it migrates: convergence steps, pausing, post-copy.
     :param warmup_s: how long the guest works before the migration, its own baseline.
     :param cooldown_s: how long it works after it.
-    :param most_iterations: when QEMU's count exceeds it, the migration is cancelled: it has not
+    :param max_iterations: when QEMU's count exceeds it, the migration is cancelled: it has not
         converged. Not counted in post-copy.
-    :param most_seconds: when the migration lasts longer, likewise.
+    :param max_seconds: when the migration lasts longer, likewise.
     :param count_ring_full: have QEMU trace each exit for a full dirty ring, and count them.
         Costs time where there are many.
     :raise InvalidInput: with a problem for each field that cannot be accepted.
@@ -94,8 +101,8 @@ class Scenario(Named):
     transport: Transport = Transport.TCP
     warmup_s: _Seconds = 15
     cooldown_s: _Seconds = 15
-    most_iterations: Annotated[int, Interval(ge=1, le=MOST_ITERATIONS)] = 30
-    most_seconds: Annotated[int, Interval(ge=1, le=MOST_SECONDS)] = 300
+    max_iterations: Annotated[int, Interval(ge=1, le=MAX_ITERATIONS)] = 30
+    max_seconds: Annotated[int, Interval(ge=1, le=MAX_SECONDS)] = 300
     count_ring_full: bool = False
 
     def __post_init__(self) -> None:
@@ -106,7 +113,7 @@ class Scenario(Named):
         ]
         problems += lacking(self.steps, self.values)
         try:
-            accept_values(self.values, BUILT_IN)
+            accept_bench_values(self.values)
         except InvalidInput as error:
             problems += error.problems
         if problems:
@@ -142,7 +149,7 @@ class Scenario(Named):
     @property
     def longest_s(self) -> int:
         """The most that a run can take, its VMs' start and end aside."""
-        return self.warmup_s + self.most_seconds + self.cooldown_s
+        return self.warmup_s + self.max_seconds + self.cooldown_s
 
     def with_values(self, values: Mapping[str, Value]) -> Scenario:
         """With *values* laid over its own: the arm of a profile.
@@ -213,7 +220,7 @@ def read_toml(text: str) -> tuple[Scenario, ...]:
         tables,
         "scenario",
         lambda raw, where: reader.part("", lambda: from_json(raw, where), None),
-        MOST_SCENARIOS,
+        MAX_SCENARIOS,
     )
     scenarios = tuple(scenario for scenario in read if scenario is not None)
     seen: set[str] = set()

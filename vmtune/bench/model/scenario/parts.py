@@ -18,19 +18,34 @@ KIB = 1 << 10
 MIB = 1 << 20
 GIB = 1 << 30
 LEAST_MEMORY_BYTES = 32 * MIB
-MOST_MEMORY_BYTES = 1 << 44
-MOST_VCPUS = 1024
-MOST_TEXT = 2000
+MAX_MEMORY_BYTES = 1 << 44
+MAX_VCPUS = 1024
+MAX_TEXT = 2000
 
-Text = Annotated[str, MaxLen(MOST_TEXT)]
-MemoryBytes = Annotated[int, Interval(ge=LEAST_MEMORY_BYTES, le=MOST_MEMORY_BYTES), Unit.BYTES]
-Vcpus = Annotated[int, Interval(ge=1, le=MOST_VCPUS)]
+Text = Annotated[str, MaxLen(MAX_TEXT)]
+MemoryBytes = Annotated[int, Interval(ge=LEAST_MEMORY_BYTES, le=MAX_MEMORY_BYTES), Unit.BYTES]
+Vcpus = Annotated[int, Interval(ge=1, le=MAX_VCPUS)]
+
+
+NO_PACKS = (
+    "A benchmark cannot set the tunables of packs, since its QEMU may be another one: apply a "
+    "profile with them to a running VM instead."
+)
+"""The remedy for a tunable that no row of the built-in table has."""
+
+
+def accept_bench_values(raw: Mapping[str, object], prefix: str = "values.") -> dict[str, Value]:
+    """*raw* as typed values of the tunables that benchmarks can set.
+
+    :raise InvalidInput: as :func:`~vmtune.model.tunables.rules.accept_values`.
+    """
+    return accept_values(raw, BUILT_IN, prefix, NO_PACKS)
 
 
 def _values(reader: Reader, raw: object, where: str) -> Mapping[str, Value]:
     given = reader.mapping(raw, where)
     nothing: Mapping[str, Value] = {}
-    return reader.part("", lambda: accept_values(given, BUILT_IN, f"{where}."), nothing)
+    return reader.part("", lambda: accept_bench_values(given, f"{where}."), nothing)
 
 
 Values = Annotated[Mapping[str, Value], Written(_values)]

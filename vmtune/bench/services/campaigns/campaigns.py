@@ -99,7 +99,7 @@ class CampaignService:
         self._job = job
         self._host = host_name()
 
-    async def foresee(self, document: object) -> tuple[Campaign, Forecast]:
+    async def forecast_of(self, document: object) -> tuple[Campaign, Forecast]:
         """What a campaign can find and how long it takes, without ordering it.
 
         :raise InvalidInput: with a problem for each part that cannot be accepted.
@@ -108,10 +108,10 @@ class CampaignService:
         """
         check_storable(document, "campaign")
         campaign = read_campaign(document, KNOWN)
-        if campaign.beside is not None:
-            found = reference(campaign.beside.reference)
-            if campaign.beside.table:
-                table_of(found, campaign.beside.table)
+        if campaign.published is not None:
+            found = reference(campaign.published.reference)
+            if campaign.published.table:
+                table_of(found, campaign.published.table)
         arms = [await self._fixed(arm) for arm in campaign.arms]
         campaign = replace(
             campaign,
@@ -155,9 +155,9 @@ class CampaignService:
         :raise NotFound: a profile, revision or reference that there is not.
         :raise Blocked: an arm that cannot be run here.
         """
-        campaign, seen = await self.foresee(document)
+        campaign, seen = await self.forecast_of(document)
         record = await asyncio.to_thread(self._store.campaigns.begin, campaign, seen, self._host)
-        await self._tell(record)
+        await self._publish(record)
         await self._jobs.submit(CAMPAIGN_KIND, str(record.id))
         return await self._status(record)
 
@@ -239,7 +239,7 @@ class CampaignService:
             except Conflict as error:
                 latest = await asyncio.to_thread(self._store.campaigns.get, record.id)
                 raise (_ended(latest) if latest.state.ended else error) from error
-            await self._tell(record)
+            await self._publish(record)
             self._job.wake(record.id)
         return await self._status(record)
 
@@ -269,7 +269,7 @@ class CampaignService:
         left = None if record.state.ended else typical * (len(plan) - done)
         return CampaignStatus(record, done, states, left)
 
-    async def _tell(self, record: CampaignRecord) -> None:
+    async def _publish(self, record: CampaignRecord) -> None:
         await self._bus.publish(EventTopic.CAMPAIGN, record.id, event_data(record))
 
 

@@ -31,10 +31,10 @@ from vmtune.storage import Store
 
 log = structlog.get_logger(__name__)
 
-MOST_ATTEMPTS = 20
+MAX_ATTEMPTS = 20
 """Of one run that is interrupted or cancelled over and over."""
 _TELL_EVERY_S = 1.0
-_MOST_OF_A_RUN = 0.95  # of its share, before its end is known
+_MAX_OF_A_RUN = 0.95  # of its share, before its end is known
 _STOPPING = "jobs_not_running"
 
 
@@ -111,7 +111,8 @@ class CampaignJob:
         while True:
             if last is None:
                 await self._while_paused(record.id)
-                if number >= MOST_ATTEMPTS:
+                await self._while_in_the_way(record.id)
+                if number >= MAX_ATTEMPTS:
                     raise CommandRefused(
                         f"run {planned.number} ({planned.arm.name}) was cut short {number} times",
                         field="campaign",
@@ -122,7 +123,7 @@ class CampaignJob:
                 if last is None:
                     continue
                 number += 1
-            run = await self._end_of(last, progress)
+            run = await self._end_of(record.id, last, progress)
             if run.state.counts:
                 return
             last = None
@@ -149,16 +150,20 @@ class CampaignJob:
             return None
         return await self._profiles.revision(arm.profile, arm.revision)
 
-    async def _end_of(self, id: UUID, progress: _Progress) -> Run:
-        """Wait for a run's end, and publish the campaign's progress."""
+    async def _end_of(self, campaign: UUID, id: UUID, progress: _Progress) -> Run:
+        """Wait for a run's end, and publish the campaign's progress. A scheduled campaign's run is
+        cancelled when something that people ordered begins; it is repeated afterwards."""
         await self._jobs.submit(RUN_KIND, str(id))  # does nothing where it is known
         waiting = asyncio.ensure_future(self._jobs.wait(str(id)))
         try:
             while True:
-                progress.tell()
+                progress.publish()
                 ended, _ = await asyncio.wait({waiting}, timeout=_TELL_EVERY_S)
                 if ended:
                     break
+                if await asyncio.to_thread(self._in_the_way, campaign):
+                    with suppress(TooLate, NotFound):
+                        await self._runs.cancel(id)
             waiting.result()
         finally:
             waiting.cancel()
@@ -172,6 +177,16 @@ class CampaignJob:
             if record.state is not CampaignState.PAUSED:
                 return
             await woken.wait()
+
+    async def _while_in_the_way(self, id: UUID) -> None:
+        """A scheduled campaign makes no run while migrations or evacuations are under way."""
+        while True:
+            if not await asyncio.to_thread(self._in_the_way, id):
+                return
+            await asyncio.sleep(_TELL_EVERY_S)
+
+    def _in_the_way(self, id: UUID) -> str:
+        return self._store.schedules.in_the_way() if self._store.schedules.started(id) else ""
 
     def _calibrate(self, record: CampaignRecord) -> None:
         """Keep what identical arms showed."""
@@ -224,10 +239,10 @@ class _Progress:
         self._typical_s = typical_s
         self._begun = time.monotonic()
 
-    def tell(self) -> None:
+    def publish(self) -> None:
         """Publish to the current subscribers."""
         passed = (time.monotonic() - self._begun) / max(self._typical_s, 0.001)
-        of_it = min(passed, _MOST_OF_A_RUN)
+        of_it = min(passed, _MAX_OF_A_RUN)
         done = self._done + of_it
         planned = self._planned
         data = {

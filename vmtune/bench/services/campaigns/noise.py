@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from vmtune.bench.model.campaign.record import CampaignRecord
 from vmtune.bench.model.metrics.table import METRICS, Direction
+from vmtune.bench.model.runs.run import RunState
 from vmtune.bench.report.build import Plan, criterion_of
 from vmtune.bench.report.report import ReportRun
 from vmtune.bench.services.comparisons.comparisons import Asked, ComparisonService
@@ -52,6 +53,7 @@ def _sample(arm: str, runs: list[ReportRun], metric: str) -> Sample:
             Observation(
                 value := run.values.get(metric) if run.counts else None,
                 censored=value is not None and metric in run.censored,
+                failed=run.state is not RunState.COMPLETED,
                 block=run.block,
                 run=run.run,
             )

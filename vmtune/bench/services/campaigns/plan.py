@@ -9,7 +9,7 @@ from uuid import UUID, uuid5
 from vmtune.bench.model.campaign.campaign import Arm, Campaign, Cell
 from vmtune.bench.model.campaign.record import CampaignRun, Forecast, PlannedRun, scenario_name
 from vmtune.bench.model.kinds import ScenarioKind
-from vmtune.bench.model.runs.run import Place, Run, RunState, Slot
+from vmtune.bench.model.runs.run import Run, RunState, Slot
 from vmtune.bench.model.scenario.any_kind import AnyScenario, to_json
 from vmtune.bench.model.scenario.block import BlockScenario
 from vmtune.bench.model.scenario.boot import BootScenario
@@ -43,17 +43,20 @@ _UNLIMITED_BYTES_PER_S = 1 << 30
 
 def planned_runs(campaign: Campaign) -> tuple[PlannedRun, ...]:
     """All runs in their order: the warm-up, then each block in an order of its own, in which
-    every arm of every cell runs once."""
-    each = {f"{cell.name}/{arm.name}": (cell, arm)
-            for cell in campaign.all_cells for arm in campaign.arms}  # fmt: skip
+    every arm of every cell runs once, the arms of a cell one after the other."""
+    cells = {cell.name: cell for cell in campaign.all_cells}
+    arms = {arm.name: arm for arm in campaign.arms}
     assert campaign.seed is not None, "a campaign that was ordered has its seed"
-    slots = schedule(list(each), campaign.blocks, campaign.seed, campaign.warmup_runs)
+    slots = schedule(
+        list(arms), campaign.blocks, campaign.seed, campaign.warmup_runs, conditions=list(cells)
+    )
     made: list[PlannedRun] = []
     position: dict[int, int] = {}
     for slot in slots:
         block = slot.block or 0
         position[block] = position.get(block, 0) + 1
-        made.append(PlannedRun(slot.number, block, position[block], *each[slot.arm]))
+        cell, arm = cells[slot.condition], arms[slot.arm]
+        made.append(PlannedRun(slot.number, block, position[block], cell, arm))
     return tuple(made)
 
 
@@ -75,7 +78,7 @@ def request_of(
         profile=arm.profile or None,
         revision=arm.revision,
         values=dict(scenario.values),
-        place=Place(arm.place.value),
+        testbed=arm.testbed,
         qemu=arm.qemu,
         kvm=campaign.kvm,
         overrides=tuple(sorted(campaign.overrides)),
@@ -91,19 +94,24 @@ def run_id(campaign: UUID, planned: PlannedRun, attempt: int) -> UUID:
 
 
 class Course:
-    """Which of a campaign's runs were made."""
+    """Which of a campaign's runs were made.
+
+    In a block each arm of a cell runs once, wherever in it: a campaign that an earlier version
+    began in another order is continued, not begun anew.
+    """
 
     def __init__(self, campaign: Campaign, runs: Sequence[CampaignRun]) -> None:
         self._campaign = campaign
         self._runs: dict[tuple[str, str, int, int], list[CampaignRun]] = {}
         for run in runs:
-            key = (run.scenario, run.arm, run.block, run.position)
+            key = (run.scenario, run.arm, run.block, 0 if run.block else run.position)
             self._runs.setdefault(key, []).append(run)
 
     def attempts(self, planned: PlannedRun) -> Sequence[CampaignRun]:
         """The runs that were made for *planned*, the last one last."""
         scenario = scenario_name(self._campaign, planned.cell)
-        key = (scenario, planned.arm.name, planned.block, planned.position)
+        place = 0 if planned.block else planned.position
+        key = (scenario, planned.arm.name, planned.block, place)
         return self._runs.get(key, ())
 
     def is_done(self, planned: PlannedRun) -> bool:
@@ -167,7 +175,7 @@ def _earlier(store: Store, scenario: AnyScenario, arm: Arm, host: str) -> Iterat
         run
         for run in runs_of(store, wanted)
         if run.values == scenario.values
-        and run.place.value == arm.place.value
+        and run.testbed is arm.testbed
         and _measured_alike(run.setup, scenario)
     ]
     yield from like[-_NEWEST:]
@@ -197,5 +205,5 @@ def _assumed_s(scenario: AnyScenario) -> float:
         return START_S + scenario.longest_s
     limit = scenario.values.get(_BANDWIDTH, BUILT_IN[_BANDWIDTH].default)
     bandwidth = limit if isinstance(limit, int) and limit > 0 else _UNLIMITED_BYTES_PER_S
-    sending = min(scenario.workload.region_bytes / bandwidth, float(scenario.most_seconds))
+    sending = min(scenario.workload.region_bytes / bandwidth, float(scenario.max_seconds))
     return START_S + scenario.warmup_s + scenario.cooldown_s + sending

@@ -14,7 +14,7 @@ from vmtune.bench.report.report import ReportArm
 from vmtune.errors import InvalidInput
 from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.tunable import Value
-from vmtune.stats.model import MOST_RUNS
+from vmtune.stats.model import MAX_RUNS
 from vmtune.storage import Store
 from vmtune.storage.repositories.run_rows import RunFilter
 
@@ -78,13 +78,13 @@ def runs_of(store: Store, wanted: RunFilter) -> Iterator[Run]:
     """The newest runs that are results of their arms, oldest first; warm-ups are left out."""
     found: list[Run] = []
     after: str | None = None
-    while len(found) < MOST_RUNS:
+    while len(found) < MAX_RUNS:
         page = store.runs.list(wanted, after, _PAGE)
         found += [run for run in page.items if run.slot is None or run.slot.block]
         after = page.next
         if after is None:
             break
-    yield from reversed(found[:MOST_RUNS])
+    yield from reversed(found[:MAX_RUNS])
 
 
 def facts_of_arm(arm: Arm) -> ReportArm:
@@ -93,7 +93,7 @@ def facts_of_arm(arm: Arm) -> ReportArm:
         "profile": f"{arm.profile} revision {arm.revision}" if arm.profile else "",
         "values": words(arm.values),
         "scenario": ", ".join(f"{name} {value}" for name, value in arm.scenario.items()),
-        "place": arm.place.value,
+        "testbed": arm.testbed.value,
         "QEMU": arm.qemu,
     }
     return ReportArm(arm.name, {name: text for name, text in facts.items() if text})
@@ -104,7 +104,7 @@ def facts_of_runs(name: str, runs: Sequence[Run]) -> ReportArm:
     facts = {
         "profile": _each(f"{r.profile} revision {r.revision}" if r.profile else "" for r in runs),
         "values": _each(words(run.values) for run in runs),
-        "place": _each(run.place.value for run in runs),
+        "testbed": _each(run.testbed.value for run in runs),
         "QEMU": _each(run.qemu for run in runs),
         "host": _each(run.host for run in runs),
     }
@@ -128,16 +128,16 @@ def _each(texts: Iterable[str]) -> str:
     return first if any(different) else ""
 
 
-def meant_by(campaign: Campaign) -> tuple[str, ...]:
+def expected_differences(campaign: Campaign) -> tuple[str, ...]:
     """In what its environments differ on purpose, as paths of an environment."""
     if campaign.other_environment is OtherEnvironment.ALLOW:
         return ("",)
-    meant = []
+    expected = []
     if len({arm.qemu for arm in campaign.arms}) > 1:
-        meant.append("qemu")
-    if len({arm.place for arm in campaign.arms}) > 1:
-        meant += ["libvirt", "network"]
+        expected.append("qemu")
+    if len({arm.testbed for arm in campaign.arms}) > 1:
+        expected += ["libvirt", "network"]
     boots = (campaign.scenario_of(c, arm) for c in campaign.all_cells for arm in campaign.arms)
     if len({boot.cell.accelerator for boot in boots if isinstance(boot, BootScenario)}) > 1:
-        meant += ["accelerator", "kvm"]
-    return tuple(meant)
+        expected += ["accelerator", "kvm"]
+    return tuple(expected)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -16,22 +15,23 @@ from vmtune.bench.report.report import Report, ReportRun
 from vmtune.bench.services.comparisons.arms import (
     COUNTED,
     RunArm,
+    expected_differences,
     facts_of_arm,
     facts_of_runs,
     is_filter,
-    meant_by,
     read_filter,
     runs_of,
 )
+from vmtune.bench.services.comparisons.looks import Look, earlier, look_at, look_at_runs, repeats
 from vmtune.bench.services.comparisons.published import Published, sentences
 from vmtune.errors import InvalidInput
 from vmtune.reference.loading import reference, table_of
-from vmtune.stats.judging import withhold
-from vmtune.stats.model import MOST_RUNS, NoiseFloor
+from vmtune.stats.judging import veil, withhold
+from vmtune.stats.model import MAX_RUNS, NoiseFloor
 from vmtune.storage import Store
 from vmtune.storage.repositories.run_rows import RunFilter
 
-_NOT_ENDED = "the campaign goes on: a verdict before its last block would be one look too many"
+_EVERYTHING = Look()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +42,10 @@ class Asked:
         pairs of the campaign.
     :param b: what is compared with it, likewise.
     :param campaign: by its id, or the newest of that name.
-    :param metrics: only these; the first is the primary one where there is no campaign. Empty
+    :param metrics: only these; the first is shown first where there is no campaign. Empty
         for all.
     :param margin_percent: within which there is no difference; None for the campaign's.
-    :param meant: paths of the environment in which the arms differ on purpose; an empty one
+    :param expected: paths of the environment in which the arms differ on purpose; an empty one
         stands for all.
     :param reference: a published source, or ``SOURCE/TABLE``, to compare with.
     """
@@ -55,7 +55,7 @@ class Asked:
     campaign: str = ""
     metrics: tuple[str, ...] = ()
     margin_percent: float | None = None
-    meant: tuple[str, ...] = ()
+    expected: tuple[str, ...] = ()
     reference: str = ""
 
 
@@ -71,7 +71,7 @@ class _Gathered:
     runs: Sequence[ReportRun]
     of: dict[str, Run]
     notes: tuple[str, ...] = ()
-    withheld: str = ""
+    look: Look = _EVERYTHING
     published: Published | None = None
 
 
@@ -84,16 +84,12 @@ class ComparisonService:
         self._store = store
         self._now = now
 
-    async def compare(self, asked: Asked) -> Report:
+    def compared(self, asked: Asked) -> Report:
         """Compare B with A.
 
         :raise InvalidInput: it is not said what is compared, or there is nothing to compare.
         :raise NotFound: no such campaign or reference.
         """
-        return await asyncio.to_thread(self.compared, asked)
-
-    def compared(self, asked: Asked) -> Report:
-        """:meth:`compare`, for a thread."""
         _check(asked)
         gathered = self._campaign(asked) if asked.campaign else self._chosen(asked)
         plan = gathered.plan
@@ -101,14 +97,14 @@ class ComparisonService:
         fingerprints = {run.environment for run in runs if run.environment}
         environments = {each: self._store.runs.environment(each) for each in fingerprints}
         report = build(plan, runs, environments, self._now(), self._floors(gathered, fingerprints))
-        if gathered.withheld:
-            report = _without_verdicts(report, gathered.withheld)
+        report = _seen(report, gathered.look)
         if asked.metrics:
-            report = _only(report, {plan.primary_metric, *asked.metrics})
-        beside: tuple[str, ...] = ()
+            success = {c.metric for cell in report.cells for c in cell.comparisons[:1]}
+            report = _only(report, {plan.primary_metric, *success, *asked.metrics})
+        published: tuple[str, ...] = ()
         if gathered.published is not None:
-            beside = tuple(sentences(gathered.published, report, gathered.of, self._store))
-        return replace(report, notes=(*gathered.notes, *report.notes, *beside))
+            published = tuple(sentences(gathered.published, report, gathered.of, self._store))
+        return replace(report, notes=(*gathered.notes, *report.notes, *published))
 
     def _campaign(self, asked: Asked) -> _Gathered:
         record = self._store.campaigns.named(asked.campaign)
@@ -154,21 +150,21 @@ class ComparisonService:
             cells=tuple(CellPlan(name) for name in cells),
             primary_metric=campaign.primary_metric,
             margin=margin / 100,
-            meant=(*asked.meant, *meant_by(campaign)),
+            expected=(*asked.expected, *expected_differences(campaign)),
             campaign=campaign.name,
             seed=campaign.seed,
             blocks=campaign.blocks,
         )
         published = _published(asked.reference)
-        if published is None and campaign.beside is not None:
-            beside = campaign.beside
-            published = Published(reference(beside.reference), beside.table, beside.scale)
+        if published is None and campaign.published is not None:
+            chosen = campaign.published
+            published = Published(reference(chosen.reference), chosen.table, chosen.scale)
         return _Gathered(
             plan,
             sorted(runs, key=lambda run: run.number),
             found,
-            tuple(_notes(record, margin)),
-            "" if record.state.ended else _NOT_ENDED,
+            (*_notes(record, margin), *repeats(self._store, record), *earlier(self._store, record)),
+            look_at(record),
             published,
         )
 
@@ -212,15 +208,15 @@ class ComparisonService:
             cells=tuple(map(CellPlan, cells)),
             primary_metric=asked.metrics[0] if asked.metrics else TIME,
             margin=(asked.margin_percent or DEFAULT_MARGIN_PERCENT) / 100,
-            meant=asked.meant,
+            expected=asked.expected,
             paired=False,
+            declared=False,
         )
         found = {str(run.id): run for arm in arms for run in arm.runs}
-        full = [arm.name for arm in arms if len(arm.runs) == MOST_RUNS]
-        notes += tuple(
-            f"only the newest {MOST_RUNS:,} runs of {name} are compared" for name in full
-        )
-        return _Gathered(plan, runs, found, notes, published=_published(asked.reference))
+        full = [arm.name for arm in arms if len(arm.runs) == MAX_RUNS]
+        notes += tuple(f"only the newest {MAX_RUNS:,} runs of {name} are compared" for name in full)
+        look = look_at_runs(self._store, found.values())
+        return _Gathered(plan, runs, found, notes, look, _published(asked.reference))
 
     def _floors(self, gathered: _Gathered, environments: set[str]) -> list[NoiseFloor]:
         """Of each metric and environment the floor of a scenario that is compared, the highest
@@ -333,12 +329,17 @@ def _only(report: Report, names: set[str]) -> Report:
     return replace(report, cells=cells, runs=runs, metrics=metrics)
 
 
-def _without_verdicts(report: Report, reason: str) -> Report:
+def _seen(report: Report, look: Look) -> Report:
+    """*report* with what may be seen of it."""
+    reason = look.veiled or look.withheld
+    if not reason:
+        return report
+    hide = veil if look.veiled else withhold
     cells = tuple(
-        replace(cell, comparisons=tuple(withhold(each, reason) for each in cell.comparisons))
+        replace(cell, comparisons=tuple(hide(each, reason) for each in cell.comparisons))
         for cell in report.cells
     )
-    return replace(report, cells=cells, withheld=report.withheld or reason)
+    return replace(report, cells=cells, withheld=reason)
 
 
 def _published(text: str) -> Published | None:

@@ -4,89 +4,43 @@ with it."""
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from uuid import UUID
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from vmtune.bench.machine.environment import differences
 from vmtune.bench.model.metrics.table import METRICS, Direction, Metric
-from vmtune.bench.model.runs.run import Place, Run, RunState
+from vmtune.bench.model.runs.run import Run, RunState
+from vmtune.bench.model.trend.change import ChangeKind, FoundChange
 from vmtune.bench.report.build import LIMITS, Plan, criterion_of, report_run
+from vmtune.bench.services.comparisons.setup_history import (
+    CompletionShift,
+    History,
+    LostRun,
+    Point,
+    SetupHistory,
+    Shift,
+    Sign,
+)
 from vmtune.errors import InvalidInput, NotFound
-from vmtune.model.tunables.tunable import Value
-from vmtune.stats.model import MOST_RUNS, Comparison, Observation, Scale
+from vmtune.stats.model import MAX_RUNS, Comparison, Observation, Scale
 from vmtune.storage import Store
 from vmtune.storage.paging import check_limit, make_cursor, read_cursor
 from vmtune.storage.repositories.run_rows import RunFilter
 from vmtune.storage.repositories.run_values import Measured
 
+if TYPE_CHECKING:  # takes a second to import
+    from vmtune.stats.changes import Change
+    from vmtune.stats.early import EarlySign
+
+NEAR = 5
+"""Runs about a change in which its cause is looked for, and within which it is the same one."""
 LEAST_POINTS = 20
 """As :data:`vmtune.stats.changes.LEAST_POINTS`, whose import takes a second."""
 _LISTING = "history"
-_WITH_VALUES = (RunState.COMPLETED, RunState.NOT_CONVERGED)
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """A run's value."""
-
-    run: UUID
-    at: datetime
-    value: float
-    fingerprint: str
-
-
-@dataclass(frozen=True, slots=True)
-class Shift:
-    """A place where the values changed.
-
-    :param at: the index of the first point after it.
-    :param ratio: after by before, with its interval; None where there is none.
-    :param matters: the interval lies beyond the margin.
-    :param environment: the fields in which the environment became another at that place.
-    """
-
-    at: int
-    run: UUID
-    since: datetime
-    ratio: float | None
-    low: float | None
-    high: float | None
-    matters: bool
-    text: str
-    environment: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SetupHistory:
-    """Runs of one setup on one machine, in the order of time.
-
-    :param changes: None where they were not looked for; *reason* says why.
-    """
-
-    host: str
-    place: Place
-    qemu: str
-    profile: str
-    values: Mapping[str, Value]
-    points: tuple[Point, ...]
-    changes: tuple[Shift, ...] | None = None
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class History:
-    """A metric over time, apart for each setup: what ran with other values is another thing.
-
-    :param next: what to pass as *after* for the setups that follow; None at the end.
-    """
-
-    scenario: str
-    metric: Metric
-    strands: tuple[SetupHistory, ...]
-    next: str | None = None
+_ENDED = (RunState.COMPLETED, RunState.NOT_CONVERGED, RunState.FAILED)
 
 
 class HistoryService:
@@ -112,9 +66,30 @@ class HistoryService:
         """
         return await asyncio.to_thread(self._history, scenario, metric, profile, after, limit)
 
-    def _history(
-        self, scenario: str, metric: str, profile: str | None, after: str | None, limit: int
-    ) -> History:
+    async def setup(self, scenario: str, metric: str, id: str = "") -> SetupHistory:
+        """The history of one setup.
+
+        :param id: empty for the one with the most runs.
+        :raise InvalidInput: no such metric.
+        :raise NotFound: no run of that scenario has it, or no such setup.
+        """
+        return await asyncio.to_thread(self._one_setup, scenario, metric, id)
+
+    def _one_setup(self, scenario: str, metric: str, id: str) -> SetupHistory:
+        setups = _by_setup(self._measured(scenario, metric, None, None))
+        found = next((runs for runs in setups if id in ("", setup_id(runs[0]))), None)
+        if found is None:
+            raise NotFound(
+                f"{scenario[:100]} has no setup {id[:20]}",
+                field="setup",
+                remedy="`vmtune bench history` shows the setups and their ids",
+            )
+        kept = self._store.found_changes.of(scenario, metric)
+        return self._entry(METRICS[metric], found, kept)
+
+    def _measured(
+        self, scenario: str, metric: str, profile: str | None, up_to: int | None
+    ) -> Sequence[Measured]:
         if metric not in METRICS:
             raise InvalidInput(
                 f"there is no metric {metric[:60]!r}",
@@ -122,53 +97,82 @@ class HistoryService:
                 code="unknown_metric",
                 remedy="`vmtune bench metrics` lists them",
             )
-        check_limit(limit)
-        up_to: int | None = None
-        first = 0
-        if after is not None:
-            up_to, first = (int(key) for key in read_cursor(_LISTING, after, int, int))
-        wanted = RunFilter(scenario, profile=profile, states=_WITH_VALUES)
-        newest = self._store.runs.measured(metric, wanted, up_to, MOST_RUNS)
+        wanted = RunFilter(scenario, profile=profile, states=_ENDED)
+        newest = self._store.runs.measured(metric, wanted, up_to, MAX_RUNS)
         if not newest:
             raise NotFound(
                 f"no run of {scenario[:100]} has {metric}",
                 field="scenario",
                 remedy="`vmtune bench runs` lists the runs",
             )
-        setups: dict[str, list[Measured]] = {}
-        for each in newest:
-            setups.setdefault(_setup(each), []).append(each)
-        most_first = sorted(setups.values(), key=len, reverse=True)
+        return newest
+
+    def _history(
+        self, scenario: str, metric: str, profile: str | None, after: str | None, limit: int
+    ) -> History:
+        check_limit(limit)
+        up_to: int | None = None
+        first = 0
+        if after is not None:
+            up_to, first = (int(key) for key in read_cursor(_LISTING, after, int, int))
+        newest = self._measured(scenario, metric, profile, up_to)
+        most_first = _by_setup(newest)
         beyond = first + limit
         more = beyond < len(most_first)
         row = METRICS[metric]
+        kept = self._store.found_changes.of(scenario, metric)
         return History(
             scenario,
             row,
-            tuple(self._entry(row, runs) for runs in most_first[first:beyond]),
+            tuple(self._entry(row, runs, kept) for runs in most_first[first:beyond]),
             make_cursor(_LISTING, newest[0].number, beyond) if more else None,
         )
 
-    def _entry(self, metric: Metric, runs: Sequence[Measured]) -> SetupHistory:
+    def _entry(
+        self, metric: Metric, runs: Sequence[Measured], kept: Sequence[FoundChange]
+    ) -> SetupHistory:
         last = runs[0]
         runs = sorted(reversed(runs), key=lambda run: run.at)
-        points = tuple(Point(r.id, r.at, r.value, r.fingerprint) for r in runs)
-        found, reason = self._changes(metric, runs, points)
+        observed = list(zip(runs, self._observations(metric, runs), strict=True))
+        there = [(run, seen) for run, seen in observed if seen.value is not None]
+        points = tuple(
+            Point(run.id, run.at, seen.value, run.fingerprint, seen.censored)
+            for run, seen in there
+            if seen.value is not None
+        )
+        found, sign, reason = self._changes(metric, [seen for _, seen in there], points)
+        id = setup_id(last)
+        if found:
+            found = tuple(
+                replace(shift, found=same_change(shift, points, id, kept)) for shift in found
+            )
         return SetupHistory(
-            last.host, last.place, last.qemu, last.profile, last.values, points, found, reason
+            id,
+            last.host,
+            last.testbed,
+            last.qemu,
+            last.profile,
+            last.values,
+            points,
+            found,
+            reason,
+            tuple(LostRun(r.id, r.at, r.state) for r, seen in observed if seen.value is None),
+            _completion(runs),
+            sign,
         )
 
     def _changes(
-        self, metric: Metric, runs: Sequence[Measured], points: Sequence[Point]
-    ) -> tuple[tuple[Shift, ...] | None, str]:
+        self, metric: Metric, observed: Sequence[Observation], points: Sequence[Point]
+    ) -> tuple[tuple[Shift, ...] | None, Sign | None, str]:
         if len(points) < LEAST_POINTS:
-            return None, f"changes are looked for in {LEAST_POINTS} runs or more"
-        from vmtune.stats.changes import changes  # noqa: PLC0415 - takes two seconds
+            return None, None, f"changes are looked for in {LEAST_POINTS} runs or more"
+        from vmtune.stats.changes import changes, newest_sign  # noqa: PLC0415 - takes two seconds
 
         plan = Plan("", (), (), primary_metric=metric.name, paired=False)
         criterion = criterion_of(metric, [point.value for point in points], plan)
-        found = changes(self._observations(metric, runs), criterion)
-        return tuple(self._shift(points, c.at, c.comparison, metric) for c in found), ""
+        found = changes(observed, criterion)
+        shifts = tuple(self._shift(points, change, metric) for change in found)
+        return shifts, _sign(points, newest_sign(observed, found), metric), ""
 
     def _observations(self, metric: Metric, runs: Sequence[Measured]) -> list[Observation]:
         """The known bound of each value: a run ended at its limit gives a lower bound."""
@@ -184,18 +188,26 @@ class HistoryService:
                     values={},
                     state=run.state,
                     created_at=run.at,
-                    metrics={metric.name: run.value, **limits.get(run.id, {})},
+                    metrics={
+                        **({} if run.value is None else {metric.name: run.value}),
+                        **limits.get(run.id, {}),
+                    },
                 ),
                 arm="",
             )
             for run in runs
         )
         return [
-            Observation(report.values[metric.name], censored=metric.name in report.censored)
+            Observation(
+                value := report.values.get(metric.name) if report.counts else None,
+                censored=value is not None and metric.name in report.censored,
+                failed=report.state is not RunState.COMPLETED,
+            )
             for report in reports
         ]
 
-    def _shift(self, points: Sequence[Point], at: int, found: Comparison, metric: Metric) -> Shift:
+    def _shift(self, points: Sequence[Point], change: Change, metric: Metric) -> Shift:
+        found, at = change.comparison, change.at
         effect = found.effect
         is_ratio = effect is not None and effect.scale is Scale.RATIO
         low, high = (effect.low, effect.high) if effect is not None else (None, None)
@@ -203,21 +215,43 @@ class HistoryService:
             (low is not None and low > effect.margin_high)
             or (high is not None and high < effect.margin_low)
         )
-        before, after = points[at - 1], points[at]
+        of_spread, ramp = change.kind == "spread", change.kind == "ramp"
+        after = points[at]
+        environment, environment_after = self._cause(points, at, change.until)
         return Shift(
             at=at,
             run=after.run,
             since=after.at,
+            kind=ChangeKind(change.kind.value),
+            until=points[change.until].at if ramp else None,
             ratio=effect.estimate if effect is not None and is_ratio else None,
             low=low if is_ratio else None,
             high=high if is_ratio else None,
-            matters=matters,
-            text=_text(found, metric, matters=matters),
-            environment=self._differing(before.fingerprint, after.fingerprint),
+            spread=change.spread,
+            matters=matters or of_spread,
+            worse=not of_spread and matters and _worse(found, metric),
+            text=_spread_text(change.spread)
+            if of_spread
+            else _text(found, metric, matters=matters, over=change.until - at if ramp else 0),
+            environment=environment,
+            environment_after=environment_after,
         )
 
+    def _cause(self, points: Sequence[Point], at: int, until: int) -> tuple[tuple[str, ...], int]:
+        """What became another nearest to a change, at most :data:`NEAR` runs from it."""
+        places = [
+            place
+            for place in range(max(1, at - NEAR), min(len(points), max(at, until) + NEAR + 1))
+            if points[place - 1].fingerprint != points[place].fingerprint
+        ]
+        if not places:
+            return (), 0
+        place = min(places, key=lambda each: abs(each - at))
+        differing = self._differing(points[place - 1].fingerprint, points[place].fingerprint)
+        return differing, place - at if differing else 0
+
     def _differing(self, before: str, after: str) -> tuple[str, ...]:
-        if before == after or not before or not after:
+        if not before or not after:
             return ()
         first, second = (self._store.runs.environment(each) for each in (before, after))
         return tuple(
@@ -226,14 +260,100 @@ class HistoryService:
         )
 
 
+def _worse(found: Comparison, metric: Metric) -> bool:
+    effect = found.effect
+    if effect is None or metric.direction is Direction.NONE:
+        return False
+    rose = effect.estimate > (1 if effect.scale is Scale.RATIO else 0)
+    return rose != (metric.direction is Direction.HIGHER)
+
+
+def _spread_text(spread: float | None) -> str:
+    """``the level stayed, the spread is 3 times what it was``."""
+    if spread is None:
+        return "the level stayed, the spread changed"
+    return f"the level stayed, the spread is {spread:.2g} times what it was"
+
+
+def _sign(points: Sequence[Point], sign: EarlySign | None, metric: Metric) -> Sign | None:
+    if sign is None:
+        return None
+    first = points[sign.at]
+    ratio = sign.after / sign.before if sign.before > 0 and sign.after > 0 else None
+    newest = len(points) - sign.at
+    size = (
+        f"{ratio:.3g} times the median before"
+        if ratio is not None
+        else f"{sign.after - sign.before:+.3g} {metric.unit.value}".rstrip()
+    )
+    return Sign(
+        sign.at,
+        first.run,
+        first.at,
+        ratio,
+        f"the last {newest} runs: {size}; provisional, more runs confirm it or not",
+    )
+
+
+def same_change(
+    shift: Shift, points: Sequence[Point], setup: str, kept: Sequence[FoundChange]
+) -> FoundChange | None:
+    """The kept change that a found one is: of its kind, and nearest among those at most
+    :data:`NEAR` runs away, for more runs may move the place."""
+    places = {point.run: place for place, point in enumerate(points)}
+    near = [
+        each
+        for each in kept
+        if each.setup == setup
+        and (each.kind == "spread") == (shift.kind == "spread")
+        and abs(places.get(each.run, len(points) + NEAR + shift.at) - shift.at) <= NEAR
+    ]
+    return min(near, key=lambda each: abs(places[each.run] - shift.at), default=None)
+
+
+def _completion(runs: Sequence[Measured]) -> tuple[CompletionShift, ...] | None:
+    """Where the share that succeeds changed for certain."""
+    if len(runs) < LEAST_POINTS:
+        return None
+    from vmtune.stats.changes import completion_changes  # noqa: PLC0415 - takes two seconds
+
+    found = []
+    for change in completion_changes([run.state is RunState.COMPLETED for run in runs]):
+        shares = change.comparison.shares
+        if shares is not None and shares.p <= _COMPLETION_P:
+            first = runs[change.at]
+            before, after = shares.a_count / shares.a_runs, shares.b_count / shares.b_runs
+            found.append(CompletionShift(first.id, first.at, before, after))
+    return tuple(found)
+
+
+_COMPLETION_P = 0.01
+
+
+def _by_setup(newest: Sequence[Measured]) -> list[list[Measured]]:
+    """The runs of each setup, the one with the most first."""
+    setups: dict[str, list[Measured]] = {}
+    for each in newest:
+        setups.setdefault(_setup(each), []).append(each)
+    return sorted(setups.values(), key=len, reverse=True)
+
+
+def setup_id(run: Measured) -> str:
+    """Eight hexadecimal digits of what makes a setup."""
+    return hashlib.sha256(_setup(run).encode()).hexdigest()[:8]
+
+
 def _setup(run: Measured) -> str:
     """The same for runs that can be compared over time."""
-    return json.dumps([run.host, run.place, run.qemu, run.profile, dict(run.values)],
+    return json.dumps([run.host, run.testbed, run.qemu, run.profile, dict(run.values)],
                       sort_keys=True)  # fmt: skip
 
 
-def _text(found: Comparison, metric: Metric, *, matters: bool) -> str:
-    """``1.32 times what it was (1.28 to 1.36): worse``."""
+def _text(found: Comparison, metric: Metric, *, matters: bool, over: int = 0) -> str:
+    """``1.32 times what it was (1.28 to 1.36): worse``.
+
+    :param over: of a ramp, its runs.
+    """
     effect = found.effect
     if effect is None:
         return "changed"
@@ -243,9 +363,10 @@ def _text(found: Comparison, metric: Metric, *, matters: bool) -> str:
             size += f" ({effect.low:.3g} to {effect.high:.3g})"
     else:
         size = f"{effect.estimate:+.3g} {metric.unit.value}".rstrip()
+    if over:
+        size += f", by and by over {over} runs"
     if not matters:
         return f"{size}, which may be within the margin"
     if metric.direction is Direction.NONE:
         return size
-    rose = effect.estimate > (1 if effect.scale is Scale.RATIO else 0)
-    return f"{size}: {'better' if rose == (metric.direction is Direction.HIGHER) else 'worse'}"
+    return f"{size}: {'worse' if _worse(found, metric) else 'better'}"

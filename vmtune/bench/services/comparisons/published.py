@@ -9,7 +9,7 @@ from uuid import UUID
 from vmtune.bench.model.runs.run import Run
 from vmtune.bench.report.report import Report
 from vmtune.reference.facts import Facts
-from vmtune.reference.matching import NoMatch, OwnEffect, Scale, cell_beside, effect_beside, stand
+from vmtune.reference.matching import NoMatch, OwnEffect, Scale, match_cell, match_effect, stand
 from vmtune.reference.own import facts_of_run
 from vmtune.reference.tables import Reference, Table
 from vmtune.stats import model
@@ -36,7 +36,7 @@ def sentences(
     source = published.source
     tables = [t for t in source.tables.values() if published.table in ("", t.name) and t.metric]
     if not tables:
-        yield f"{source.title}: own runs have no metric that its tables stand beside"
+        yield f"{source.title}: own runs have no metric of its tables"
     facts = {
         (cell.name, arm.name): _facts(report, cell.name, arm.name, runs, store)
         for cell in report.cells
@@ -47,25 +47,26 @@ def sentences(
             for spread in cell.spreads:
                 if spread.metric == table.metric:
                     arm = spread.summary.arm
-                    told = _figure(published, table, facts[cell.name, arm])
-                    yield f"beside {source.id}, {cell.name}, {arm}: {told}"
+                    text = _figure_text(published, table, facts[cell.name, arm])
+                    yield f"published in {source.id}, {cell.name}, {arm}: {text}"
         for cell in report.cells:
             for each in cell.comparisons:
                 if each.metric != table.metric:
                     continue
                 of_a, of_b = facts[cell.name, each.a.arm], facts[cell.name, each.b.arm]
-                told = _told(published, table, of_a, of_b, each)
-                yield f"beside {source.id}, {cell.name}, {each.b.arm} against {each.a.arm}: {told}"
+                text = _effect_text(published, table, of_a, of_b, each)
+                pair = f"{each.b.arm} against {each.a.arm}"
+                yield f"published in {source.id}, {cell.name}, {pair}: {text}"
 
 
-def _figure(published: Published, table: Table, own: Facts | None) -> str:
+def _figure_text(published: Published, table: Table, own: Facts | None) -> str:
     """The published figure that matches an arm, and in what the two differ."""
     what = f"table {table.name}"
     if own is None:
         return f"{what}: no own run that can be held against it"
-    match = cell_beside(published.source, table, own, published.scale)
+    match = match_cell(published.source, table, own, published.scale)
     if isinstance(match, NoMatch):
-        return f"{what}: nothing stands beside it ({match.reason})"
+        return f"{what}: no published figure matches ({match.reason})"
     differences = "; ".join(each.text for each in match.differences)
     printed = match.row.figure.printed
     unit = "" if any(letter.isalpha() for letter in printed) else f" {table.unit}"
@@ -75,7 +76,7 @@ def _figure(published: Published, table: Table, own: Facts | None) -> str:
     )
 
 
-def _told(
+def _effect_text(
     published: Published,
     table: Table,
     base: Facts | None,
@@ -85,9 +86,9 @@ def _told(
     what = f"table {table.name}"
     if base is None or arm is None:
         return f"{what}: no own run that can be held against it"
-    match = effect_beside(published.source, table, base, arm, published.scale)
+    match = match_effect(published.source, table, base, arm, published.scale)
     if isinstance(match, NoMatch):
-        return f"{what}: nothing stands beside it ({match.reason})"
+        return f"{what}: no published figure matches ({match.reason})"
     differences = "; ".join(each.text for each in match.differences)
     its = match.published
     row = f"{what}, {its.row.arm} against {its.base_name}, ratio {its.ratio.text}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -15,6 +14,8 @@ from vmtune.bench import guestperf
 from vmtune.bench.files import exchange, parquet
 from vmtune.bench.model.runs.run import Run
 from vmtune.bench.plots.plot import plot_run
+from vmtune.errors import InvalidInput
+from vmtune.storage import Store
 
 Json = Any  # any JSON
 
@@ -73,19 +74,43 @@ MEDIA_TYPES = tuple(dict.fromkeys(media_type for _, media_type, _ in _FORMATS.va
 """What an export can be."""
 
 
-async def exported(run: Run, format: FileFormat) -> RunFile:
-    """*run*, with its record, as a file.
+def whole_run(store: Store, id: UUID) -> Run:
+    """A run that has ended, with its environment and all that it recorded.
 
+    :raise NotFound: no such run.
+    :raise InvalidInput: it has not ended.
+    """
+    run = store.runs.get(id)
+    if not run.state.ended:
+        raise InvalidInput(
+            f"the run is {run.state.value}",
+            field="run",
+            code="not_ended",
+            remedy="wait for its end; GET /runs/{id} tells of it",
+        )
+    return replace(run, record=store.runs.record(id))
+
+
+def exported_run(store: Store, id: UUID, format: FileFormat) -> RunFile:
+    """A whole run as a file.
+
+    :raise NotFound: no such run.
+    :raise InvalidInput: it has not ended.
     :raise SetupError: the format takes an extra that is not installed.
     """
+    run = whole_run(store, id)
     ending, media_type, make = _FORMATS[format]
-    content = await asyncio.to_thread(make, run)
+    content = make(run)
     return RunFile(f"run-{str(run.id)[:8]}.{ending}", content, media_type)
 
 
-async def plotted(run: Run) -> str:
-    """A picture of *run*, with its record, as one HTML page."""
-    return await asyncio.to_thread(plot_run, run)
+def plotted_run(store: Store, id: UUID) -> str:
+    """A picture of a whole run, as one HTML page.
+
+    :raise NotFound: no such run.
+    :raise InvalidInput: it has not ended.
+    """
+    return plot_run(whole_run(store, id))
 
 
 def read_run(document: Json, name: str = "") -> Run:

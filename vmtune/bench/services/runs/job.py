@@ -24,7 +24,7 @@ from vmtune.bench.order import AnyOrder
 from vmtune.bench.reduce import reduce
 from vmtune.bench.services.runs.live import LiveRuns
 from vmtune.bench.services.runs.queue import RunQueue
-from vmtune.bench.services.runs.sites import BenchPlaces
+from vmtune.bench.services.runs.sites import Testbeds
 from vmtune.errors import SetupError, VmtuneError
 from vmtune.jobs.base import JobEngine
 from vmtune.jobs.kinds import RUN_KIND
@@ -51,14 +51,14 @@ class RunJob:
         self,
         store: Store,
         bus: EventBus,
-        places: BenchPlaces,
+        testbeds: Testbeds,
         live: LiveRuns,
         runner: Runner,
         write_again_after_s: float = _WRITE_AGAIN_AFTER_S,
     ) -> None:
         self._store = store
         self._bus = bus
-        self._places = places
+        self._testbeds = testbeds
         self._live = live
         self._runner = runner
         self._write_again_after_s = write_again_after_s
@@ -112,16 +112,18 @@ class RunJob:
             order, vm = await self._live.order(run, scenario)
             environment_of = partial(self._live.environment, vm, scenario)
         else:
-            kvm = self._places.kvm(run.options.get("kvm"), scenario)
-            order = self._places.order(run, scenario)
-            environment_of = partial(self._places.environment, run.place, run.qemu, scenario, kvm)
+            kvm = self._testbeds.kvm(run.options.get("kvm"), scenario)
+            order = self._testbeds.order(run, scenario)
+            environment_of = partial(
+                self._testbeds.environment, run.testbed, run.qemu, scenario, kvm
+            )
 
         def look_and_record() -> Run:
             environment = environment_of()
             now = conditions()
             return self._store.runs.start(run.id, environment, fingerprint(environment), now)
 
-        await self._tell(await asyncio.to_thread(look_and_record))
+        await self._publish(await asyncio.to_thread(look_and_record))
         return order
 
     async def _record(self, run: Run, result: RunResult) -> None:
@@ -173,13 +175,13 @@ class RunJob:
                     raise
                 await asyncio.sleep(self._write_again_after_s)
             else:
-                await self._tell(ended)
+                await self._publish(ended)
                 return
 
     async def _sweep(self) -> None:
         """End what runs left that did not live to their end."""
         try:
-            await asyncio.to_thread(self._places.clear_left_behind)
+            await asyncio.to_thread(self._testbeds.clear_left_behind)
         except OSError as error:
             log.warning("something of a run is still there", reason=str(error))
         try:
@@ -190,7 +192,7 @@ class RunJob:
     async def _get(self, job_id: str) -> Run:
         return await asyncio.to_thread(self._store.runs.get, UUID(job_id))
 
-    async def _tell(self, run: Run) -> None:
+    async def _publish(self, run: Run) -> None:
         await self._bus.publish(EventTopic.RUN, run.id, event_data(run))
 
     def _progress(self, run: Run, progress: RunProgress) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
@@ -13,16 +13,16 @@ import structlog
 from vmtune.bench.machine.environment import Environment, host_name
 from vmtune.bench.migration.scenarios import why_not
 from vmtune.bench.model.campaign.campaign import HostLoad
-from vmtune.bench.model.runs.run import Place, Run, RunState, Slot
+from vmtune.bench.model.runs.run import Run, RunState, Slot, Testbed
 from vmtune.bench.model.runs.series import Head, Series
 from vmtune.bench.model.scenario.any_kind import AnyScenario, kind_of, to_json
 from vmtune.bench.model.scenario.block import BlockScenario
 from vmtune.bench.model.scenario.migration import Scenario
-from vmtune.bench.services.runs.files import read_run
+from vmtune.bench.services.runs.importing import ImportReader
 from vmtune.bench.services.runs.job import event_data
 from vmtune.bench.services.runs.live import LiveRuns, LiveVm
 from vmtune.bench.services.runs.scenarios import chosen_scenario
-from vmtune.bench.services.runs.sites import BenchPlaces
+from vmtune.bench.services.runs.sites import Testbeds
 from vmtune.documents.dataclass_json import check_storable
 from vmtune.errors import Blocked, InvalidInput, Problem, TooLate
 from vmtune.jobs.base import JobEngine
@@ -62,7 +62,7 @@ class RunRequest:
     profile: str | None = None
     revision: int | None = None
     values: Mapping[str, object] = field(default_factory=dict)
-    place: Place = Place.DIRECT
+    testbed: Testbed = Testbed.DIRECT
     qemu: str = ""
     kvm: bool | None = None
     overrides: tuple[str, ...] = ()
@@ -99,16 +99,17 @@ class RunService:
         store: Store,
         bus: EventBus,
         profiles: ProfileService,
-        places: BenchPlaces,
+        testbeds: Testbeds,
         live: LiveRuns,
         jobs: JobEngine,
     ) -> None:
         self._store = store
         self._bus = bus
         self._profiles = profiles
-        self._places = places
+        self._testbeds = testbeds
         self._live = live
         self._jobs = jobs
+        self._importer = ImportReader()
         self._host = host_name()
 
     async def start(self, request: RunRequest) -> QueuedRun:
@@ -124,7 +125,7 @@ class RunService:
         """
         revision = await self._revision(request)
         scenario, vm = await self._checked(request, revision)
-        setup, qemu = to_json(scenario), self._places.qemu(request.qemu)
+        setup, qemu = to_json(scenario), self._testbeds.qemu(request.qemu)
         run = await asyncio.to_thread(
             self._store.runs.begin,
             scenario=scenario.name,
@@ -132,14 +133,14 @@ class RunService:
             values=scenario.values,
             profile=revision.profile if revision else "",
             revision=revision.number if revision else 0,
-            place=request.place,
+            testbed=request.testbed,
             qemu="" if vm else qemu.name,
             options={**_options(request), **(vm.options if vm else {})},
             host=self._host,
             slot=request.slot,
             id=request.id,
         )
-        await self._tell(run)
+        await self._publish(run)
         await self._jobs.submit(RUN_KIND, str(run.id))
         return await self._queued(run)
 
@@ -156,7 +157,7 @@ class RunService:
     ) -> tuple[AnyScenario, LiveVm | None]:
         scenario = effective_scenario(request, revision)
         check_storable(to_json(scenario), "scenario")
-        self._places.qemu(request.qemu)
+        self._testbeds.qemu(request.qemu)
         if isinstance(scenario, BlockScenario) and scenario.target is not None:
             return scenario, await self._live.check(scenario)
         await self._check_can_run(scenario, request)
@@ -174,10 +175,12 @@ class RunService:
     async def _check_can_run(self, scenario: AnyScenario, request: RunRequest) -> None:
         """:raise Blocked: it cannot be run here, and why."""
         if isinstance(scenario, Scenario):
-            bench_hosts = await self._places.bench_hosts(request.place, request.qemu, request.kvm)
+            bench_hosts = await self._testbeds.bench_hosts(
+                request.testbed, request.qemu, request.kvm
+            )
             why = why_not(scenario, bench_hosts)
         else:
-            why = self._places.why_not_alone(scenario, request.place, request.qemu)
+            why = self._testbeds.why_not_alone(scenario, request.testbed, request.qemu)
         if why:
             raise Blocked(
                 f"{scenario.name} cannot be run here: {why}",
@@ -190,7 +193,7 @@ class RunService:
         """At the service's start: end what a service left that was killed, and see to it that
         each run of this machine that has not ended has its job."""
         try:
-            await asyncio.to_thread(self._places.clear_left_behind)
+            await asyncio.to_thread(self._testbeds.clear_left_behind)
         except OSError as error:
             log.warning("something of a run is still there", reason=str(error))
         # Exports in running VMs are removed by the runs' jobs, which can wait for their hosts.
@@ -227,27 +230,6 @@ class RunService:
         run, (head, lengths) = await asyncio.to_thread(look)
         return RunDetails(await self._queued(run), head, lengths)
 
-    async def whole(self, id: UUID) -> Run:
-        """A run that has ended, with its environment and all that it recorded.
-
-        :raise NotFound: no such run.
-        :raise InvalidInput: it has not ended.
-        """
-
-        def look() -> Run:
-            run = self._store.runs.get(id)
-            return replace(run, record=self._store.runs.record(id)) if run.state.ended else run
-
-        run = await asyncio.to_thread(look)
-        if not run.state.ended:
-            raise InvalidInput(
-                f"the run is {run.state.value}",
-                field="run",
-                code="not_ended",
-                remedy="wait for its end; GET /runs/{id} tells of it",
-            )
-        return run
-
     async def list(self, wanted: RunFilter, after: str | None, limit: int) -> Page[QueuedRun]:
         """Runs, newest first."""
         page = await asyncio.to_thread(self._store.runs.list, wanted, after, limit)
@@ -275,16 +257,18 @@ class RunService:
         """
         return await asyncio.to_thread(self._store.runs.environment, fingerprint)
 
-    async def take_over(self, document: Json, name: str = "") -> Run:
+    async def take_over(self, content: AsyncIterator[bytes], name: str = "") -> Run:
         """Keep a run that was exported, here or elsewhere, or that guestperf reported.
 
+        :param content: of the file: JSON.
         :param name: what the file is called.
         :raise InvalidInput: with a problem for each part that cannot be accepted.
+        :raise OperationInProgress: another file is being read.
         :raise DuplicateName: the run is here already.
         """
-        run = await asyncio.to_thread(read_run, document, name)
-        added = await asyncio.to_thread(self._store.runs.add, run)
-        await self._tell(added)
+        read = await self._importer.read(content, name)
+        added = await asyncio.to_thread(self._store.runs.add_packed, read.run, read.packed)
+        await self._publish(added)
         return added
 
     async def _queued(self, run: Run) -> QueuedRun:
@@ -298,7 +282,7 @@ class RunService:
         here.sort(key=lambda run: run.state is not RunState.RUNNING)
         return {run.id: place for place, run in enumerate(here) if run.state is RunState.QUEUED}
 
-    async def _tell(self, run: Run) -> None:
+    async def _publish(self, run: Run) -> None:
         await self._bus.publish(EventTopic.RUN, run.id, event_data(run))
 
 
@@ -326,7 +310,7 @@ def _check_alone(scenario: AnyScenario, request: RunRequest, revision: Revision 
     """:raise InvalidInput: the request has what only a migration can have."""
     kind = kind_of(scenario)
     given = {
-        "place": request.place is not Place.DIRECT,
+        "testbed": request.testbed is not Testbed.DIRECT,
         "kvm": request.kvm is not None,
         "qemu": bool(request.qemu) and _is_live(scenario),
         "overrides": bool(request.overrides),

@@ -14,11 +14,11 @@ from vmtune.bench.catalogue import CATALOGUE, OFFERED, OfferedFamily
 from vmtune.bench.migration.families import SCENARIOS
 from vmtune.bench.migration.scenarios import BenchHosts, matching, quick, why_not
 from vmtune.bench.model.kinds import ScenarioKind
-from vmtune.bench.model.runs.run import Place
+from vmtune.bench.model.runs.run import Testbed
 from vmtune.bench.model.scenario.any_kind import AnyScenario, from_json, kind_of, to_json
 from vmtune.bench.model.scenario.migration import Scenario
 from vmtune.bench.model.scenario.names import digest
-from vmtune.bench.services.runs.sites import BenchPlaces
+from vmtune.bench.services.runs.sites import Testbeds
 from vmtune.config.settings import BenchQemu
 from vmtune.errors import InvalidInput, NotFound, SetupError
 
@@ -43,14 +43,14 @@ class OfferedScenario:
 class ScenarioService:
     """Lists the scenarios, and which can be run on this machine."""
 
-    def __init__(self, places: BenchPlaces) -> None:
-        self._places = places
+    def __init__(self, testbeds: Testbeds) -> None:
+        self._testbeds = testbeds
 
     async def list(
         self,
         patterns: tuple[str, ...] = (),
         quick_ones: bool = False,
-        place: Place = Place.DIRECT,
+        testbed: Testbed = Testbed.DIRECT,
         qemu: str = "",
         kvm: bool | None = None,
         kind: ScenarioKind | None = None,
@@ -72,12 +72,12 @@ class ScenarioService:
             for one in map(CATALOGUE.__getitem__, names)
             if not quick_ones or one.name in named or one.variant in OFFERED[one.family].quick
         ]
-        return await self._judged(chosen, place, qemu, kvm)
+        return await self._judged(chosen, testbed, qemu, kvm)
 
     async def get(
         self,
         name: str,
-        place: Place = Place.DIRECT,
+        testbed: Testbed = Testbed.DIRECT,
         qemu: str = "",
         kvm: bool | None = None,
     ) -> OfferedScenario:
@@ -92,31 +92,33 @@ class ScenarioService:
                 field="scenario",
                 remedy="GET /scenarios lists them",
             )
-        (offered,) = await self._judged((_named(name),), place, qemu, kvm)
+        (offered,) = await self._judged((_named(name),), testbed, qemu, kvm)
         return offered
 
     @property
     def qemus(self) -> Iterable[BenchQemu]:
         """The QEMUs that runs can be made with."""
-        return self._places.qemus.values()
+        return self._testbeds.qemus.values()
 
     async def _judged(
-        self, scenarios: Sequence[AnyScenario], place: Place, qemu: str, kvm: bool | None
+        self, scenarios: Sequence[AnyScenario], testbed: Testbed, qemu: str, kvm: bool | None
     ) -> tuple[OfferedScenario, ...]:
-        self._places.qemu(qemu)
+        self._testbeds.qemu(qemu)
         bench_hosts: BenchHosts | str = ""
         if any(isinstance(one, Scenario) for one in scenarios):
             try:
-                bench_hosts = await self._places.bench_hosts(place, qemu, kvm)
+                bench_hosts = await self._testbeds.bench_hosts(testbed, qemu, kvm)
             except SetupError as error:
                 bench_hosts = str(error)
         return tuple(
-            OfferedScenario(one, OFFERED[one.family], self._why_not(one, bench_hosts, place, qemu))
+            OfferedScenario(
+                one, OFFERED[one.family], self._why_not(one, bench_hosts, testbed, qemu)
+            )
             for one in scenarios
         )
 
     def _why_not(
-        self, scenario: AnyScenario, bench_hosts: BenchHosts | str, place: Place, qemu: str
+        self, scenario: AnyScenario, bench_hosts: BenchHosts | str, testbed: Testbed, qemu: str
     ) -> str:
         if isinstance(scenario, Scenario):
             return (
@@ -124,7 +126,7 @@ class ScenarioService:
                 if isinstance(bench_hosts, str)
                 else why_not(scenario, bench_hosts) or ""
             )
-        return self._places.why_not_alone(scenario, place, qemu)
+        return self._testbeds.why_not_alone(scenario, testbed, qemu)
 
 
 def in_small(scenario: AnyScenario) -> AnyScenario:

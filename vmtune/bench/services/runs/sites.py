@@ -16,7 +16,7 @@ from vmtune.bench.catalogue import why_not_alone
 from vmtune.bench.machine.environment import Environment, Subject, read_environment, said_version
 from vmtune.bench.migration import order
 from vmtune.bench.migration.scenarios import BenchHosts
-from vmtune.bench.model.runs.run import Place, Run
+from vmtune.bench.model.runs.run import Run, Testbed
 from vmtune.bench.model.scenario.any_kind import AnyScenario
 from vmtune.bench.model.scenario.block import BlockScenario
 from vmtune.bench.model.scenario.boot import BootScenario
@@ -28,8 +28,8 @@ from vmtune.hypervisor.linux.local_host import read_local_host
 from vmtune.lab.domain_xml import kvm_usable
 from vmtune.lab.settings import LabSettings
 
-Look = Callable[[order.Place, bool], Awaitable[BenchHosts]]
-"""Finds out what QEMU and the hosts of a place can do."""
+Look = Callable[[order.Testbed, bool], Awaitable[BenchHosts]]
+"""Finds out what QEMU and the hosts of a testbed can do."""
 Sweep = Callable[[Path, Path, LabSettings], None]
 """Ends what runs left that were killed: given where direct runs, their scratch files and the
 lab's are."""
@@ -44,8 +44,8 @@ class _Program:
     kvm: bool
 
 
-class BenchPlaces:
-    """The places of runs, and what is known of them.
+class Testbeds:
+    """The testbeds of runs, and what is known of them.
 
     :param qemus: by name; ``system`` is among them.
     :param folder: where runs keep their sockets; *scratch* where their files are, which are on
@@ -97,16 +97,16 @@ class BenchPlaces:
             )
         return found
 
-    def place(self, place: Place, qemu: str) -> order.Place:
-        """The place as the runner takes it.
+    def testbed(self, testbed: Testbed, qemu: str) -> order.Testbed:
+        """The testbed as the runner takes it.
 
         :raise InvalidInput: there is no such QEMU.
         """
-        return order.LibvirtPlace(self._lab) if place is Place.LAB else self._direct(qemu)
+        return order.LibvirtTestbed(self._lab) if testbed is Testbed.LAB else self._direct(qemu)
 
-    def _direct(self, qemu: str) -> order.DirectPlace:
+    def _direct(self, qemu: str) -> order.DirectTestbed:
         program = self.qemu(qemu)
-        return order.DirectPlace(program.binary, program.data_folder, self._folder)
+        return order.DirectTestbed(program.binary, program.data_folder, self._folder)
 
     def order(self, run: Run, scenario: AnyScenario) -> AnyOrder:
         """What is to be done for *run*.
@@ -114,12 +114,12 @@ class BenchPlaces:
         :raise InvalidInput: there is no such QEMU.
         """
         if isinstance(scenario, BlockScenario):
-            return BlockOrder(scenario, place=self._direct(run.qemu), scratch=self._scratch)
+            return BlockOrder(scenario, testbed=self._direct(run.qemu), scratch=self._scratch)
         if isinstance(scenario, BootScenario):
-            return BootOrder(scenario, place=self._direct(run.qemu), cache=self._cache)
+            return BootOrder(scenario, testbed=self._direct(run.qemu), cache=self._cache)
         return order.RunOrder(
             scenario,
-            place=self.place(run.place, run.qemu),
+            testbed=self.testbed(run.testbed, run.qemu),
             kvm=self.kvm(run.options.get("kvm"), scenario),
             overrides=frozenset(run.options.get("overrides", ())),
         )
@@ -131,42 +131,46 @@ class BenchPlaces:
             return scenario.needs_kvm
         return self._kvm_usable() if wanted is None else wanted
 
-    def why_not_alone(self, scenario: BlockScenario | BootScenario, place: Place, qemu: str) -> str:
+    def why_not_alone(
+        self, scenario: BlockScenario | BootScenario, testbed: Testbed, qemu: str
+    ) -> str:
         """Why blocks or a boot cannot be measured here; empty where nothing is known against it.
 
         :raise InvalidInput: there is no such QEMU.
         """
-        if place is not Place.DIRECT:
+        if testbed is not Testbed.DIRECT:
             return "it is measured on one QEMU of this machine, not between two hosts"
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         return why_not_alone(scenario, self._direct(qemu), self._kvm_usable(), memory)
 
     async def bench_hosts(
-        self, where: Place = Place.DIRECT, qemu: str = "", kvm: bool | None = None
+        self, where: Testbed = Testbed.DIRECT, qemu: str = "", kvm: bool | None = None
     ) -> BenchHosts:
-        """What can be run in a place. Of a program it is found out once: starting it while a
+        """What can be run in a testbed. Of a program it is found out once: starting it while a
         run is under way disturbs that.
 
         :raise InvalidInput: there is no such QEMU.
         :raise SetupError: its program is not there, or does not start; or no lab is up.
         """
-        place, use_kvm = self.place(where, qemu), self.kvm(kvm)
-        if not isinstance(place, order.DirectPlace):
-            return await self._look(place, use_kvm)
-        program = _program(place.qemu, use_kvm)
+        testbed, use_kvm = self.testbed(where, qemu), self.kvm(kvm)
+        if not isinstance(testbed, order.DirectTestbed):
+            return await self._look(testbed, use_kvm)
+        program = _program(testbed.qemu, use_kvm)
         async with self._looking:
             if program not in self._bench_hosts:
-                self._bench_hosts[program] = await self._look(place, use_kvm)
+                self._bench_hosts[program] = await self._look(testbed, use_kvm)
         bench_hosts = self._bench_hosts[program]
         # An operator may have fixed what prevented a scenario.
         host = replace(bench_hosts.host, sysctls=dict(await asyncio.to_thread(self._sysctls)))
         return replace(bench_hosts, host=host, destination=host)
 
-    def environment(self, place: Place, qemu: str, scenario: AnyScenario, kvm: bool) -> Environment:
+    def environment(
+        self, testbed: Testbed, qemu: str, scenario: AnyScenario, kvm: bool
+    ) -> Environment:
         """Where a run is about to run. Blocks for some milliseconds."""
         if not isinstance(scenario, Scenario):
             return self._environment_of_one(qemu, scenario, kvm)
-        if place is Place.LAB:
+        if testbed is Testbed.LAB:
             lab = self._lab
             return read_environment(
                 Subject(

@@ -7,6 +7,7 @@ const PARTS = [
   { to: "/bench/runs", text: "Runs" },
   { to: "/bench/scenarios", text: "Scenarios" },
   { to: "/bench/compare", text: "Compare" },
+  { to: "/bench/history", text: "History" },
   { to: "/bench/reference", text: "Published" },
 ] as const;
 

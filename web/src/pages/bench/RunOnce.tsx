@@ -15,9 +15,9 @@ import { startRun } from "../../api/bench";
 import type { Schemas } from "../../api/client";
 import { Failure } from "../../components/Async";
 import { readChanges } from "./changes";
-import { PlaceAndQemu } from "./PlaceAndQemu";
 import { ProfileOrNone } from "./ProfileOrNone";
 import { Section } from "./Section";
+import { TestbedAndQemu } from "./TestbedAndQemu";
 
 /** Order one run of a scenario; its page shows how far it is. */
 export function RunOnce({
@@ -28,8 +28,8 @@ export function RunOnce({
   title?: string;
 }) {
   const [profile, setProfile] = useState("");
-  const [where, setWhere] = useState<{ place: Schemas["Place"]; qemu: string }>({
-    place: "direct",
+  const [where, setWhere] = useState<{ testbed: Schemas["Testbed"]; qemu: string }>({
+    testbed: "direct",
     qemu: "",
   });
   const [changes, setChanges] = useState("");
@@ -57,7 +57,7 @@ export function RunOnce({
         <FormGroup label="Profile" fieldId="run-profile">
           <ProfileOrNone id="run-profile" value={profile} choose={setProfile} />
         </FormGroup>
-        <PlaceAndQemu id="run" {...where} choose={setWhere} />
+        <TestbedAndQemu id="run" {...where} choose={setWhere} />
         <FormGroup label="Changes, as JSON" fieldId="run-changes">
           <TextArea
             id="run-changes"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmtune.bench.model.campaign.campaign import Beside
+from vmtune.bench.model.campaign.campaign import PublishedChoice
 from vmtune.bench.model.campaign.matrix import (
     BlockMatrix,
     BootMatrix,
@@ -27,7 +27,7 @@ from vmtune.bench.model.scenario.matrix_cells import (
     NodeKind,
 )
 from vmtune.bench.model.scenario.parts import GIB, MIB
-from vmtune.documents.strict import MOST_FILE_CHARACTERS
+from vmtune.documents.strict import MAX_FILE_CHARACTERS
 from vmtune.errors import InvalidInput
 
 BLOCK = """
@@ -36,7 +36,7 @@ title = "Pool"
 blocks = 6
 seed = 1
 margin_percent = 2
-beside = {reference = "coroutine-pool-global", table = "iops"}
+published = {reference = "coroutine-pool-global", table = "iops"}
 arms = [
     {name = "QEMU 7.2", qemu = "qemu-7.2"},
     {name = "QEMU 10", values = {iothread_thread_pool_max = 8}},
@@ -61,7 +61,10 @@ def test_a_block_matrix() -> None:
         MatrixArm("QEMU 10", values={"iothread_thread_pool_max": 8}),
     )
     assert (plan.name, plan.title, plan.blocks, plan.seed) == ("pool", "Pool", 6, 1)
-    assert (plan.margin_percent, plan.beside) == (2, Beside("coroutine-pool-global", "iops"))
+    assert (plan.margin_percent, plan.published) == (
+        2,
+        PublishedChoice("coroutine-pool-global", "iops"),
+    )
     assert plan.matrix == BlockMatrix(
         (NodeKind.NULL, NodeKind.QCOW2), (IoPattern.RANDREAD,), (4096, 131072), (1, 64), (1,),
         2 * GIB, 5, 0, iothread=False,
@@ -88,7 +91,7 @@ def test_a_boot_matrix() -> None:
                 "vcpus": [1, 2],
                 "memory_bytes": ["512Mi"],
                 "count_regions": False,
-                "most_seconds": 60,
+                "max_seconds": 60,
             },
         }
     )
@@ -104,7 +107,7 @@ def test_a_boot_matrix() -> None:
 def test_defaults() -> None:
     plan = from_json({"name": "x", "arms": [{"name": "a"}], "block": {}})
     assert plan.matrix == BlockMatrix()
-    assert (plan.blocks, plan.seed, plan.margin_percent, plan.beside) == (10, None, 5, None)
+    assert (plan.blocks, plan.seed, plan.margin_percent, plan.published) == (10, None, 5, None)
     assert from_json({"name": "x", "arms": [{"name": "a"}], "boot": {}}).matrix == BootMatrix()
 
 
@@ -157,7 +160,7 @@ def document(**changes: Any) -> Any:
         (document(blocks=0), "blocks", "invalid_value"),
         (document(seed=-1), "seed", "invalid_value"),
         (document(margin_percent=0), "margin_percent", "invalid_value"),
-        (document(beside={"table": "x"}), "beside.reference", "missing"),
+        (document(published={"table": "x"}), "published.reference", "missing"),
         (document(block=None), "block", "not_an_object"),
     ],
 )  # fmt: skip
@@ -175,7 +178,7 @@ def test_a_boot_needs_memory() -> None:
     assert refused.value.problems[0].field == "boot.memory_bytes.0"
 
 
-@pytest.mark.parametrize("text", ["name = ", "x" * (MOST_FILE_CHARACTERS + 1), "a=" + "[" * 5000])
+@pytest.mark.parametrize("text", ["name = ", "x" * (MAX_FILE_CHARACTERS + 1), "a=" + "[" * 5000])
 def test_what_is_no_toml_is_told(text: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         read_toml(text)
@@ -185,7 +188,7 @@ def test_what_is_no_toml_is_told(text: str) -> None:
 
 keys = st.sampled_from(
     ["name", "arms", "block", "boot", "nodes", "rw", "iodepth", "values", "multifd", "blocks",
-     "null-co", "beside", "reference", "x"]
+     "null-co", "published", "reference", "x"]
 )  # fmt: skip
 trees = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | keys,

@@ -78,7 +78,7 @@ boots = st.builds(
         st.integers(192, 1 << 20).map(lambda mib: mib * MIB),
     ),
     count_regions=st.booleans(),
-    most_seconds=st.integers(1, 3600),
+    max_seconds=st.integers(1, 3600),
 )
 
 
@@ -186,8 +186,8 @@ def test_cells_and_arms_lay_parts_over() -> None:
 
 
 def test_what_is_for_migrations_alone_is_refused_for_others() -> None:
-    lab = [{"name": "a", "place": "lab"}, {"name": "b"}]
-    assert why_refused(BLOCK, arms=lab) == [("arms.0.place", "not_for_kind")]
+    lab = [{"name": "a", "testbed": "lab"}, {"name": "b"}]
+    assert why_refused(BLOCK, arms=lab) == [("arms.0.testbed", "not_for_kind")]
     assert why_refused(BOOT, kvm=True) == [("kvm", "not_for_kind")]
     workload = [{"name": "a", "scenario": {"workload": {}}}, {"name": "b"}]
     assert why_refused(BOOT, arms=workload) == [("arms.0.scenario.workload", "unknown_field")]
@@ -259,7 +259,7 @@ def test_a_matrix_that_makes_no_campaign_is_refused() -> None:
 
 def test_boots_of_both_accelerators_are_one_campaign() -> None:
     boot = {"name": "boots", "arms": [{"name": "this host"}],
-            "boot": {"accelerators": ["kvm", "tcg"], "most_seconds": 60}}  # fmt: skip
+            "boot": {"accelerators": ["kvm", "tcg"], "max_seconds": 60}}  # fmt: skip
     made = read_campaign(boot, {})
     scenarios = [made.scenario_of(cell, made.arms[0]) for cell in made.cells]
     assert [one.needs_kvm for one in scenarios] == [True, False]

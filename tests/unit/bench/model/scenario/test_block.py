@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vmtune.bench.model.scenario.block import (
-    MOST_LOAD_S,
-    MOST_NODE_BYTES,
+    MAX_LOAD_S,
+    MAX_NODE_BYTES,
     BlockRecord,
     BlockScenario,
     CpuMark,
@@ -26,9 +26,9 @@ from vmtune.bench.model.scenario.block import (
 )
 from vmtune.bench.model.scenario.block_target import LiveTarget, vm_of_setup
 from vmtune.bench.model.scenario.matrix_cells import (
-    MOST_BLOCK_BYTES,
-    MOST_IODEPTH,
-    MOST_JOBS,
+    MAX_BLOCK_BYTES,
+    MAX_IODEPTH,
+    MAX_JOBS,
     BlockCell,
     IoPattern,
     NodeKind,
@@ -51,8 +51,8 @@ cells = st.builds(
     st.sampled_from(sorted(set(NodeKind) - {NodeKind.VM})),
     st.sampled_from(IoPattern),
     st.integers(512, MIB),
-    st.integers(1, MOST_IODEPTH),
-    st.integers(1, MOST_JOBS),
+    st.integers(1, MAX_IODEPTH),
+    st.integers(1, MAX_JOBS),
 )
 values = st.dictionaries(st.sampled_from([row.name for row in NUMBERS]), st.just(8))
 scenarios = st.builds(
@@ -60,9 +60,9 @@ scenarios = st.builds(
     cells,
     st.text(max_size=20),
     st.text(max_size=20),
-    st.integers(MIB, MOST_NODE_BYTES),
-    st.integers(1, MOST_LOAD_S),
-    st.integers(0, MOST_LOAD_S),
+    st.integers(MIB, MAX_NODE_BYTES),
+    st.integers(1, MAX_LOAD_S),
+    st.integers(0, MAX_LOAD_S),
     st.just(True),
     values,
 )
@@ -114,8 +114,8 @@ def test_what_is_left_out_is_as_usual() -> None:
         ({"cell": {"node": "raw", "rw": "trim"}}, "cell.rw", "not_a_choice"),
         ({"cell": {"node": "ram", "rw": "read"}}, "cell.node", "not_a_choice"),
         ({"cell": {**LEAST["cell"], "iodepth": 0}}, "cell.iodepth", "invalid_value"),
-        ({"cell": {**LEAST["cell"], "numjobs": MOST_JOBS + 1}}, "cell.numjobs", "invalid_value"),
-        ({"cell": {**LEAST["cell"], "block_size_bytes": MOST_BLOCK_BYTES + 1}},
+        ({"cell": {**LEAST["cell"], "numjobs": MAX_JOBS + 1}}, "cell.numjobs", "invalid_value"),
+        ({"cell": {**LEAST["cell"], "block_size_bytes": MAX_BLOCK_BYTES + 1}},
          "cell.block_size_bytes", "invalid_value"),
         ({"cell": {**LEAST["cell"], "depth": 1}}, "cell.depth", "unknown_field"),
         ({"cell": {**LEAST["cell"], "block_size_bytes": "2Mi"}, "size_bytes": "1Mi"},
@@ -130,7 +130,7 @@ def test_what_is_left_out_is_as_usual() -> None:
         ({"values": {"nothing": 1}}, "values.nothing", "unknown_tunable"),
         ({"values": {"iothread_poll_max_ns": -1}}, "values.iothread_poll_max_ns", "invalid_value"),
         ({"values": {"iothread_thread_pool_min": 9, "iothread_thread_pool_max": 8}},
-         "values.iothread_thread_pool_min", "least_above_most"),
+         "values.iothread_thread_pool_min", "min_above_max"),
         ({"values": {"iothread_poll_max_ns": 0}, "iothread": False},
          "values.iothread_poll_max_ns", "needs_iothread"),
         ({"more": 1}, "more", "unknown_field"),
@@ -233,7 +233,7 @@ def test_a_record_is_written_and_read_whole() -> None:
         fio_status=0,
         processes=(ProcessSample(0.5, LoadPhase.BEFORE, 300, 2, 1 << 30, 1 << 20),),
         cpu=(CpuMark(1.5, 12.25),),
-        foreseen=PoolForecast("one", 16, 128, None, 256, 1000, 65530),
+        pool_forecast=PoolForecast("one", 16, 128, None, 256, 1000, 65530),
         qemu_ended="died of SIGABRT",
     )
     document = json.loads(json.dumps(documents.to_json(record)))

@@ -31,7 +31,7 @@ scenarios = st.builds(
     title=st.text(max_size=20),
     why=st.text(max_size=20),
     count_regions=st.booleans(),
-    most_seconds=st.integers(1, 3600),
+    max_seconds=st.integers(1, 3600),
 )
 counts = st.integers(0, 1 << 53)
 times = st.floats(0, 1e9)
@@ -94,7 +94,7 @@ def test_what_is_left_out_is_usual() -> None:
         ({"cell": {"memory_bytes": 64 * MIB + 1}}, {"setup.cell.memory_bytes": "not_whole_mib"}),
         ({"cell": {"guest": "linux", "memory_bytes": 64 * MIB}},
          {"setup.cell.memory_bytes": "too_little_memory"}),
-        ({"cell": {}, "most_seconds": 0}, {"setup.most_seconds": "invalid_value"}),
+        ({"cell": {}, "max_seconds": 0}, {"setup.max_seconds": "invalid_value"}),
         ({"cell": {}, "count_regions": 1}, {"setup.count_regions": "invalid_value"}),
         ({"cell": {}, "kind": "block"}, {"setup.kind": "not_a_choice"}),
         ({"cell": {}, "name": "other"}, {"setup.name": "invalid_name"}),
@@ -103,8 +103,8 @@ def test_what_is_left_out_is_usual() -> None:
         ({"cell": {}, "values": {"multifdd": True}}, {"setup.values.multifdd": "unknown_tunable"}),
         ({"cell": {"accelerator": "tcg"}, "values": {"dirty_ring_size_entries": 4096}},
          {"setup.values.dirty_ring_size_entries": "needs_kvm"}),
-        ({"cell": {"guest": 1}, "most_seconds": "soon"},
-         {"setup.cell.guest": "not_a_choice", "setup.most_seconds": "invalid_value"}),
+        ({"cell": {"guest": 1}, "max_seconds": "soon"},
+         {"setup.cell.guest": "not_a_choice", "setup.max_seconds": "invalid_value"}),
     ],
 )  # fmt: skip
 def test_refused_with_the_field(raw: object, problems: dict[str, str]) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vmtune.bench.model.scenario.migration import (
-    MOST_SCENARIOS,
+    MAX_SCENARIOS,
     Scenario,
     Transport,
     VmShape,
@@ -20,7 +20,7 @@ from vmtune.bench.model.scenario.migration import (
     to_json,
 )
 from vmtune.bench.model.scenario.parts import GIB, MIB
-from vmtune.documents.strict import MOST_FILE_CHARACTERS
+from vmtune.documents.strict import MAX_FILE_CHARACTERS
 from vmtune.errors import InvalidInput
 from vmtune.model.migration.steps import (
     AfterIterations,
@@ -73,8 +73,8 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         transport=draw(st.sampled_from(Transport)),
         warmup_s=draw(st.integers(0, 600)),
         cooldown_s=draw(st.integers(0, 600)),
-        most_iterations=draw(st.integers(1, 10_000)),
-        most_seconds=draw(st.integers(1, 10_000)),
+        max_iterations=draw(st.integers(1, 10_000)),
+        max_seconds=draw(st.integers(1, 10_000)),
         count_ring_full=draw(st.booleans()) if "dirty_ring_size_entries" in values else False,
     )
 
@@ -129,7 +129,7 @@ def test_all_problems_are_told_at_once_by_their_paths() -> None:
             "steps": [7],
             "transport": "rdma",
             "warmup_s": True,
-            "most_iterations": 0,
+            "max_iterations": 0,
             "count_ring_full": 1,
         }
     ) == {
@@ -142,7 +142,7 @@ def test_all_problems_are_told_at_once_by_their_paths() -> None:
         "steps.0": "invalid_value",
         "transport": "not_a_choice",
         "warmup_s": "invalid_value",
-        "most_iterations": "invalid_value",
+        "max_iterations": "invalid_value",
         "count_ring_full": "invalid_value",
     }
 
@@ -227,7 +227,7 @@ def test_what_a_scenario_needs_and_takes() -> None:
     assert (plain.dirty_ring_entries, plain.needs_kvm) == (0, False)
     assert (ring.dirty_ring_entries, ring.needs_kvm) == (4096, True)
     assert Scenario("mine/three", values={"dirty_limit": True}).needs_kvm
-    assert replace(plain, warmup_s=1, most_seconds=2, cooldown_s=4).longest_s == 7
+    assert replace(plain, warmup_s=1, max_seconds=2, cooldown_s=4).longest_s == 7
 
 
 def test_a_toml_file_has_many() -> None:
@@ -253,13 +253,13 @@ def test_a_toml_file_has_many() -> None:
     [
         ("[[scenario", "scenario", "not_toml"),
         ("a = " + "[" * 50_000, "scenario", "not_toml"),
-        ("#" * (MOST_FILE_CHARACTERS + 1), "scenario", "too_long"),
+        ("#" * (MAX_FILE_CHARACTERS + 1), "scenario", "too_long"),
         ("", "scenario", "missing"),
         ("scenario = 1", "scenario", "not_a_list"),
         ("[[scenario]]\nname='a/b'\n" * 2, "scenario.1.name", "duplicate_name"),
         ("[[scenario]]\nname='a/b'\n[[scenario]]\nname='c/d'\nwarmup_s='x'",
          "scenario.1.warmup_s", "invalid_value"),
-        ("[[scenario]]\n" * (MOST_SCENARIOS + 1), "scenario", "too_many"),
+        ("[[scenario]]\n" * (MAX_SCENARIOS + 1), "scenario", "too_many"),
     ],
 )  # fmt: skip
 def test_a_toml_file_that_cannot_be_read_says_where(text: str, field: str, code: str) -> None:
@@ -267,3 +267,11 @@ def test_a_toml_file_that_cannot_be_read_says_where(text: str, field: str, code:
         read_toml(text)
     assert (caught.value.problems[0].field, caught.value.problems[0].code) == (field, code)
     assert all(problem.remedy for problem in caught.value.problems)
+
+
+def test_a_tunable_of_a_pack_is_refused_with_what_to_do() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        from_json({"name": "x/y", "values": {"qemu_reaper_policy": "fixed"}})
+    (problem,) = refused.value.problems
+    assert (problem.field, problem.code) == ("values.qemu_reaper_policy", "unknown_tunable")
+    assert "cannot set the tunables of packs" in problem.remedy

@@ -6,7 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -22,8 +22,8 @@ from vmtune.bench.machine.environment import host_name
 from vmtune.bench.model.campaign.record import CampaignState
 from vmtune.bench.model.runs.run import RunState
 from vmtune.bench.services.campaigns.campaigns import CampaignService
-from vmtune.bench.services.campaigns.job import MOST_ATTEMPTS, CampaignJob
-from vmtune.bench.services.campaigns.plan import planned_runs
+from vmtune.bench.services.campaigns.job import MAX_ATTEMPTS, CampaignJob
+from vmtune.bench.services.campaigns.plan import Course, planned_runs
 from vmtune.bench.services.comparisons.comparisons import Asked, ComparisonService
 from vmtune.errors import Blocked, InvalidInput, LabError, NotFound, TooLate
 from vmtune.stats.model import Verdict
@@ -114,7 +114,7 @@ async def test_every_arm_runs_once_in_each_block_after_a_warm_up(bench: Bench) -
     assert Counter((r.arm, r.block) for r in runs[1:]) == {
         (arm, block): 1 for arm in ("stock", "tuned") for block in (1, 2, 3, 4)
     }
-    assert bench.it.runner.most_running == 1
+    assert bench.it.runner.max_running == 1
     assert {order.kvm for order in bench.it.runner.orders} == {False}
     given = bench.store.runs.get(next(r.id for r in runs if r.arm == "tuned"))
     assert given.values == {"multifd": True}
@@ -229,14 +229,14 @@ async def test_a_run_that_never_gets_to_its_end_is_given_up(bench: Bench) -> Non
     bench.it.runner.state = RunState.CANCELLED
     status = await bench.do()
     assert status.record.state is S.FAILED
-    assert f"cut short {MOST_ATTEMPTS} times" in status.record.reason
-    assert status.states == {RunState.CANCELLED: MOST_ATTEMPTS}
+    assert f"cut short {MAX_ATTEMPTS} times" in status.record.reason
+    assert status.states == {RunState.CANCELLED: MAX_ATTEMPTS}
 
 
 async def test_what_stands_against_a_run_pauses_the_campaign(bench: Bench) -> None:
     look = bench.it.look
     bench.it.runner.held = True
-    arms = [{"name": "a", "place": "lab"}, {"name": "b", "place": "lab"}]
+    arms = [{"name": "a", "testbed": "lab"}, {"name": "b", "testbed": "lab"}]
     status = await bench.campaigns.start(campaign_json(arms=arms))
     await bench.it.runner.begun()
     look.error = LabError("no lab is up", remedy="run `vmtune lab up`")
@@ -306,7 +306,7 @@ async def test_identical_arms_leave_their_noise_floor(bench: Bench) -> None:
     floors = bench.store.campaigns.floors([fingerprint])
     assert {f.scenario for f in floors} == {"mine/small"}
     assert "total_time_ms" in {f.floor.metric for f in floors}
-    primary = report.cells[0].comparisons[0]
+    primary = report.cells[0].primary
     assert primary.verdict in (Verdict.EQUIVALENT, Verdict.INCONCLUSIVE)
     assert any("all arms are the same" in note for note in report.notes)
     assert status.record.state is S.COMPLETED
@@ -329,17 +329,17 @@ async def test_progress_tells_how_much_is_left(bench: Bench) -> None:
 
 
 async def test_a_forecast_is_made_of_earlier_runs_or_says_that_it_is_assumed(bench: Bench) -> None:
-    _, unknown = await bench.campaigns.foresee(campaign_json(blocks=10))
+    _, unknown = await bench.campaigns.forecast_of(campaign_json(blocks=10))
     assert (unknown.runs, unknown.noise) == (21, 0.1)
     assert "assumed" in unknown.noise_reason
     assert unknown.duration_reason.startswith("assumed")
     assert unknown.detectable is not None
     assert unknown.detectable > 1.05
-    _, few = await bench.campaigns.foresee(campaign_json(blocks=5))
+    _, few = await bench.campaigns.forecast_of(campaign_json(blocks=5))
     assert few.detectable is None
     bench.it.runner.record = lambda number: make_record(20, number % 3 + 1)
     await bench.do(blocks=6)
-    _, known = await bench.campaigns.foresee(campaign_json(blocks=10))
+    _, known = await bench.campaigns.forecast_of(campaign_json(blocks=10))
     assert "earlier runs of" in known.noise_reason
     assert "2 of 2" in known.duration_reason
     assert known.duration_s < unknown.duration_s
@@ -365,7 +365,7 @@ async def test_what_cannot_be_run_is_refused_and_nothing_is_ordered(
 
 async def test_what_there_is_not_is_not_found(bench: Bench) -> None:
     arms = [{"name": "a"}, {"name": "b", "profile": "none"}]
-    for wrong in ({"arms": arms}, {"beside": {"reference": "none"}}):
+    for wrong in ({"arms": arms}, {"published": {"reference": "none"}}):
         with pytest.raises(NotFound):
             await bench.campaigns.start(campaign_json(**wrong))
     with pytest.raises(NotFound):
@@ -377,3 +377,23 @@ async def test_what_there_is_not_is_not_found(bench: Bench) -> None:
         )
     put(bench.store, "x", [1.0], environment={"host": host_name()})
     assert bench.store.campaigns.list().items == ()
+
+
+async def test_a_campaign_that_was_completed_in_another_order_is_done(bench: Bench) -> None:
+    """Earlier versions ran all arms of a condition next to each other: what they completed keeps
+    its runs, each in its place of the present plan, and is compared as before."""
+    cells = [{"name": "calm"}, {"name": "busy", "host_load": "busy"}]
+    status = await bench.do(blocks=6, cells=cells)
+    runs = bench.store.campaigns.runs(status.record.id)
+    by_condition = sorted(runs, key=lambda run: (run.block, run.scenario, run.arm))
+    place: Counter[int] = Counter()
+    old = []
+    for run in by_condition:
+        place[run.block] += 1
+        old.append(replace(run, position=place[run.block] if run.block else run.position))
+    assert [run.id for run in old] != [run.id for run in runs]
+    course = Course(status.record.campaign, old)
+    for planned in planned_runs(status.record.campaign):
+        assert course.is_done(planned)
+        (run,) = course.attempts(planned)
+        assert (run.arm, run.block) == (planned.arm.name, planned.block)

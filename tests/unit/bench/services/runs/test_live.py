@@ -45,7 +45,7 @@ class Seen(FakeDriver):
         return replace(await super().vm_facts(vm), pid=self.pid, maps=self.maps)
 
     async def block_nodes(self, vm: Any) -> list[BlockNode]:
-        return [BlockNode("disk0", "raw", 1 << 20, False)]
+        return [BlockNode("disk0", "raw", 1 << 20, False, on_main_loop=True)]
 
 
 @pytest.fixture(autouse=True)

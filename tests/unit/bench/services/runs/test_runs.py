@@ -16,13 +16,14 @@ import pytest
 from tests.support.bench_runs import FakeLook, FakeRunner, a_program, small
 from tests.support.records import make_record
 from vmtune.bench.machine.environment import host_name
-from vmtune.bench.migration.order import DirectPlace, LibvirtPlace
-from vmtune.bench.model.runs.run import Place, Run, RunState, Slot
+from vmtune.bench.migration.order import DirectTestbed, LibvirtTestbed
+from vmtune.bench.model.runs.run import Run, RunState, Slot, Testbed
 from vmtune.bench.model.runs.series import Series
+from vmtune.bench.services.runs.files import whole_run
 from vmtune.bench.services.runs.job import RunJob
 from vmtune.bench.services.runs.live import LiveRuns
 from vmtune.bench.services.runs.runs import RunRequest, RunService
-from vmtune.bench.services.runs.sites import BenchPlaces
+from vmtune.bench.services.runs.sites import Testbeds
 from vmtune.config.settings import BenchQemu
 from vmtune.errors import (
     Blocked,
@@ -92,7 +93,7 @@ def assemble(
     look = FakeLook()
     swept: list[Path] = []
     sysctls = {"vm_max_map_count": 262144, "net_core_optmem_max_bytes": 131072}
-    places = BenchPlaces(
+    testbeds = Testbeds(
         qemus,
         folder / "bench",
         look,
@@ -103,8 +104,8 @@ def assemble(
     made = jobs or InlineEngine()
     hosts = HostService(store, bus, make_driver)
     live = LiveRuns(hosts, folder / "live")
-    RunJob(store, bus, places, live, runner, write_again_after_s=0.01).register(made)
-    runs = RunService(store, bus, profiles, places, live, made)
+    RunJob(store, bus, testbeds, live, runner, write_again_after_s=0.01).register(made)
+    runs = RunService(store, bus, profiles, testbeds, live, made)
     return It(store, bus, profiles, runner, look, made, runs, swept, sysctls, hosts, live)
 
 
@@ -140,7 +141,7 @@ async def test_a_run_is_recorded_with_all_that_belongs_to_it(it: It) -> None:
     assert done.state is RunState.COMPLETED
     assert done.scenario == "mine/small"
     assert done.setup["vm"] == {"memory_bytes": 64 << 20, "vcpus": 1}
-    assert (done.place, done.qemu) == (Place.DIRECT, "system")
+    assert (done.testbed, done.qemu) == (Testbed.DIRECT, "system")
     assert done.started_at is not None
     assert done.ended_at is not None
     assert done.created_at <= done.started_at <= done.ended_at
@@ -174,7 +175,7 @@ async def test_the_runner_gets_the_order_as_it_was_given(it: It, tmp_path: Path)
     assert order.effective.values == values == done.values
     assert (order.scenario.warmup_s, order.scenario.steps) == (3, tuple(steps))
     assert (order.kvm, order.overrides) == (False, frozenset({"optmem_too_low"}))
-    assert order.place == DirectPlace(tmp_path / "qemu", None, tmp_path / "bench")
+    assert order.testbed == DirectTestbed(tmp_path / "qemu", None, tmp_path / "bench")
     assert (done.profile, done.revision, done.qemu) == ("fast", 2, "old")
     first = await it.do(RunRequest(small(), profile="fast", revision=1))
     assert (first.revision, first.values["multifd_channels"]) == (1, 4)
@@ -182,17 +183,18 @@ async def test_the_runner_gets_the_order_as_it_was_given(it: It, tmp_path: Path)
 
 
 async def test_a_run_in_the_lab_is_one_of_libvirt(it: It) -> None:
-    done = await it.do(RunRequest(small(), place=Place.LAB))
-    assert isinstance(it.runner.orders[0].place, LibvirtPlace)
-    assert done.place is Place.LAB
+    done = await it.do(RunRequest(small(), testbed=Testbed.LAB))
+    assert isinstance(it.runner.orders[0].testbed, LibvirtTestbed)
+    assert done.testbed is Testbed.LAB
     assert done.environment["network"]["kind"] == "unknown"  # there is no lab
 
 
 async def test_one_run_at_a_time_in_the_order_of_the_orders(it: It) -> None:
     it.runner.held = True
     orders = [RunRequest(small(name=f"mine/{n}")) for n in range(4)]
-    queued = [await it.runs.start(order) for order in orders]
+    queued = [await it.runs.start(orders[0])]
     await it.runner.begun()
+    queued += [await it.runs.start(order) for order in orders[1:]]
     assert it.store.runs.get(queued[0].run.id).state is RunState.RUNNING
     assert [q.ahead for q in queued[1:]] == [1, 2, 3]
     page = await it.runs.list(RunFilter(), None, 10)
@@ -200,7 +202,7 @@ async def test_one_run_at_a_time_in_the_order_of_the_orders(it: It) -> None:
     it.runner.release()
     for q in queued:
         assert (await it.ended(q.run)).state is RunState.COMPLETED
-    assert it.runner.most_running == 1
+    assert it.runner.max_running == 1
     assert [order.scenario.name for order in it.runner.orders] == [f"mine/{n}" for n in range(4)]
 
 
@@ -211,7 +213,7 @@ async def test_a_run_without_success_is_kept_with_its_record(it: It, state: RunS
     assert (done.state, done.failure) == (state, "QEMU: no route to host")
     assert it.store.runs.record(done.id) == make_record(20, 1)
     assert "total_time_ms" not in done.metrics
-    assert done.metrics.get("converged") == (0.0 if state is RunState.NOT_CONVERGED else None)
+    assert done.metrics.get("converged") == (0.0 if state.counts else None)
 
 
 async def test_what_cannot_be_brought_up_is_a_failed_run(it: It) -> None:
@@ -295,8 +297,9 @@ async def test_a_run_that_runs_is_cancelled_and_taken_down(it: It) -> None:
 
 async def test_a_run_that_waits_is_cancelled_without_having_run(it: It) -> None:
     it.runner.held = True
-    first, second, third = [await it.runs.start(SMALL) for _ in range(3)]
+    first = await it.runs.start(SMALL)
     await it.runner.begun()
+    second, third = [await it.runs.start(SMALL) for _ in range(2)]
     cancelled = await it.runs.cancel(second.run.id)
     assert (await it.ended(second.run)).state is RunState.CANCELLED
     assert cancelled.run.id == second.run.id
@@ -321,8 +324,8 @@ async def test_a_service_that_ends_in_a_run_leaves_an_interrupted_one(
     runner = FakeRunner(held=True)
     async with started(assemble(store, tmp_path, runner)) as before:
         running = (await before.runs.start(SMALL)).run
-        waiting = (await before.runs.start(SMALL)).run
         await runner.begun()
+        waiting = (await before.runs.start(SMALL)).run
     assert runner.running == 0
     assert store.runs.get(running.id).state is RunState.RUNNING
     runner.release()
@@ -452,13 +455,13 @@ async def test_what_an_operator_mends_counts_at_once(it: It) -> None:
 
 
 async def test_a_lab_is_looked_at_each_time(it: It) -> None:
-    lab = RunRequest(small(), place=Place.LAB)
+    lab = RunRequest(small(), testbed=Testbed.LAB)
     await it.do(lab)
     it.look.error = LabError("no lab is up")
     with pytest.raises(LabError):
         await it.runs.start(lab)
     assert it.look.looked == 2
-    assert isinstance(it.look.place, LibvirtPlace)
+    assert isinstance(it.look.testbed, LibvirtTestbed)
     assert len(it.store.runs.list().items) == 1
 
 
@@ -467,10 +470,10 @@ async def test_a_run_comes_whole_once_it_has_ended(it: It) -> None:
     queued = await it.runs.start(SMALL)
     await it.runner.begun()
     with pytest.raises(InvalidInput, match="the run is running"):
-        await it.runs.whole(queued.run.id)
+        whole_run(it.store, queued.run.id)
     it.runner.release()
     done = await it.ended(queued.run)
-    whole = await it.runs.whole(done.id)
+    whole = whole_run(it.store, done.id)
     assert whole.record == make_record(20, 1)
     assert whole.environment == done.environment
     details = await it.runs.get(done.id)

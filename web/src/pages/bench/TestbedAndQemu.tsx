@@ -3,33 +3,33 @@ import { useQuery } from "@tanstack/react-query";
 import { qemus } from "../../api/bench";
 import type { Schemas } from "../../api/client";
 
-export const PLACES: Record<Schemas["Place"], string> = {
+export const TESTBEDS: Record<Schemas["Testbed"], string> = {
   direct: "Two QEMUs on this machine",
   lab: "The lab's two libvirt hosts",
 };
 
 /** Where to measure, and with which QEMU. */
-export function PlaceAndQemu({
+export function TestbedAndQemu({
   id,
-  place,
+  testbed,
   qemu,
   choose,
 }: {
   id: string;
-  place: Schemas["Place"];
+  testbed: Schemas["Testbed"];
   qemu: string;
-  choose: (chosen: { place: Schemas["Place"]; qemu: string }) => void;
+  choose: (chosen: { testbed: Schemas["Testbed"]; qemu: string }) => void;
 }) {
   const list = useQuery(qemus);
   return (
     <>
-      <FormGroup label="Place" fieldId={`${id}-place`}>
+      <FormGroup label="Testbed" fieldId={`${id}-testbed`}>
         <FormSelect
-          id={`${id}-place`}
-          value={place}
-          onChange={(_event, chosen) => choose({ place: chosen as Schemas["Place"], qemu })}
+          id={`${id}-testbed`}
+          value={testbed}
+          onChange={(_event, chosen) => choose({ testbed: chosen as Schemas["Testbed"], qemu })}
         >
-          {Object.entries(PLACES).map(([value, label]) => (
+          {Object.entries(TESTBEDS).map(([value, label]) => (
             <FormSelectOption key={value} value={value} label={label} />
           ))}
         </FormSelect>
@@ -38,7 +38,7 @@ export function PlaceAndQemu({
         <FormSelect
           id={`${id}-qemu`}
           value={qemu}
-          onChange={(_event, chosen) => choose({ place, qemu: chosen })}
+          onChange={(_event, chosen) => choose({ testbed, qemu: chosen })}
         >
           <FormSelectOption value="" label="Default" />
           {(list.data ?? []).map((each) => (
